@@ -1,0 +1,94 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// One list of strict settings for every target; warnings are errors.
+let strict: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .strictMemorySafety(),
+    .treatAllWarnings(as: .error),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    .enableUpcomingFeature("InferIsolatedConformances"),
+    .enableExperimentalFeature("Lifetimes"),
+]
+
+let package = Package(
+    name: "netproxy",
+    products: [
+        .library(name: "NetworkCore", targets: ["NetworkCore"]),
+        .library(name: "OriginTransport", targets: ["OriginTransport"]),
+        .executable(name: "netproxy", targets: ["netproxy"]),
+    ],
+    dependencies: [
+        // The commands, their help and their completion scripts.
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        // The configuration file: a YAML parser that keeps line and column of every node.
+        .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
+    ],
+    targets: [
+        .systemLibrary(
+            name: "CLibevent", pkgConfig: "libevent_core", providers: [.apt(["libevent-dev"])]),
+        .systemLibrary(
+            name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+        .target(name: "Bytes", swiftSettings: strict),
+        .target(name: "HTTPMessage", dependencies: ["Bytes"], swiftSettings: strict),
+        .target(
+            name: "EventIO", dependencies: ["Bytes", "CLibevent", "COpenSSL"],
+            swiftSettings: strict),
+        .target(name: "HTTP1", dependencies: ["HTTPMessage", "Bytes"], swiftSettings: strict),
+        .target(
+            name: "NetworkCore", dependencies: ["HTTPMessage", "Bytes"], swiftSettings: strict),
+        .target(
+            name: "OriginTransport",
+            dependencies: ["NetworkCore", "HTTP1", "EventIO", "HTTPMessage", "Bytes"],
+            swiftSettings: strict),
+        .target(
+            name: "RequestLog", dependencies: ["NetworkCore", "HTTPMessage", "Bytes"],
+            swiftSettings: strict),
+        .target(
+            name: "ProxyConfig", dependencies: [.product(name: "Yams", package: "Yams")],
+            swiftSettings: strict),
+        .target(
+            name: "ProxyDaemon",
+            dependencies: [
+                "ProxyConfig", "RequestLog", "OriginTransport", "NetworkCore", "HTTP1", "EventIO",
+                "HTTPMessage", "Bytes",
+            ], swiftSettings: strict),
+        .executableTarget(
+            name: "netproxy",
+            dependencies: [
+                "ProxyDaemon", "ProxyConfig", "RequestLog",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ], swiftSettings: strict),
+        .target(
+            name: "TestSupport",
+            dependencies: ["EventIO", "HTTP1", "NetworkCore", "HTTPMessage", "Bytes"],
+            path: "Tests/TestSupport", swiftSettings: strict),
+        .testTarget(name: "BytesTests", dependencies: ["Bytes"], swiftSettings: strict),
+        .testTarget(
+            name: "HTTPMessageTests", dependencies: ["HTTPMessage", "Bytes"], swiftSettings: strict),
+        .testTarget(
+            name: "EventIOTests", dependencies: ["EventIO", "Bytes"], swiftSettings: strict),
+        .testTarget(
+            name: "HTTP1Tests", dependencies: ["HTTP1", "HTTPMessage", "Bytes"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "NetworkCoreTests",
+            dependencies: ["NetworkCore", "HTTPMessage", "Bytes", "TestSupport"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "RequestLogTests", dependencies: ["RequestLog", "NetworkCore", "Bytes"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "ProxyConfigTests", dependencies: ["ProxyConfig"], swiftSettings: strict),
+        .testTarget(
+            name: "ProxyDaemonTests",
+            dependencies: [
+                "ProxyDaemon", "ProxyConfig", "RequestLog", "NetworkCore", "EventIO", "HTTP1",
+                "HTTPMessage", "Bytes", "TestSupport",
+            ], swiftSettings: strict),
+        .testTarget(name: "ArchitectureTests", swiftSettings: strict),
+    ]
+)
