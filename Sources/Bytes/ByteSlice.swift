@@ -1,0 +1,75 @@
+/// Some bytes of a slab, kept alive by reference: how content moves without being copied.
+public struct ByteSlice: Sendable {
+    @usableFromInline let slab: Slab
+    @usableFromInline let start: Int
+    /// How many bytes.
+    public let count: Int
+
+    @inlinable init(slab: Slab, start: Int, count: Int) {
+        self.slab = slab
+        self.start = start
+        self.count = count
+    }
+
+    /// Copies bytes into a slab of their own.
+    public init(_ bytes: [UInt8]) {
+        let slab = Slab(capacity: max(bytes.count, 1))
+        // SAFETY: the slab is new, unshared, and holds at least `bytes.count` bytes.
+        unsafe bytes.withUnsafeBytes { source in
+            if let base = source.baseAddress {
+                unsafe slab.memory.copyMemory(from: base, byteCount: source.count)
+            }
+        }
+        self.init(slab: slab, start: 0, count: bytes.count)
+    }
+
+    /// Copies the UTF-8 form of a text into a slab of its own.
+    public init(_ text: String) {
+        self.init(Array(text.utf8))
+    }
+
+    /// Whether there is no byte.
+    @inlinable public var isEmpty: Bool { count == 0 }
+
+    /// The bytes, borrowed for as long as the slice lives.
+    @inlinable public var span: Span<UInt8> {
+        @_lifetime(borrow self)
+        get {
+            // SAFETY: the slab outlives `self`, and the range was checked when the slice was made.
+            let pointer = unsafe UnsafePointer(
+                (slab.memory + start).assumingMemoryBound(to: UInt8.self))
+            let span = unsafe Span(_unsafeStart: pointer, count: count)
+            return unsafe _overrideLifetime(span, borrowing: self)
+        }
+    }
+
+    /// The first `length` bytes (all of them, if there are fewer).
+    public func prefix(_ length: Int) -> ByteSlice {
+        ByteSlice(slab: slab, start: start, count: min(max(length, 0), count))
+    }
+
+    /// What remains without the first `length` bytes.
+    public func dropFirst(_ length: Int) -> ByteSlice {
+        let dropped = min(max(length, 0), count)
+        return ByteSlice(slab: slab, start: start + dropped, count: count - dropped)
+    }
+
+    /// The bytes as an array of their own.
+    public var array: [UInt8] {
+        // SAFETY: as in `span`.
+        unsafe [UInt8](UnsafeRawBufferPointer(start: slab.memory + start, count: count))
+    }
+
+    /// The address of the first byte, for a system call on the next line.
+    package var unsafeAddress: UnsafeRawPointer { unsafe UnsafeRawPointer(slab.memory + start) }
+}
+
+extension ByteSlice: Equatable {
+    /// Whether both hold the same bytes.
+    public static func == (left: ByteSlice, right: ByteSlice) -> Bool {
+        guard left.count == right.count else { return false }
+        let (first, second) = (left.span, right.span)
+        for index in first.indices where first[index] != second[index] { return false }
+        return true
+    }
+}

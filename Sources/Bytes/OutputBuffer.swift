@@ -1,0 +1,144 @@
+/// Bytes on their way out: heads and log lines are encoded into one, and it is used again.
+///
+/// Not `Sendable`: it belongs to one connection or one loop.
+@safe public final class OutputBuffer {
+    private var memory: UnsafeMutableRawPointer
+    private var capacity: Int
+    /// How many bytes it holds.
+    public private(set) var count = 0
+
+    /// Allocates an empty buffer.
+    public init(capacity: Int = 4096) {
+        self.capacity = max(capacity, 64)
+        unsafe memory = .allocate(byteCount: self.capacity, alignment: 16)
+    }
+
+    deinit {
+        unsafe memory.deallocate()
+    }
+
+    /// Whether it holds nothing.
+    public var isEmpty: Bool { count == 0 }
+
+    /// The bytes so far.
+    public var span: Span<UInt8> {
+        @_lifetime(borrow self)
+        get {
+            // SAFETY: memory lives as long as `self`; `count` bytes of it are written.
+            let pointer = unsafe UnsafePointer(memory.assumingMemoryBound(to: UInt8.self))
+            let span = unsafe Span(_unsafeStart: pointer, count: count)
+            return unsafe _overrideLifetime(span, borrowing: self)
+        }
+    }
+
+    /// Forgets the bytes and keeps the memory, unless it grew beyond `limit` bytes.
+    public func removeAll(keeping limit: Int = 64 * 1024) {
+        count = 0
+        guard capacity > limit else { return }
+        unsafe memory.deallocate()
+        capacity = 4096
+        unsafe memory = .allocate(byteCount: capacity, alignment: 16)
+    }
+
+    /// Drops the bytes behind the first `length`.
+    public func truncate(to length: Int) {
+        count = min(count, max(length, 0))
+    }
+
+    /// Appends one byte.
+    @inline(__always)
+    public func append(_ byte: UInt8) {
+        if count == capacity { grow(by: 1) }
+        // SAFETY: room was made on the line before.
+        unsafe memory.storeBytes(of: byte, toByteOffset: count, as: UInt8.self)
+        count += 1
+    }
+
+    /// Appends bytes.
+    @inline(__always)
+    public func append(_ bytes: Span<UInt8>) {
+        // SAFETY: the span is borrowed for the copy.
+        unsafe bytes.withUnsafeBytes { unsafe append($0) }
+    }
+
+    /// Appends bytes.
+    public func append(_ bytes: [UInt8]) {
+        unsafe bytes.withUnsafeBytes { unsafe append($0) }
+    }
+
+    /// Appends some of an array's bytes.
+    public func append(_ bytes: [UInt8], in range: Range<Int>) {
+        precondition(range.lowerBound >= 0 && range.upperBound <= bytes.count, "range of the array")
+        // SAFETY: the range was checked against the array.
+        unsafe bytes.withUnsafeBytes { source in
+            unsafe append(UnsafeRawBufferPointer(rebasing: source[range]))
+        }
+    }
+
+    /// Appends a literal.
+    @inline(__always)
+    public func append(_ text: StaticString) {
+        // SAFETY: a static string's bytes live for ever.
+        unsafe append(
+            UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+    }
+
+    /// Appends the UTF-8 form of a text.
+    public func append(_ text: String) {
+        var text = text
+        // SAFETY: the bytes are borrowed for the copy.
+        text.withUTF8 { unsafe append(UnsafeRawBufferPointer($0)) }
+    }
+
+    /// Appends a number in decimal digits.
+    public func append<Value: FixedWidthInteger>(decimal value: Value) {
+        if value < 0 { append(UInt8(ascii: "-")) }
+        var rest = UInt64(value.magnitude)
+        if count + 20 > capacity { grow(by: 20) }
+        var digits = 1
+        var probe = rest
+        while probe >= 10 {
+            probe /= 10
+            digits += 1
+        }
+        for position in stride(from: count + digits - 1, through: count, by: -1) {
+            // SAFETY: at most 20 digits, for which room was made above.
+            unsafe memory.storeBytes(
+                of: UInt8(ascii: "0") + UInt8(rest % 10), toByteOffset: position, as: UInt8.self)
+            rest /= 10
+        }
+        count += digits
+    }
+
+    /// Appends a number in lower-case hexadecimal digits, without leading zeros.
+    public func append(hexadecimal value: UInt64) {
+        let digits = max(1, (64 - value.leadingZeroBitCount + 3) / 4)
+        for digit in stride(from: digits - 1, through: 0, by: -1) {
+            let nibble = UInt8((value >> (UInt64(digit) * 4)) & 15)
+            append(nibble < 10 ? UInt8(ascii: "0") + nibble : UInt8(ascii: "a") + nibble - 10)
+        }
+    }
+
+    /// The address of the first byte, for a system call on the next line.
+    package var unsafeAddress: UnsafeRawPointer { unsafe UnsafeRawPointer(memory) }
+
+    @inline(__always)
+    private func append(_ bytes: UnsafeRawBufferPointer) {
+        let length = bytes.count
+        guard length > 0, let base = bytes.baseAddress else { return }
+        if capacity - count < length { grow(by: length) }
+        // SAFETY: room was made on the line before, and the source is not this buffer.
+        unsafe (memory + count).copyMemory(from: base, byteCount: length)
+        count += length
+    }
+
+    @inline(never)
+    private func grow(by length: Int) {
+        let next = max(capacity * 2, count + length)
+        let larger = UnsafeMutableRawPointer.allocate(byteCount: next, alignment: 16)
+        unsafe larger.copyMemory(from: memory, byteCount: count)
+        unsafe memory.deallocate()
+        unsafe memory = larger
+        capacity = next
+    }
+}

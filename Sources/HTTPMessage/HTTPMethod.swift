@@ -1,0 +1,46 @@
+/// A request method: an open set of case-sensitive tokens (RFC 9110 §9).
+public struct HTTPMethod: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
+    /// The method as it stands on the wire.
+    public let rawValue: String
+
+    /// Makes a method, or nothing if the text is no token (RFC 9110 §5.6.2).
+    public init?(rawValue: String) {
+        guard Grammar.isToken(rawValue) else { return nil }
+        self.rawValue = rawValue
+    }
+
+    /// Makes a method from a text known to be a token.
+    package init(validated rawValue: String) {
+        self.rawValue = rawValue
+    }
+
+    /// GET, RFC 9110 §9.3.1.
+    public static var get: HTTPMethod { HTTPMethod(validated: "GET") }
+    /// HEAD, RFC 9110 §9.3.2.
+    public static var head: HTTPMethod { HTTPMethod(validated: "HEAD") }
+    /// POST, RFC 9110 §9.3.3.
+    public static var post: HTTPMethod { HTTPMethod(validated: "POST") }
+    /// PUT, RFC 9110 §9.3.4.
+    public static var put: HTTPMethod { HTTPMethod(validated: "PUT") }
+    /// DELETE, RFC 9110 §9.3.5.
+    public static var delete: HTTPMethod { HTTPMethod(validated: "DELETE") }
+    /// CONNECT, RFC 9110 §9.3.6.
+    public static var connect: HTTPMethod { HTTPMethod(validated: "CONNECT") }
+    /// OPTIONS, RFC 9110 §9.3.7.
+    public static var options: HTTPMethod { HTTPMethod(validated: "OPTIONS") }
+    /// TRACE, RFC 9110 §9.3.8.
+    public static var trace: HTTPMethod { HTTPMethod(validated: "TRACE") }
+    /// PATCH, RFC 5789.
+    public static var patch: HTTPMethod { HTTPMethod(validated: "PATCH") }
+
+    /// Whether sending it again has the effect of sending it once (RFC 9110 §9.2.2).
+    public var isIdempotent: Bool {
+        switch rawValue {
+        case "GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE": true
+        default: false
+        }
+    }
+
+    /// The method as it stands on the wire.
+    public var description: String { rawValue }
+}

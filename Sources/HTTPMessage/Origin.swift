@@ -1,0 +1,38 @@
+/// Scheme, host and port that answer with authority (RFC 9110 §4.3.1).
+public struct Origin: Sendable, Hashable, CustomStringConvertible {
+    /// The schemes that are spoken.
+    public enum Scheme: String, Sendable, Hashable {
+        case http, https
+
+        /// The port where the URI names none: 80 or 443.
+        public var defaultPort: UInt16 { self == .http ? 80 : 443 }
+    }
+
+    /// How the origin is spoken to.
+    public let scheme: Scheme
+    /// A registered name in lower case, or an IP address; an IPv6 address without brackets.
+    public let host: String
+    /// The TCP port.
+    public let port: UInt16
+    /// `host` or `host:port`, as it stands in the `Host` field: the default port is left out.
+    public let authority: String
+
+    /// Makes an origin; `port` defaults to the scheme's.
+    public init(scheme: Scheme, host: String, port: UInt16? = nil) {
+        self.scheme = scheme
+        self.host = host.lowercased()
+        self.port = port ?? scheme.defaultPort
+        let name = host.utf8.contains(UInt8(ascii: ":")) ? "[\(self.host)]" : self.host
+        authority = self.port == scheme.defaultPort ? name : "\(name):\(self.port)"
+    }
+
+    /// Whether the host is `localhost`, a name below it, or a loopback address.
+    public var isLoopback: Bool {
+        if host == "localhost" || host.hasSuffix(".localhost") || host == "::1" { return true }
+        let parts = host.split(separator: ".", omittingEmptySubsequences: false)
+        return parts.count == 4 && parts[0] == "127" && parts.allSatisfy { UInt8($0) != nil }
+    }
+
+    /// The origin as a URI without path.
+    public var description: String { "\(scheme.rawValue)://\(authority)" }
+}

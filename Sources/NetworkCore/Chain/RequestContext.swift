@@ -1,0 +1,89 @@
+/// What is known about an exchange beside its messages: interceptors and transport write here, the
+/// log reads it.
+public struct RequestContext: Sendable {
+    /// The id of the exchange, the same in the log and in `X-Request-Id`.
+    public var requestID: String
+    /// When the exchange as a whole must be over.
+    public var deadline: ContinuousClock.Instant?
+    /// How many times the request was sent.
+    public var attempts = 0
+    /// Why each attempt after the first was made.
+    public var retries: [RetryReason] = []
+    /// What happened to the credential, if one was needed.
+    public var authorization: AuthorizationFacts?
+    /// How long the phases of the last attempt took.
+    public var timings = Timings()
+    /// Address and port of the last attempt's connection.
+    public var upstreamAddress: String?
+    /// Whether a pooled connection served the last attempt.
+    public var isConnectionReused = false
+    /// Demands a new connection for the next attempt: the pooled one before it was dead.
+    public var requiresFreshConnection = false
+    /// The status of the last attempt.
+    public var upstreamStatus: HTTPStatus?
+    /// Gets each interim answer (1xx but 100 and 101) before the final one.
+    public var onInformational: (@Sendable (HTTPStatus, HTTPHeaders) async throws -> Void)?
+
+    /// Starts the record of an exchange.
+    public init(requestID: String = "", deadline: ContinuousClock.Instant? = nil) {
+        self.requestID = requestID
+        self.deadline = deadline
+    }
+}
+
+/// Why a request was sent again.
+public enum RetryReason: Sendable, Hashable, CustomStringConvertible {
+    /// A 401 on a token that was then renewed.
+    case unauthorized
+    /// A fault of the connection.
+    case fault(ErrorKind)
+    /// A status that the channel repeats.
+    case status(HTTPStatus)
+
+    /// The word in the log: `unauthorized`, `connection_terminated`, `status_503`, …
+    public var description: String {
+        switch self {
+        case .unauthorized: "unauthorized"
+        case .fault(let kind): kind.rawValue
+        case .status(let status): "status_\(status)"
+        }
+    }
+}
+
+/// How long the phases of an attempt took; nothing for a phase that did not happen.
+public struct Timings: Sendable {
+    /// Waiting for a place in the pool.
+    public var queue: Duration?
+    /// Resolving the name.
+    public var dns: Duration?
+    /// Connecting.
+    public var connect: Duration?
+    /// The TLS handshake.
+    public var tls: Duration?
+    /// From the start of the attempt to the head of the response.
+    public var firstByte: Duration?
+
+    /// No phase happened yet.
+    public init() {}
+}
+
+/// What happened to the credential of an exchange; never the credential itself.
+public struct AuthorizationFacts: Sendable {
+    /// `oauth`, `bearer`, `basic`, `header` or `exec`.
+    public var kind: String
+    /// Which token of the grant family was sent last; counts up.
+    public var generation: Int?
+    /// How old that token was when it was sent.
+    public var age: Duration?
+    /// Whether this exchange waited for a refresh.
+    public var isRefreshed = false
+    /// Whether the app's own credential was replaced.
+    public var overrodeClient = false
+    /// Why a 401 was not followed by a replay.
+    public var notReplayed: String?
+
+    /// Starts the record for a kind of credential.
+    public init(kind: String) {
+        self.kind = kind
+    }
+}

@@ -1,0 +1,21 @@
+/// Content that arrives piece by piece, pulled by whoever sends or reads it: not pulling is the
+/// backpressure.
+public protocol BodySource: Sendable {
+    /// The next piece, never empty, or nothing at the end.
+    ///
+    /// - Throws: `NetworkError` when the message was cut short; there is no piece after that.
+    func next() async throws -> ByteSlice?
+
+    /// The trailer fields, known once `next()` has returned nothing.
+    func trailers() -> HTTPHeaders?
+
+    /// Ends the content early: what was not read is not wanted. Harmless after the end.
+    func cancel()
+}
+
+extension BodySource {
+    /// No trailer fields.
+    public func trailers() -> HTTPHeaders? { nil }
+    /// Nothing to give back.
+    public func cancel() {}
+}

@@ -1,0 +1,61 @@
+/// The content of a message (RFC 9110 §6.4).
+public enum HTTPBody: Sendable {
+    /// No content.
+    case empty
+    /// Content that is already here; it can be sent as often as one likes.
+    case bytes(ByteSlice)
+    /// Content that can be read once; `length` where it was announced.
+    case stream(any BodySource, length: Int?)
+
+    /// The number of bytes, where it is known.
+    public var length: Int? {
+        switch self {
+        case .empty: 0
+        case .bytes(let bytes): bytes.count
+        case .stream(_, let length): length
+        }
+    }
+
+    /// Whether it can be sent again.
+    public var isReplayable: Bool {
+        switch self {
+        case .empty, .bytes: true
+        case .stream: false
+        }
+    }
+
+    /// Reads all of it.
+    ///
+    /// - Throws: `NetworkError` of kind `.httpResponseBodySize` above `limit` bytes, or what the
+    ///   source throws.
+    public func collect(upTo limit: Int) async throws -> ByteSlice {
+        switch self {
+        case .empty: return ByteSlice([])
+        case .bytes(let bytes):
+            guard bytes.count <= limit else { throw NetworkError.tooLarge(limit: limit) }
+            return bytes
+        case .stream(let source, _):
+            guard let first = try await source.next() else { return ByteSlice([]) }
+            guard first.count <= limit else {
+                source.cancel()
+                throw NetworkError.tooLarge(limit: limit)
+            }
+            guard let second = try await source.next() else { return first }
+            var collected = first.array
+            collected.append(second.span)
+            while collected.count <= limit, let piece = try await source.next() {
+                collected.append(piece.span)
+            }
+            guard collected.count <= limit else {
+                source.cancel()
+                throw NetworkError.tooLarge(limit: limit)
+            }
+            return ByteSlice(collected)
+        }
+    }
+
+    /// Gives up what was not read.
+    public func cancel() {
+        if case .stream(let source, _) = self { source.cancel() }
+    }
+}

@@ -1,0 +1,24 @@
+/// A final response whose content may still be arriving.
+///
+/// Whoever gets one reads the body to its end or cancels it; only then is its connection free.
+public struct Response: Sendable {
+    /// The status.
+    public var status: HTTPStatus
+    /// The field section, without hop-by-hop and framing fields.
+    public var headers: HTTPHeaders
+    /// The content.
+    public var body: HTTPBody
+    /// The `Content-Length` of an answer that has none of the content it announces: to HEAD, or 304.
+    public var announcedLength: Int?
+
+    /// Makes a response.
+    public init(
+        status: HTTPStatus, headers: HTTPHeaders = [:], body: HTTPBody = .empty,
+        announcedLength: Int? = nil
+    ) {
+        self.status = status
+        self.headers = headers
+        self.body = body
+        self.announcedLength = announcedLength
+    }
+}
