@@ -4,3 +4,19 @@
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
 #include <openssl/crypto.h>
+
+// Macros and variadic functions of OpenSSL that Swift cannot import.
+static inline long netproxy_SSL_set_server_name(SSL *ssl, const char *name) {
+    return SSL_set_tlsext_host_name(ssl, name);
+}
+static inline long netproxy_SSL_CTX_set_minimum(SSL_CTX *ctx, int version) {
+    return SSL_CTX_set_min_proto_version(ctx, version);
+}
+static inline long netproxy_SSL_CTX_set_mode(SSL_CTX *ctx, long mode) {
+    return SSL_CTX_set_mode(ctx, mode);
+}
+static inline void netproxy_SSL_CTX_read_ahead(SSL_CTX *ctx) { SSL_CTX_set_read_ahead(ctx, 1); }
+static inline int netproxy_BIO_should_retry_flags(void) { return BIO_FLAGS_SHOULD_RETRY; }
+static inline void netproxy_BIO_retry_read(BIO *bio) { BIO_set_retry_read(bio); }
+static inline void netproxy_BIO_retry_write(BIO *bio) { BIO_set_retry_write(bio); }
+static inline void netproxy_BIO_clear_retry(BIO *bio) { BIO_clear_retry_flags(bio); }

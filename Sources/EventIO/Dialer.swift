@@ -1,0 +1,54 @@
+import CLibevent
+import Glibc
+
+/// Opens connections from a loop.
+package enum Dialer {
+    /// Connects to one address.
+    ///
+    /// - Throws: `.timedOut`, `.refused`, `.system`.
+    package static func connect(
+        to address: SocketAddress, on loop: EventLoop, until deadline: UInt64
+    ) async throws(IOError) -> StreamSocket {
+        let descriptor = socket(
+            address.family,
+            Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        guard descriptor >= 0 else { throw .system(describe(errno: systemError())) }
+        if !address.isUnix {
+            var one: Int32 = 1
+            // SAFETY: the option lives for the call.
+            unsafe setsockopt(
+                descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &one,
+                socklen_t(MemoryLayout<Int32>.size))
+        }
+        let code = unsafe address.withSystemAddress { unsafe Glibc.connect(descriptor, $0, $1) }
+        let failure = code == 0 ? 0 : systemError()
+        guard failure == 0 || failure == EINPROGRESS else {
+            _ = close(descriptor)
+            throw connectFailure(failure)
+        }
+        let socket = StreamSocket(descriptor: descriptor, peer: address, on: loop)
+        socket.isReadable = false
+        if failure == 0 { return socket }
+        do throws(IOError) {
+            socket.setUnwritable()
+            try await socket.waitWritable(until: deadline)
+            var pending: Int32 = 0
+            var length = socklen_t(MemoryLayout<Int32>.size)
+            // SAFETY: the variable lives for the call, and its size is told.
+            unsafe getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &pending, &length)
+            guard pending == 0 else { throw connectFailure(pending) }
+            return socket
+        } catch {
+            socket.close()
+            throw error
+        }
+    }
+
+    private static func connectFailure(_ code: Int32) -> IOError {
+        switch code {
+        case ECONNREFUSED: .refused
+        case ETIMEDOUT: .timedOut
+        default: .system(describe(errno: code))
+        }
+    }
+}

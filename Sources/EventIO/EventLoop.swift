@@ -1,0 +1,249 @@
+package import Bytes
+import CLibevent
+import Glibc
+import Synchronization
+
+/// One thread with one libevent base: it waits for sockets and timers and runs the tasks that
+/// prefer it, one after the other.
+///
+/// A task started with `Task(executorPreference: loop)` stays on the loop through every `await`, so
+/// what belongs to the loop needs no lock. Nothing here blocks but the wait for events.
+// SAFETY: everything mutable but `inbox` and `thread` is touched by the loop's own thread only,
+// which `preconditionCurrent()` checks where others could call.
+@safe package final class EventLoop: TaskExecutor, @unchecked Sendable {
+    /// A number for people: 0, 1, …
+    package let index: Int
+    /// Spare memory for reading.
+    package let slabs = SlabPool()
+    /// The loop's clock, in nanoseconds; it stands still within a turn of the loop.
+    package private(set) var now: UInt64
+
+    let base: OpaquePointer
+    private let wakeDescriptor: Int32
+    private var wakeEvent: OpaquePointer?
+    private var timerEvent: OpaquePointer?
+    private var timerArmed = UInt64.max
+    private var wheel: TimerWheel
+    private var jobs: [UnownedJob] = []
+    private var spareJobs: [UnownedJob] = []
+    private var isStopping = false
+    private let thread = Atomic<UInt>(0)
+    private let inbox = Mutex(Inbox())
+    private let finished = Mutex<(isOver: Bool, waiters: [CheckedContinuation<Void, Never>])>(
+        (false, []))
+
+    private struct Inbox {
+        var jobs: [UnownedJob] = []
+        var calls: [@Sendable () -> Void] = []
+        var isEmpty: Bool { jobs.isEmpty && calls.isEmpty }
+    }
+
+    /// Makes a loop that does not run yet.
+    ///
+    /// - Throws: `IOError.system` when the process has no descriptors left.
+    package init(index: Int = 0) throws {
+        self.index = index
+        now = monotonicNanoseconds()
+        wheel = TimerWheel(now: now)
+        guard let configuration = unsafe event_config_new() else {
+            throw IOError.system("out of memory")
+        }
+        defer { unsafe event_config_free(configuration) }
+        unsafe event_config_set_flag(configuration, Int32(EVENT_BASE_FLAG_NOLOCK.rawValue))
+        // Edge triggering and early close are what the sockets are written for: epoll only.
+        unsafe event_config_require_features(
+            configuration, Int32(EV_FEATURE_ET.rawValue | EV_FEATURE_EARLY_CLOSE.rawValue))
+        guard let base = unsafe event_base_new_with_config(configuration) else {
+            throw IOError.system("libevent offers no edge-triggered backend")
+        }
+        unsafe self.base = base
+        wakeDescriptor = eventfd(0, Int32(EFD_NONBLOCK | EFD_CLOEXEC))
+        guard wakeDescriptor >= 0 else { throw IOError.system(describe(errno: systemError())) }
+        let context = unsafe Unmanaged.passUnretained(self).toOpaque()
+        unsafe wakeEvent = event_new(
+            base, wakeDescriptor, Int16(EV_READ | EV_PERSIST), loopWoken, context)
+        unsafe event_add(wakeEvent, nil)
+        unsafe timerEvent = event_new(base, -1, 0, loopTimerFired, context)
+    }
+
+    deinit {
+        unsafe event_free(wakeEvent)
+        unsafe event_free(timerEvent)
+        unsafe event_base_free(base)
+        close(wakeDescriptor)
+    }
+
+    // MARK: - Life
+
+    /// Runs the loop on a thread of its own until `stop()`.
+    package func start() {
+        unsafe startThread(named: "loop-\(index)", loopThread, Unmanaged.passRetained(self).toOpaque())
+    }
+
+    /// Runs the loop on the calling thread until `stop()`.
+    func run() {
+        thread.store(UInt(pthread_self()), ordering: .releasing)
+        while !isStopping {
+            let isIdle = runJobs()
+            let flags = isIdle ? EVLOOP_ONCE : EVLOOP_ONCE | EVLOOP_NONBLOCK
+            _ = unsafe event_base_loop(base, flags)
+            now = monotonicNanoseconds()
+        }
+        _ = runJobs()
+        let waiters = finished.withLock { state in
+            state.isOver = true
+            return state.waiters
+        }
+        for waiter in waiters { waiter.resume() }
+    }
+
+    /// Ends the loop after its present turn. Tasks that still wait on it never continue.
+    package func stop() {
+        submit { [self] in isStopping = true }
+    }
+
+    /// Returns when the loop has ended. Call it from outside the loop.
+    package func waitUntilStopped() async {
+        await withCheckedContinuation { continuation in
+            let isOver = finished.withLock { state in
+                if !state.isOver { state.waiters.append(continuation) }
+                return state.isOver
+            }
+            if isOver { continuation.resume() }
+        }
+    }
+
+    // MARK: - Work
+
+    /// Whether the caller runs on this loop's thread.
+    @inline(__always)
+    package var isCurrent: Bool {
+        thread.load(ordering: .relaxed) == UInt(pthread_self())
+    }
+
+    /// Traps when called from another thread: a bug of ours.
+    @inline(__always)
+    package func preconditionCurrent() {
+        precondition(isCurrent, "called outside of its event loop")
+    }
+
+    /// Takes a piece of a task to run.
+    package func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        if isCurrent {
+            jobs.append(job)
+        } else {
+            deliver { $0.jobs.append(job) }
+        }
+    }
+
+    /// Calls `body` on the loop, soon.
+    package func submit(_ body: @escaping @Sendable () -> Void) {
+        deliver { $0.calls.append(body) }
+    }
+
+    private func deliver(_ change: (inout sending Inbox) -> Void) {
+        let wasEmpty = inbox.withLock { inbox in
+            let wasEmpty = inbox.isEmpty
+            change(&inbox)
+            return wasEmpty
+        }
+        if wasEmpty {
+            var one: UInt64 = 1
+            // SAFETY: eight bytes on the stack. A full counter (EAGAIN) means it is awake anyway.
+            _ = unsafe write(wakeDescriptor, &one, 8)
+        }
+    }
+
+    /// Runs what is ready, and what that makes ready, up to a bound that keeps sockets from waiting.
+    private func runJobs() -> Bool {
+        let executor = unsafe asUnownedTaskExecutor()
+        for _ in 0..<64 {
+            if jobs.isEmpty { return true }
+            swap(&jobs, &spareJobs)
+            for job in spareJobs { unsafe job.runSynchronously(on: executor) }
+            spareJobs.removeAll(keepingCapacity: true)
+        }
+        return jobs.isEmpty
+    }
+
+    func woken() {
+        var count: UInt64 = 0
+        // SAFETY: eight bytes on the stack; the value does not matter.
+        _ = unsafe read(wakeDescriptor, &count, 8)
+        let taken = inbox.withLock { inbox in
+            let taken = inbox
+            inbox = Inbox()
+            return taken
+        }
+        for job in taken.jobs { jobs.append(job) }
+        for call in taken.calls { call() }
+    }
+
+    // MARK: - Timers
+
+    /// Calls `entry.fire()` once `deadline` (on the loop's clock) has passed, up to 32 ms later.
+    @inline(__always)
+    package func schedule(_ entry: TimerEntry, at deadline: UInt64) {
+        if let turn = wheel.schedule(entry, at: deadline) { armTimer(for: turn) }
+    }
+
+    /// Calls off the next `fire()`.
+    @inline(__always)
+    package func suspend(_ entry: TimerEntry) {
+        wheel.suspend(entry)
+    }
+
+    /// Calls off the next `fire()`, and forgets the entry.
+    package func remove(_ entry: TimerEntry) {
+        wheel.remove(entry)
+    }
+
+    /// Waits on the loop.
+    ///
+    /// - Throws: `CancellationError` when the task is cancelled meanwhile.
+    package func sleep(for duration: Duration) async throws {
+        try await Sleeper.sleep(on: self, until: now &+ duration.nanoseconds)
+    }
+
+    /// A deadline that far from now on the loop's clock; nothing means never.
+    @inline(__always)
+    package func deadline(after duration: Duration?) -> UInt64 {
+        guard let duration else { return .max }
+        return now &+ duration.nanoseconds
+    }
+
+    func timerFired() {
+        timerArmed = .max
+        now = monotonicNanoseconds()
+        for entry in wheel.turn(now: now) { entry.fire() }
+        if let next = wheel.nextTurn { armTimer(for: next) }
+    }
+
+    private func armTimer(for next: UInt64) {
+        guard next < timerArmed else { return }
+        timerArmed = next
+        let delay = next > now ? next - now : 0
+        var interval = timeval(
+            tv_sec: Int(delay / 1_000_000_000), tv_usec: Int(delay % 1_000_000_000 / 1000) + 1)
+        unsafe event_add(timerEvent, &interval)
+    }
+}
+
+/// The monotonic clock, in nanoseconds.
+package func monotonicNanoseconds() -> UInt64 {
+    var time = timespec()
+    unsafe clock_gettime(CLOCK_MONOTONIC, &time)
+    return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+}
+
+extension Duration {
+    /// The duration in nanoseconds; nothing below zero, and at most a century.
+    @inline(__always)
+    package var nanoseconds: UInt64 {
+        let (seconds, attoseconds) = components
+        guard seconds >= 0 else { return 0 }
+        return UInt64(min(seconds, 3_153_600_000)) * 1_000_000_000
+            + UInt64(max(attoseconds, 0) / 1_000_000_000)
+    }
+}

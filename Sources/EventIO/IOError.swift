@@ -1,0 +1,19 @@
+/// What can go wrong on a socket.
+package enum IOError: Error, Sendable, Equatable {
+    /// The deadline passed.
+    case timedOut
+    /// The peer closed the connection or reset it.
+    case closedByPeer
+    /// Somebody here closed or aborted the socket while it was in use.
+    case aborted
+    /// The peer refused the connection.
+    case refused
+    /// No route, no address, or another error of the system, in its own words.
+    case system(String)
+    /// The name has no address.
+    case unknownHost(String)
+    /// The peer does not speak TLS, or not as we do.
+    case tlsProtocol(String)
+    /// The peer's certificate is not to be trusted, and why.
+    case tlsCertificate(String)
+}

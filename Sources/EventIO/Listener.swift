@@ -1,0 +1,104 @@
+import CLibevent
+import Glibc
+
+/// A listening socket on a loop; every accepted connection goes to one closure.
+// SAFETY: the event is freed before the object goes away; everything happens on the loop.
+@safe package final class Listener {
+    /// Where it listens; with the port that the system chose, if it was asked to.
+    package let address: SocketAddress
+    private let loop: EventLoop
+    private let descriptor: Int32
+    private let onAccept: (StreamSocket) -> Void
+    private var event: OpaquePointer?
+    private let isOwner: Bool
+    private var pause: AcceptPause?
+
+    /// Listens.
+    ///
+    /// - Parameters:
+    ///   - descriptor: a listening, non-blocking socket, as `ListeningSocket` makes it.
+    ///   - onAccept: called on the loop.
+    package init(
+        _ socket: borrowing ListeningSocket, on loop: EventLoop,
+        onAccept: @escaping (StreamSocket) -> Void
+    ) throws(IOError) {
+        loop.preconditionCurrent()
+        self.loop = loop
+        self.onAccept = onAccept
+        address = socket.address
+        descriptor = dup3(socket.descriptor)
+        isOwner = true
+        guard descriptor >= 0 else { throw .system(describe(errno: systemError())) }
+        let context = unsafe Unmanaged.passUnretained(self).toOpaque()
+        unsafe event = event_new(
+            loop.base, descriptor, Int16(EV_READ | EV_PERSIST), listenerReady, context)
+        unsafe event_add(event, nil)
+    }
+
+    deinit {
+        precondition(unsafe event == nil, "a listener is closed on its loop before it goes away")
+    }
+
+    /// Accepts no more connections.
+    package func close() {
+        guard unsafe event != nil else { return }
+        loop.preconditionCurrent()
+        unsafe event_free(event)
+        unsafe event = nil
+        if let pause { loop.remove(pause) }
+        _ = Glibc.close(descriptor)
+    }
+
+    func ready() {
+        // Bounded, so that a flood of connections does not starve those that are open.
+        for _ in 0..<64 {
+            var storage = sockaddr_storage()
+            var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+            // SAFETY: the storage is large enough for every family, and lives for the call.
+            let accepted = unsafe withUnsafeMutablePointer(to: &storage) { pointer in
+                unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    unsafe accept4(
+                        descriptor, $0, &length,
+                        Int32(SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue))
+                }
+            }
+            guard accepted >= 0 else {
+                switch systemError() {
+                case EINTR, ECONNABORTED: continue
+                case EMFILE, ENFILE, ENOBUFS, ENOMEM: return pauseAccepting()
+                default: return
+                }
+            }
+            guard let peer = SocketAddress(storage) else {
+                _ = Glibc.close(accepted)
+                continue
+            }
+            onAccept(StreamSocket(descriptor: accepted, peer: peer, on: loop))
+        }
+    }
+
+    /// Out of descriptors: the level-triggered event would spin, so it rests for 100 ms.
+    private func pauseAccepting() {
+        unsafe event_del(event)
+        let pause = AcceptPause { [unowned self] in
+            guard unsafe event != nil else { return }
+            unsafe event_add(event, nil)
+        }
+        self.pause = pause
+        loop.schedule(pause, at: loop.deadline(after: .milliseconds(100)))
+    }
+}
+
+private final class AcceptPause: TimerEntry {
+    private let resume: () -> Void
+
+    init(_ resume: @escaping () -> Void) {
+        self.resume = resume
+    }
+
+    override func fire() { resume() }
+}
+
+private func dup3(_ descriptor: Int32) -> Int32 {
+    fcntl(descriptor, F_DUPFD_CLOEXEC, 3)
+}

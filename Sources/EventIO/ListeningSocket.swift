@@ -1,0 +1,105 @@
+import CLibevent
+import Glibc
+
+/// A bound and listening descriptor, from which the loops make their listeners.
+package struct ListeningSocket: ~Copyable, Sendable {
+    let descriptor: Int32
+    /// Where it listens; with the port that the system chose, if it was asked to.
+    package let address: SocketAddress
+    private let path: String?
+
+    /// Binds and listens.
+    ///
+    /// A stale unix socket (nobody answers on it) is replaced, one that answers is an error.
+    ///
+    /// - Throws: `IOError.system` that names the address.
+    package init(_ wanted: SocketAddress, backlog: Int32 = 4096) throws(IOError) {
+        if case .unix(let path) = wanted.kind { try ListeningSocket.removeStale(path, wanted) }
+        let descriptor = socket(
+            wanted.family,
+            Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        guard descriptor >= 0 else { throw .system(describe(errno: systemError())) }
+        var one: Int32 = 1
+        let size = socklen_t(MemoryLayout<Int32>.size)
+        if !wanted.isUnix {
+            // SAFETY: the option lives for the calls. TCP_NODELAY is inherited by what is accepted.
+            unsafe setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &one, size)
+            unsafe setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &one, size)
+        }
+        let bound = unsafe wanted.withSystemAddress { unsafe bind(descriptor, $0, $1) }
+        guard bound == 0, listen(descriptor, backlog) == 0 else {
+            let reason = describe(errno: systemError())
+            _ = close(descriptor)
+            throw .system("cannot listen on \(wanted): \(reason)")
+        }
+        if case .unix(let path) = wanted.kind {
+            self.path = path
+            address = wanted
+        } else {
+            path = nil
+            address = ListeningSocket.boundAddress(of: descriptor) ?? wanted
+        }
+        self.descriptor = descriptor
+    }
+
+    /// Takes over a descriptor that systemd opened.
+    ///
+    /// - Throws: `IOError.system` if it is no listening stream socket.
+    package init(inherited descriptor: Int32) throws(IOError) {
+        guard let address = ListeningSocket.boundAddress(of: descriptor) else {
+            throw .system("descriptor \(descriptor) is no socket")
+        }
+        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+        _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
+        self.descriptor = descriptor
+        self.address = address
+        path = nil
+    }
+
+    deinit {
+        _ = close(descriptor)
+        if let path { _ = unsafe unlink(path) }
+    }
+
+    /// Makes a unix socket reachable for its owner and group, or for its owner alone.
+    package func restrict(mode: UInt32) {
+        if let path { _ = unsafe chmod(path, mode) }
+    }
+
+    private static func boundAddress(of descriptor: Int32) -> SocketAddress? {
+        var storage = sockaddr_storage()
+        var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        let code = unsafe withUnsafeMutablePointer(to: &storage) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                unsafe getsockname(descriptor, $0, &length)
+            }
+        }
+        return code == 0 ? SocketAddress(storage) : nil
+    }
+
+    private static func removeStale(_ path: String, _ address: SocketAddress) throws(IOError) {
+        var status = stat()
+        guard unsafe lstat(path, &status) == 0 else { return }
+        guard status.st_mode & S_IFMT == S_IFSOCK else {
+            throw .system("cannot listen on \(address): the file exists and is no socket")
+        }
+        let probe = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        defer { _ = close(probe) }
+        guard unsafe address.withSystemAddress({ unsafe connect(probe, $0, $1) }) != 0 else {
+            throw .system("cannot listen on \(address): another process answers there")
+        }
+        _ = unsafe unlink(path)
+    }
+}
+
+extension StreamSocket {
+    /// The user at the other end of a unix socket, as the kernel knows it.
+    package var peerUserID: UInt32? {
+        guard peer.isUnix else { return nil }
+        var credentials = netproxy_ucred()
+        var length = socklen_t(MemoryLayout<netproxy_ucred>.size)
+        // SAFETY: the structure lives for the call, and its size is told.
+        let code = unsafe getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &credentials, &length)
+        return code == 0 ? credentials.uid : nil
+    }
+}

@@ -1,0 +1,340 @@
+package import Bytes
+import CLibevent
+import Glibc
+
+/// A connected stream socket on a loop: edge-triggered, registered once for its life, with async
+/// waits that allocate nothing.
+///
+/// One task may wait for reading and one for writing at a time. It never leaves its loop.
+// SAFETY: the event is freed in `close()`, which the loop calls, before the descriptor is closed;
+// continuations are resumed exactly once because they are taken before they are resumed.
+@safe package final class StreamSocket: TimerEntry {
+    package let loop: EventLoop
+    /// Who is at the other end.
+    package let peer: SocketAddress
+    /// Aborted as soon as this socket's peer goes away: the upstream half of an exchange.
+    package var dependent: StreamSocket?
+    /// Called once when the peer goes away, whether anybody reads or not.
+    package var onPeerClosed: (() -> Void)?
+    /// Whether the peer has sent its end of the stream, or the connection broke.
+    package private(set) var isPeerClosed = false
+    /// Whether `close()` was called.
+    package private(set) var isClosed = false
+
+    let descriptor: Int32
+    var tls: TLSSession?
+    /// Whether the kernel may hold bytes for us.
+    var isReadable = true
+    private var isWritable = true
+    private var isAborted = false
+    private var event: OpaquePointer?
+    private var readWaiter: UnsafeContinuation<Void, Never>?
+    private var writeWaiter: UnsafeContinuation<Void, Never>?
+    private var readDeadline = UInt64.max
+    private var writeDeadline = UInt64.max
+    private var isReadTimedOut = false
+    private var isWriteTimedOut = false
+
+    /// Takes over a connected, non-blocking descriptor.
+    package init(descriptor: Int32, peer: SocketAddress, on loop: EventLoop) {
+        loop.preconditionCurrent()
+        self.descriptor = descriptor
+        self.peer = peer
+        self.loop = loop
+        super.init()
+        let context = unsafe Unmanaged.passUnretained(self).toOpaque()
+        let what = Int16(EV_READ | EV_WRITE | EV_CLOSED | EV_ET | EV_PERSIST)
+        unsafe event = event_new(loop.base, descriptor, what, socketReady, context)
+        let added = unsafe event_add(event, nil)
+        precondition(added == 0, "epoll takes every connected socket")
+    }
+
+    deinit {
+        precondition(isClosed, "a socket is closed on its loop before it goes away")
+    }
+
+    // MARK: - Reading
+
+    /// Reads what is there into the buffer, and waits only if nothing is.
+    ///
+    /// - Parameter minimum: how much free space the buffer offers, in bytes.
+    /// - Returns: how many bytes came; 0 at the end of the stream.
+    /// - Throws: `.timedOut`, `.closedByPeer` on a reset, `.aborted`, `.system`.
+    package func read(
+        into buffer: inout ReadBuffer, minimum: Int = 4096, until deadline: UInt64
+    ) async throws(IOError) -> Int {
+        while true {
+            if let count = try readNow(into: &buffer, minimum: minimum) { return count }
+            try await waitReadable(until: deadline)
+        }
+    }
+
+    /// Reads what is there without waiting; nothing if there is nothing.
+    package func readNow(
+        into buffer: inout ReadBuffer, minimum: Int = 4096
+    ) throws(IOError) -> Int? {
+        if isAborted || isClosed { throw .aborted }
+        guard isReadable else { return nil }
+        buffer.reserve(minimum, from: loop.slabs)
+        if let tls { return try tls.read(into: &buffer, from: self) }
+        var failure: Int32 = 0
+        var isDrained = false
+        let count = unsafe buffer.withFreeSpace { free in
+            var count: Int
+            repeat {
+                count = unsafe CLibevent.read(descriptor, free.baseAddress, free.count)
+                failure = count < 0 ? systemError() : 0
+            } while failure == EINTR
+            isDrained = count < free.count
+            return max(count, 0)
+        }
+        if failure == EAGAIN {
+            isReadable = false
+            return nil
+        }
+        if failure != 0 { throw readFailure(failure) }
+        if count == 0 {
+            isPeerClosed = true
+            return 0
+        }
+        // A short read means drained, unless the end of the stream shares the edge.
+        if isDrained, !isPeerClosed { isReadable = false }
+        return count
+    }
+
+    /// Returns when there may be something to read.
+    ///
+    /// - Throws: `.timedOut`, `.aborted`.
+    package func waitReadable(until deadline: UInt64) async throws(IOError) {
+        while !isReadable {
+            if isAborted || isClosed { throw .aborted }
+            precondition(unsafe readWaiter == nil, "two tasks read from one socket")
+            isReadTimedOut = false
+            readDeadline = deadline
+            updateTimer()
+            await unsafe withUnsafeContinuation { unsafe readWaiter = $0 }
+            readDeadline = .max
+            if isReadTimedOut, !isReadable { throw .timedOut }
+        }
+        if isAborted || isClosed { throw .aborted }
+    }
+
+    /// Whether the connection has nothing to say: no bytes, no end, no fault. What a pooled
+    /// connection must be before it is used again.
+    package var isQuiet: Bool {
+        !isReadable && !isPeerClosed && !isAborted && !isClosed
+    }
+
+    /// Reads once where the kernel's state is not known, so that `isQuiet` tells the truth.
+    package func probe() {
+        guard isReadable, !isClosed else { return }
+        if let tls { return tls.probe(self) }
+        var byte: UInt8 = 0
+        // SAFETY: one byte on the stack, and MSG_PEEK leaves the stream as it is.
+        let count = unsafe recv(descriptor, &byte, 1, Int32(MSG_PEEK.rawValue))
+        if count < 0, systemError() == EAGAIN { isReadable = false }
+    }
+
+    // MARK: - Writing
+
+    /// Writes the output and then the body, gathered, and waits while the kernel is full.
+    ///
+    /// - Throws: `.timedOut` when nothing could be written until the deadline, `.closedByPeer`,
+    ///   `.aborted`, `.system`.
+    package func write(
+        _ output: OutputBuffer, _ body: ByteSlice? = nil, until deadline: UInt64
+    ) async throws(IOError) {
+        var body = body
+        if tls != nil, let small = body, small.count + output.count <= Slab.standardCapacity {
+            // One record instead of two.
+            output.append(small.span)
+            body = nil
+        }
+        var written = 0
+        let total = output.count + (body?.count ?? 0)
+        while written < total {
+            if let count = try writeNow(output, body, from: written) {
+                written += count
+            } else {
+                try await waitWritable(until: deadline)
+            }
+        }
+    }
+
+    /// Writes some of the bytes behind the first `offset`; nothing if the kernel is full.
+    private func writeNow(
+        _ output: OutputBuffer, _ body: ByteSlice?, from offset: Int
+    ) throws(IOError) -> Int? {
+        if isAborted || isClosed { throw .aborted }
+        guard isWritable else { return nil }
+        if let tls { return try tls.write(output, body, from: offset, to: self) }
+        let headLeft = max(output.count - offset, 0)
+        let bodyOffset = max(offset - output.count, 0)
+        let bodyLeft = (body?.count ?? 0) - bodyOffset
+        var count: Int
+        var failure: Int32
+        repeat {
+            // SAFETY: output and body are kept alive by the caller for the duration of the call.
+            if headLeft > 0, bodyLeft > 0, let body {
+                var pieces = unsafe (
+                    iovec(
+                        iov_base: UnsafeMutableRawPointer(mutating: output.unsafeAddress + offset),
+                        iov_len: headLeft),
+                    iovec(
+                        iov_base: UnsafeMutableRawPointer(mutating: body.unsafeAddress),
+                        iov_len: bodyLeft)
+                )
+                count = unsafe withUnsafePointer(to: &pieces) { pointer in
+                    unsafe pointer.withMemoryRebound(to: iovec.self, capacity: 2) {
+                        unsafe writev(descriptor, $0, 2)
+                    }
+                }
+            } else if headLeft > 0 {
+                count = unsafe CLibevent.write(descriptor, output.unsafeAddress + offset, headLeft)
+            } else if let body {
+                count = unsafe CLibevent.write(
+                    descriptor, body.unsafeAddress + bodyOffset, bodyLeft)
+            } else {
+                return 0
+            }
+            failure = count < 0 ? systemError() : 0
+        } while failure == EINTR
+        if failure == EAGAIN {
+            isWritable = false
+            return nil
+        }
+        if failure != 0 { throw writeFailure(failure) }
+        return count
+    }
+
+    func waitWritable(until deadline: UInt64) async throws(IOError) {
+        while !isWritable {
+            if isAborted || isClosed { throw .aborted }
+            precondition(unsafe writeWaiter == nil, "two tasks write to one socket")
+            isWriteTimedOut = false
+            writeDeadline = deadline
+            updateTimer()
+            await unsafe withUnsafeContinuation { unsafe writeWaiter = $0 }
+            writeDeadline = .max
+            if isWriteTimedOut, !isWritable { throw .timedOut }
+        }
+        if isAborted || isClosed { throw .aborted }
+    }
+
+    /// Sends the end of the stream, and goes on reading.
+    package func shutdownWriting() {
+        guard !isClosed else { return }
+        tls?.shutdown(self)
+        _ = shutdown(descriptor, Int32(SHUT_WR))
+    }
+
+    // MARK: - Ending
+
+    /// Ends every wait on the socket with `.aborted`; its owner then closes it.
+    package func abort() {
+        guard !isAborted else { return }
+        isAborted = true
+        resumeReader()
+        resumeWriter()
+    }
+
+    /// Closes the connection. Harmless when it is closed already.
+    package func close() {
+        guard !isClosed else { return }
+        loop.preconditionCurrent()
+        isClosed = true
+        loop.remove(self)
+        tls?.shutdown(self)
+        tls = nil
+        unsafe event_free(event)
+        unsafe event = nil
+        dependent = nil
+        onPeerClosed = nil
+        _ = CLibevent.close(descriptor)
+        resumeReader()
+        resumeWriter()
+    }
+
+    /// Closes with a reset, so that the peer cannot take what it got for the whole.
+    package func reset() {
+        guard !isClosed else { return }
+        var option = linger(l_onoff: 1, l_linger: 0)
+        // SAFETY: the option lives for the call.
+        _ = unsafe setsockopt(
+            descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
+        tls = nil
+        close()
+    }
+
+    // MARK: - Events
+
+    func ready(_ what: Int16) {
+        if what & Int16(EV_CLOSED) != 0, !isPeerClosed {
+            isPeerClosed = true
+            isReadable = true
+            dependent?.abort()
+            if let callback = onPeerClosed {
+                onPeerClosed = nil
+                callback()
+            }
+        }
+        if what & Int16(EV_READ) != 0 { isReadable = true }
+        if isReadable { resumeReader() }
+        if what & Int16(EV_WRITE) != 0 {
+            isWritable = true
+            resumeWriter()
+        }
+    }
+
+    override package func fire() {
+        let now = loop.now
+        if readDeadline <= now {
+            isReadTimedOut = true
+            readDeadline = .max
+            resumeReader()
+        }
+        if writeDeadline <= now {
+            isWriteTimedOut = true
+            writeDeadline = .max
+            resumeWriter()
+        }
+        updateTimer()
+    }
+
+    private func updateTimer() {
+        guard !isClosed else { return }
+        let deadline = min(readDeadline, writeDeadline)
+        if deadline == .max { loop.suspend(self) } else { loop.schedule(self, at: deadline) }
+    }
+
+    @inline(__always)
+    private func resumeReader() {
+        if let waiter = unsafe readWaiter.take() { unsafe waiter.resume() }
+    }
+
+    @inline(__always)
+    private func resumeWriter() {
+        if let waiter = unsafe writeWaiter.take() { unsafe waiter.resume() }
+    }
+
+    private func readFailure(_ code: Int32) -> IOError {
+        isPeerClosed = true
+        switch code {
+        case ECONNRESET, EPIPE: return .closedByPeer
+        case ETIMEDOUT: return .timedOut
+        default: return .system(describe(errno: code))
+        }
+    }
+
+    private func writeFailure(_ code: Int32) -> IOError {
+        switch code {
+        case ECONNRESET, EPIPE: .closedByPeer
+        default: .system(describe(errno: code))
+        }
+    }
+
+    /// For TLS: the kernel took no more.
+    func setUnwritable() { isWritable = false }
+    /// For TLS: the peer ended its stream.
+    func setPeerClosed() { isPeerClosed = true }
+}

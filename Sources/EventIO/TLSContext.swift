@@ -1,0 +1,81 @@
+import COpenSSL
+
+/// What a client demands of a TLS peer; shared by all connections with the same demands.
+// SAFETY: an SSL_CTX counts its references atomically and is not changed after `init`.
+@safe package final class TLSContext: @unchecked Sendable {
+    /// The demands.
+    package struct Options: Sendable, Hashable {
+        /// A PEM file with the certificates to trust; the system's roots where it is nothing.
+        package var authorities: String?
+        /// The oldest version: `1.2` (default) or `1.3`.
+        package var minimumVersion = "1.2"
+        /// A PEM file with our own certificate chain, and one with its key.
+        package var certificate: String?
+        package var key: String?
+        /// `sha256/BASE64` of the SubjectPublicKeyInfo of a certificate in the chain; empty: any.
+        package var pins: [String] = []
+        /// Whether a chain without a pinned key is refused, or only reported.
+        package var enforcesPins = true
+
+        package init() {}
+    }
+
+    let context: OpaquePointer
+    let pins: Set<String>
+    let enforcesPins: Bool
+
+    /// Reads the files and checks that they fit.
+    ///
+    /// - Throws: `IOError.system` that names the file and what OpenSSL says of it.
+    package init(_ options: Options) throws(IOError) {
+        guard let context = unsafe SSL_CTX_new(TLS_client_method()) else {
+            throw .system("OpenSSL: \(openSSLError())")
+        }
+        unsafe self.context = context
+        pins = Set(options.pins)
+        enforcesPins = options.enforcesPins
+        unsafe SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
+        let minimum = options.minimumVersion == "1.3" ? TLS1_3_VERSION : TLS1_2_VERSION
+        _ = unsafe netproxy_SSL_CTX_set_minimum(context, minimum)
+        unsafe netproxy_SSL_CTX_read_ahead(context)
+        let mode =
+            SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER
+            | SSL_MODE_RELEASE_BUFFERS
+        _ = unsafe netproxy_SSL_CTX_set_mode(context, Int(mode))
+        _ = unsafe SSL_CTX_set_options(context, UInt64(1) << 30)  // SSL_OP_NO_RENEGOTIATION
+        if let file = options.authorities {
+            guard unsafe SSL_CTX_load_verify_locations(context, file, nil) == 1 else {
+                throw .system("the CA file \(file) cannot be used: \(openSSLError())")
+            }
+        } else {
+            guard unsafe SSL_CTX_set_default_verify_paths(context) == 1 else {
+                throw .system("the system's CA certificates cannot be used: \(openSSLError())")
+            }
+        }
+        guard let certificate = options.certificate, let key = options.key else { return }
+        guard unsafe SSL_CTX_use_certificate_chain_file(context, certificate) == 1 else {
+            throw .system("the certificate \(certificate) cannot be used: \(openSSLError())")
+        }
+        guard unsafe SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM) == 1 else {
+            throw .system("the key \(key) cannot be used: \(openSSLError())")
+        }
+    }
+
+    deinit {
+        unsafe SSL_CTX_free(context)
+    }
+
+    /// The version of OpenSSL that runs.
+    package static var libraryVersion: String {
+        unsafe OpenSSL_version(OPENSSL_VERSION).map { unsafe String(cString: $0) } ?? "unknown"
+    }
+}
+
+/// What OpenSSL says of its last failure on this thread.
+func openSSLError() -> String {
+    let code = ERR_get_error()
+    ERR_clear_error()
+    guard code != 0 else { return "no reason given" }
+    return unsafe ERR_reason_error_string(code).map { unsafe String(cString: $0) }
+        ?? "error \(code)"
+}

@@ -1,0 +1,259 @@
+import Bytes
+import COpenSSL
+import Glibc
+
+/// One TLS connection over a `StreamSocket`, driven through a BIO of our own: it tells the socket
+/// when the kernel is drained or full, so that no system call is made to find out.
+// SAFETY: owned by its socket; the BIO's pointer to the socket dies with the SSL in `deinit`.
+@safe final class TLSSession {
+    private let ssl: OpaquePointer
+    private let context: TLSContext
+
+    /// Prepares a client connection to `serverName`, a host name or an IP address.
+    init(_ context: TLSContext, serverName: String, over socket: StreamSocket) throws(IOError) {
+        guard let ssl = unsafe SSL_new(context.context), let bio = unsafe BIO_new(socketMethod)
+        else { throw .system("OpenSSL: \(openSSLError())") }
+        unsafe self.ssl = ssl
+        self.context = context
+        unsafe BIO_set_data(bio, Unmanaged.passUnretained(socket).toOpaque())
+        unsafe BIO_set_init(bio, 1)
+        unsafe SSL_set_bio(ssl, bio, bio)
+        unsafe SSL_set_connect_state(ssl)
+        let isAddress = SocketAddress(ip: serverName, port: 0) != nil
+        let accepted: Bool
+        if isAddress {
+            accepted = unsafe X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), serverName) == 1
+        } else {
+            unsafe SSL_set_hostflags(ssl, UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS))
+            accepted =
+                unsafe SSL_set1_host(ssl, serverName) == 1
+                && netproxy_SSL_set_server_name(ssl, serverName) == 1
+        }
+        guard accepted else { throw .tlsCertificate("\(serverName) is no name to verify") }
+    }
+
+    deinit {
+        unsafe SSL_free(ssl)
+    }
+
+    /// Shakes hands and verifies the peer's name.
+    func handshake(_ socket: StreamSocket, until deadline: UInt64) async throws(IOError) {
+        while true {
+            ERR_clear_error()
+            let code = unsafe SSL_do_handshake(ssl)
+            if code == 1 { break }
+            switch unsafe SSL_get_error(ssl, code) {
+            case SSL_ERROR_WANT_READ: try await socket.waitReadable(until: deadline)
+            case SSL_ERROR_WANT_WRITE: try await socket.waitWritable(until: deadline)
+            default: throw handshakeFailure()
+            }
+        }
+        try checkPins()
+    }
+
+    /// Decrypts what is there; nothing if no whole record is, 0 at a clean end.
+    func read(
+        into buffer: inout ReadBuffer, from socket: StreamSocket
+    ) throws(IOError) -> Int? {
+        ERR_clear_error()
+        var code: Int32 = 0
+        let count = unsafe buffer.withFreeSpace { free in
+            code = unsafe SSL_read(ssl, free.baseAddress, Int32(clamping: free.count))
+            return Int(max(code, 0))
+        }
+        if count > 0 {
+            if unsafe SSL_has_pending(ssl) == 1 { socket.isReadable = true }
+            return count
+        }
+        return try readOutcome(code, socket)
+    }
+
+    /// Lets TLS take in what is no content (session tickets), so that a quiet connection is quiet.
+    func probe(_ socket: StreamSocket) {
+        ERR_clear_error()
+        var byte: UInt8 = 0
+        let code = unsafe SSL_peek(ssl, &byte, 1)
+        if code > 0 { socket.isReadable = true } else { _ = try? readOutcome(code, socket) }
+    }
+
+    private func readOutcome(_ code: Int32, _ socket: StreamSocket) throws(IOError) -> Int? {
+        switch unsafe SSL_get_error(ssl, code) {
+        case SSL_ERROR_WANT_READ:
+            return nil
+        case SSL_ERROR_WANT_WRITE:
+            // An answer to a key update waits for the kernel; reading goes on afterwards.
+            return nil
+        case SSL_ERROR_ZERO_RETURN:
+            socket.setPeerClosed()
+            return 0
+        case SSL_ERROR_SYSCALL:
+            // The end without a close_notify: what came may be cut short.
+            socket.setPeerClosed()
+            throw .closedByPeer
+        default:
+            socket.setPeerClosed()
+            throw .tlsProtocol(openSSLError())
+        }
+    }
+
+    /// Encrypts some of the bytes behind the first `offset`; nothing if the kernel is full.
+    func write(
+        _ output: OutputBuffer, _ body: ByteSlice?, from offset: Int, to socket: StreamSocket
+    ) throws(IOError) -> Int? {
+        ERR_clear_error()
+        let code: Int32
+        // SAFETY: output and body are kept alive by the caller for the duration of the call.
+        if offset < output.count {
+            code = unsafe SSL_write(
+                ssl, output.unsafeAddress + offset, Int32(clamping: output.count - offset))
+        } else if let body {
+            let start = offset - output.count
+            code = unsafe SSL_write(
+                ssl, body.unsafeAddress + start, Int32(clamping: body.count - start))
+        } else {
+            return 0
+        }
+        if code > 0 { return Int(code) }
+        switch unsafe SSL_get_error(ssl, code) {
+        case SSL_ERROR_WANT_WRITE:
+            return nil
+        case SSL_ERROR_SYSCALL: throw .closedByPeer
+        default: throw .tlsProtocol(openSSLError())
+        }
+    }
+
+    /// Sends a close_notify, if the kernel takes it.
+    func shutdown(_ socket: StreamSocket) {
+        guard unsafe SSL_is_init_finished(ssl) == 1 else { return }
+        ERR_clear_error()
+        _ = unsafe SSL_shutdown(ssl)
+        ERR_clear_error()
+    }
+
+    private func handshakeFailure() -> IOError {
+        let verdict = unsafe SSL_get_verify_result(ssl)
+        guard verdict == Int(X509_V_OK) else {
+            ERR_clear_error()
+            let reason =
+                unsafe X509_verify_cert_error_string(verdict).map { unsafe String(cString: $0) }
+            return .tlsCertificate(reason ?? "not trusted")
+        }
+        let reason = openSSLError()
+        return .tlsProtocol(
+            reason == "no reason given" ? "the peer ended the connection in the handshake" : reason)
+    }
+
+    /// RFC 7469 §2.6 in spirit: one pinned key anywhere in the verified chain suffices.
+    private func checkPins() throws(IOError) {
+        guard !context.pins.isEmpty, context.enforcesPins else { return }
+        let chain = unsafe SSL_get0_verified_chain(ssl)
+        let count = unsafe OPENSSL_sk_num(chain)
+        for index in 0..<max(count, 0) {
+            guard let certificate = unsafe OPENSSL_sk_value(chain, index) else { continue }
+            if let pin = unsafe publicKeyPin(OpaquePointer(certificate)), context.pins.contains(pin)
+            {
+                return
+            }
+        }
+        throw .tlsCertificate("no certificate of the chain has a pinned key")
+    }
+
+    private func publicKeyPin(_ certificate: OpaquePointer) -> String? {
+        var encoded: UnsafeMutablePointer<UInt8>?
+        let length = unsafe i2d_X509_PUBKEY(X509_get_X509_PUBKEY(certificate), &encoded)
+        guard length > 0, let encoded = unsafe encoded else { return nil }
+        defer { unsafe CRYPTO_free(encoded, #fileID, #line) }
+        var digest = [UInt8](repeating: 0, count: 32)
+        var digestLength: UInt32 = 0
+        guard
+            unsafe EVP_Digest(encoded, Int(length), &digest, &digestLength, EVP_sha256(), nil) == 1
+        else { return nil }
+        var text = [UInt8](repeating: 0, count: 48)
+        let written = unsafe EVP_EncodeBlock(&text, digest, 32)
+        return "sha256/" + String(decoding: text.prefix(Int(written)), as: UTF8.self)
+    }
+}
+
+// MARK: - The BIO between OpenSSL and the socket
+
+// SAFETY: made once, never freed, not changed after it is made.
+nonisolated(unsafe) private let socketMethod: OpaquePointer? = {
+    let method = unsafe BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "netproxy socket")
+    unsafe BIO_meth_set_read(method, tlsRead)
+    unsafe BIO_meth_set_write(method, tlsWrite)
+    unsafe BIO_meth_set_ctrl(method, tlsControl)
+    return unsafe method
+}()
+
+private let tlsRead: @convention(c) (OpaquePointer?, UnsafeMutablePointer<CChar>?, Int32) -> Int32 = {
+    bio, bytes, count in
+    guard let context = unsafe BIO_get_data(bio) else { return -1 }
+    let socket = unsafe Unmanaged<StreamSocket>.fromOpaque(context).takeUnretainedValue()
+    return unsafe socket.receive(bytes, Int(count), bio)
+}
+
+private let tlsWrite: @convention(c) (OpaquePointer?, UnsafePointer<CChar>?, Int32) -> Int32 = {
+    bio, bytes, count in
+    guard let context = unsafe BIO_get_data(bio) else { return -1 }
+    let socket = unsafe Unmanaged<StreamSocket>.fromOpaque(context).takeUnretainedValue()
+    return unsafe socket.transmit(bytes, Int(count), bio)
+}
+
+private let tlsControl:
+    @convention(c) (OpaquePointer?, Int32, Int, UnsafeMutableRawPointer?) -> Int = {
+        _, command, _, _ in
+        command == BIO_CTRL_FLUSH ? 1 : 0
+    }
+
+extension StreamSocket {
+    /// Shakes hands as a client; afterwards the socket reads and writes through TLS.
+    ///
+    /// - Throws: `.tlsCertificate`, `.tlsProtocol`, and what reading throws.
+    package func startTLS(
+        _ context: TLSContext, serverName: String, until deadline: UInt64
+    ) async throws(IOError) {
+        let session = try TLSSession(context, serverName: serverName, over: self)
+        try await session.handshake(self, until: deadline)
+        tls = session
+    }
+
+    fileprivate func receive(
+        _ bytes: UnsafeMutablePointer<CChar>?, _ count: Int, _ bio: OpaquePointer?
+    ) -> Int32 {
+        unsafe netproxy_BIO_clear_retry(bio)
+        guard isReadable else {
+            unsafe netproxy_BIO_retry_read(bio)
+            return -1
+        }
+        var received: Int
+        repeat {
+            received = unsafe recv(descriptor, bytes, count, 0)
+        } while received < 0 && systemError() == EINTR
+        if received < 0, systemError() == EAGAIN {
+            isReadable = false
+            unsafe netproxy_BIO_retry_read(bio)
+            return -1
+        }
+        if received <= 0 {
+            setPeerClosed()
+        } else if received < count, !isPeerClosed {
+            isReadable = false
+        }
+        return Int32(clamping: received)
+    }
+
+    fileprivate func transmit(
+        _ bytes: UnsafePointer<CChar>?, _ count: Int, _ bio: OpaquePointer?
+    ) -> Int32 {
+        unsafe netproxy_BIO_clear_retry(bio)
+        var sent: Int
+        repeat {
+            sent = unsafe send(descriptor, bytes, count, Int32(MSG_NOSIGNAL.rawValue))
+        } while sent < 0 && systemError() == EINTR
+        if sent < 0, systemError() == EAGAIN {
+            setUnwritable()
+            unsafe netproxy_BIO_retry_write(bio)
+        }
+        return Int32(clamping: sent)
+    }
+}

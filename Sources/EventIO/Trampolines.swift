@@ -1,0 +1,57 @@
+import CLibevent
+import Glibc
+
+// Every entry point from C. Each turns its pointer back into the object and calls one method.
+// SAFETY, for all of them: the object frees the event before it goes away, so the pointer is valid.
+
+let loopWoken: event_callback_fn = { _, _, context in
+    guard let context = unsafe context else { return }
+    unsafe Unmanaged<EventLoop>.fromOpaque(context).takeUnretainedValue().woken()
+}
+
+let loopTimerFired: event_callback_fn = { _, _, context in
+    guard let context = unsafe context else { return }
+    unsafe Unmanaged<EventLoop>.fromOpaque(context).takeUnretainedValue().timerFired()
+}
+
+let socketReady: event_callback_fn = { _, what, context in
+    guard let context = unsafe context else { return }
+    unsafe Unmanaged<StreamSocket>.fromOpaque(context).takeUnretainedValue().ready(what)
+}
+
+let listenerReady: event_callback_fn = { _, _, context in
+    guard let context = unsafe context else { return }
+    unsafe Unmanaged<Listener>.fromOpaque(context).takeUnretainedValue().ready()
+}
+
+let signalArrived: event_callback_fn = { signal, _, context in
+    guard let context = unsafe context else { return }
+    unsafe Unmanaged<SignalSource>.fromOpaque(context).takeUnretainedValue().arrived(signal)
+}
+
+let loopThread: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { context in
+    guard let context = unsafe context else { return nil }
+    // Retained by whoever started the thread.
+    unsafe Unmanaged<EventLoop>.fromOpaque(context).takeRetainedValue().run()
+    return nil
+}
+
+let resolverThread: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = {
+    context in
+    guard let context = unsafe context else { return nil }
+    unsafe Unmanaged<Resolver>.fromOpaque(context).takeRetainedValue().serve()
+    return nil
+}
+
+/// Starts a detached thread; `context` is retained by the caller for it.
+func startThread(
+    named name: String,
+    _ body: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer?,
+    _ context: UnsafeMutableRawPointer
+) {
+    var thread = pthread_t()
+    let code = unsafe pthread_create(&thread, nil, body, context)
+    precondition(code == 0, "the system starts no more threads: \(describe(errno: code))")
+    unsafe pthread_setname_np(thread, name)
+    pthread_detach(thread)
+}
