@@ -15,6 +15,8 @@ import Synchronization
     package let index: Int
     /// Spare memory for reading.
     package let slabs = SlabPool()
+    /// Spare memory for heads on their way out.
+    package let outputs = OutputPool()
     /// The loop's clock, in nanoseconds; it stands still within a turn of the loop.
     package private(set) var now: UInt64
 

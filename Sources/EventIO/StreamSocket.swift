@@ -12,8 +12,6 @@ import Glibc
     package let loop: EventLoop
     /// Who is at the other end.
     package let peer: SocketAddress
-    /// Aborted as soon as this socket's peer goes away: the upstream half of an exchange.
-    package var dependent: StreamSocket?
     /// Called once when the peer goes away, whether anybody reads or not.
     package var onPeerClosed: (() -> Void)?
     /// Whether the peer has sent its end of the stream, or the connection broke.
@@ -33,6 +31,7 @@ import Glibc
     private var readDeadline = UInt64.max
     private var writeDeadline = UInt64.max
     private var isReadTimedOut = false
+    private var isReadCancelled = false
     private var isWriteTimedOut = false
 
     /// Takes over a connected, non-blocking descriptor.
@@ -115,8 +114,29 @@ import Glibc
             await unsafe withUnsafeContinuation { unsafe readWaiter = $0 }
             readDeadline = .max
             if isReadTimedOut, !isReadable { throw .timedOut }
+            if isReadCancelled {
+                isReadCancelled = false
+                throw .aborted
+            }
         }
         if isAborted || isClosed { throw .aborted }
+    }
+
+    /// As `waitReadable`, with the failure as a value: for callers that wait inside a closure.
+    package func settleReadable(until deadline: UInt64) async -> IOError? {
+        do throws(IOError) {
+            try await waitReadable(until: deadline)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    /// Ends the present wait for reading, if there is one, with `.aborted`; the socket stays usable.
+    package func cancelRead() {
+        guard unsafe readWaiter != nil else { return }
+        isReadCancelled = true
+        resumeReader()
     }
 
     /// Whether the connection has nothing to say: no bytes, no end, no fault. What a pooled
@@ -248,7 +268,6 @@ import Glibc
         tls = nil
         unsafe event_free(event)
         unsafe event = nil
-        dependent = nil
         onPeerClosed = nil
         _ = CLibevent.close(descriptor)
         resumeReader()
@@ -272,7 +291,6 @@ import Glibc
         if what & Int16(EV_CLOSED) != 0, !isPeerClosed {
             isPeerClosed = true
             isReadable = true
-            dependent?.abort()
             if let callback = onPeerClosed {
                 onPeerClosed = nil
                 callback()

@@ -1,0 +1,27 @@
+import EventIO
+import NetworkCore
+
+/// Ends an attempt as a whole when its time is over.
+package enum Deadline {
+    /// Runs `operation` on the loop; past the deadline it is cancelled.
+    ///
+    /// - Throws: `http_response_timeout` past the deadline, else what `operation` throws.
+    package static func run<Result: Sendable>(
+        on loop: EventLoop, until deadline: ContinuousClock.Instant?,
+        _ operation: @Sendable @escaping () async throws -> Result
+    ) async throws -> Result {
+        guard let deadline else { return try await operation() }
+        let left = ContinuousClock.now.duration(to: deadline)
+        return try await withThrowingTaskGroup(of: Result?.self) { group in
+            group.addTask { try await operation() }
+            group.addTask {
+                try await loop.sleep(for: left)
+                return nil
+            }
+            defer { group.cancelAll() }
+            if let first = try await group.next(), let result = first { return result }
+            throw NetworkError(
+                .httpResponseTimeout, side: .upstream, detail: "the exchange took too long")
+        }
+    }
+}

@@ -1,0 +1,66 @@
+import EventIO
+import HTTP1
+import NetworkCore
+
+/// What went wrong on an upstream connection, in the words of the log: the one table for it.
+enum FaultTable {
+    /// Where in an attempt a fault happened.
+    enum Phase {
+        case resolving, connecting, handshake, sending, awaitingHead, readingBody
+    }
+
+    /// The error of a fault; `isReused` and `isUntouched` (no byte of a response came) decide
+    /// whether it is safe to try again.
+    static func error(
+        _ fault: IOError, in phase: Phase, to peer: String, isReused: Bool = false,
+        isUntouched: Bool = true
+    ) -> NetworkError {
+        let beforeSending = phase == .resolving || phase == .connecting || phase == .handshake
+        let retry: NetworkError.RetrySafety =
+            beforeSending ? .safe : isReused && isUntouched ? .idempotentOnly : .unsafe
+        func make(_ kind: ErrorKind, _ detail: String) -> NetworkError {
+            NetworkError(kind, side: .upstream, retry: retry, detail: detail)
+        }
+        switch fault {
+        case .timedOut:
+            switch phase {
+            case .resolving: return make(.dnsTimeout, "resolving \(peer) took too long")
+            case .connecting, .handshake:
+                return make(.connectionTimeout, "connecting to \(peer) took too long")
+            case .sending:
+                return make(.connectionWriteTimeout, "\(peer) did not take the request in time")
+            case .awaitingHead:
+                return make(.httpResponseTimeout, "\(peer) did not answer in time")
+            case .readingBody:
+                return make(.connectionReadTimeout, "\(peer) stopped in the middle of its answer")
+            }
+        case .closedByPeer:
+            return phase == .readingBody
+                ? make(.httpResponseIncomplete, "\(peer) cut its answer short")
+                : make(.connectionTerminated, "\(peer) closed the connection without an answer")
+        case .aborted:
+            return NetworkError(
+                .cancelled, side: .downstream, detail: "the caller went away before the answer")
+        case .refused:
+            return make(.connectionRefused, "\(peer) refuses connections; is it running?")
+        case .unknownHost(let reason):
+            return make(.dnsError, "the name of \(peer) cannot be resolved: \(reason)")
+        case .tlsProtocol(let reason):
+            return make(.tlsProtocolError, "TLS with \(peer) failed: \(reason)")
+        case .tlsCertificate(let reason):
+            return make(
+                .tlsCertificateError, "the certificate of \(peer) is not trusted: \(reason)")
+        case .system(let reason):
+            return make(
+                beforeSending ? .destinationUnavailable : .connectionTerminated,
+                "\(peer) cannot be reached: \(reason)")
+        }
+    }
+
+    /// The error of a response that breaks the rules of HTTP/1.1.
+    static func error(_ fault: HTTP1Error, from peer: String) -> NetworkError {
+        NetworkError(
+            .httpProtocolError, side: .upstream,
+            detail: "\(peer) sent a malformed answer: \(fault.reason)")
+    }
+}

@@ -1,0 +1,187 @@
+import EventIO
+package import NetworkCore
+
+/// The connections of one loop to one origin: kept alive, bounded, with a queue.
+///
+/// Not `Sendable`: it never leaves its loop.
+package final class OriginPool {
+    package let origin: Origin
+    package let loop: EventLoop
+    package let options: UpstreamOptions
+    private let tls: TLSContext?
+
+    private var idle: [UpstreamConnection] = []
+    private var open = 0
+    private var waiters: [PoolWaiter] = []
+    private var isClosing = false
+
+    /// How many connections are open, and how many of them wait for work.
+    package var counts: (open: Int, idle: Int, queued: Int) { (open, idle.count, waiters.count) }
+
+    /// Makes an empty pool.
+    ///
+    /// - Parameter tls: for an `https` origin, what is demanded of it.
+    package init(_ origin: Origin, options: UpstreamOptions, tls: TLSContext?, on loop: EventLoop) {
+        self.origin = origin
+        self.options = options
+        self.tls = tls
+        self.loop = loop
+        idle.reserveCapacity(16)
+    }
+
+    /// A connection for one exchange: a quiet one, a new one, or one that is waited for.
+    ///
+    /// - Throws: `connection_limit_reached` when the queue is full or the wait too long, and what
+    ///   dialling throws.
+    func acquire(_ context: inout RequestContext) async throws -> UpstreamConnection {
+        if !context.requiresFreshConnection {
+            while let connection = idle.popLast() {
+                if connection.resumeFromIdle() {
+                    context.isConnectionReused = true
+                    context.upstreamAddress = connection.address
+                    return connection
+                }
+                connection.close()
+            }
+        }
+        context.requiresFreshConnection = false
+        context.isConnectionReused = false
+        if open >= options.connections {
+            if let spare = idle.popLast() { spare.close() }
+        }
+        if open >= options.connections {
+            if let connection = try await waitInQueue(&context) { return connection }
+        } else {
+            open += 1
+        }
+        do {
+            let connection = try await dial(&context)
+            context.upstreamAddress = connection.address
+            return connection
+        } catch {
+            slotFreed()
+            throw error
+        }
+    }
+
+    /// Takes a connection back after a complete exchange.
+    func release(_ connection: UpstreamConnection) {
+        if isClosing || !connection.canIdle() {
+            connection.close()
+            return
+        }
+        if let waiter = nextWaiter() {
+            waiter.grant(connection)
+            return
+        }
+        connection.enterIdle(until: loop.deadline(after: options.keepAlive))
+        idle.append(connection)
+    }
+
+    /// Called by a connection that closes, whatever it was doing.
+    func closed(_ connection: UpstreamConnection) {
+        if let index = idle.lastIndex(where: { $0 === connection }) { idle.remove(at: index) }
+        slotFreed()
+    }
+
+    /// Closes idle connections now and the others after their exchange.
+    package func close() {
+        isClosing = true
+        for connection in idle { connection.close() }
+    }
+
+    private func slotFreed() {
+        if let waiter = nextWaiter() { waiter.grant(nil) } else { open -= 1 }
+    }
+
+    private func nextWaiter() -> PoolWaiter? {
+        while !waiters.isEmpty {
+            let waiter = waiters.removeFirst()
+            if waiter.isWaiting { return waiter }
+        }
+        return nil
+    }
+
+    /// Waits for a released connection, or for the right to open one (nothing).
+    private func waitInQueue(_ context: inout RequestContext) async throws -> UpstreamConnection? {
+        guard waiters.count < options.queueLength else { throw limitReached("the queue is full") }
+        let start = loop.now
+        let waiter = PoolWaiter()
+        waiters.append(waiter)
+        loop.schedule(waiter, at: loop.deadline(after: options.queueTimeout))
+        let bound = LoopBound(waiter, on: loop)
+        let loop = loop
+        let grant = await withTaskCancellationHandler {
+            await waiter.wait()
+        } onCancel: {
+            loop.submit { bound.value.cancel() }
+        }
+        loop.remove(waiter)
+        context.timings.queue = .nanoseconds(Int64(loop.now - start))
+        switch grant {
+        case .connection(let connection):
+            context.isConnectionReused = true
+            context.upstreamAddress = connection.address
+            return connection
+        case .slot: return nil
+        case .timedOut: throw limitReached("no connection became free in time")
+        case .cancelled: throw FaultTable.error(.aborted, in: .connecting, to: origin.authority)
+        }
+    }
+
+    private func limitReached(_ reason: String) -> NetworkError {
+        NetworkError(
+            .connectionLimitReached, side: .proxy, retry: .unsafe,
+            detail: "all \(options.connections) connections to \(origin.authority) are busy: \(reason)",
+            retryAfter: 1)
+    }
+
+    private func dial(_ context: inout RequestContext) async throws -> UpstreamConnection {
+        let deadline = loop.deadline(after: options.connectTimeout)
+        let started = loop.now
+        var phase = FaultTable.Phase.resolving
+        do throws(IOError) {
+            let addresses = try await Resolver.shared.addresses(
+                of: origin.host, port: origin.port, on: loop, until: deadline)
+            let resolved = loop.now
+            if resolved > started {
+                context.timings.dns = .nanoseconds(Int64(resolved - started))
+            }
+            phase = .connecting
+            let socket = try await connect(to: addresses, until: deadline)
+            let connected = loop.now
+            context.timings.connect = .nanoseconds(Int64(connected - resolved))
+            if let tls {
+                phase = .handshake
+                do throws(IOError) {
+                    try await socket.startTLS(
+                        tls, serverName: options.serverName ?? origin.host, until: deadline)
+                } catch {
+                    socket.close()
+                    throw error
+                }
+                context.timings.tls = .nanoseconds(Int64(loop.now - connected))
+            }
+            return UpstreamConnection(socket, pool: self)
+        } catch {
+            if phase == .connecting { Resolver.shared.forget(origin.host) }
+            throw FaultTable.error(error, in: phase, to: origin.authority)
+        }
+    }
+
+    private func connect(
+        to addresses: [SocketAddress], until deadline: UInt64
+    ) async throws(IOError) -> StreamSocket {
+        var failure = IOError.unknownHost("no address")
+        for (position, address) in addresses.enumerated() {
+            // The addresses that are left share the time that is left.
+            let share = (deadline - min(loop.now, deadline)) / UInt64(addresses.count - position)
+            do throws(IOError) {
+                return try await Dialer.connect(to: address, on: loop, until: loop.now + share)
+            } catch {
+                failure = error
+            }
+        }
+        throw failure
+    }
+}

@@ -1,0 +1,112 @@
+import Bytes
+import EventIO
+import HTTPMessage
+public import NetworkCore
+import Synchronization
+
+/// The transport of the library: pooled keep-alive connections to any origin, on an event loop of
+/// its own; callers may be on any executor.
+public final class PooledTransport: HTTPTransport {
+    private let loop: EventLoop
+    private let options: UpstreamOptions
+    private let tls: TLSContext
+    private let pools = Mutex<[Origin: LoopBound<OriginPool>]>([:])
+
+    /// Starts a loop and makes an empty pool.
+    ///
+    /// - Throws: `NetworkError` when the files that `options` names cannot be used.
+    public convenience init(options: UpstreamOptions = UpstreamOptions()) throws {
+        do {
+            let loop = try EventLoop()
+            loop.start()
+            try self.init(options: options, on: loop)
+        } catch let error as IOError {
+            throw NetworkError(.proxyInternalError, side: .proxy, detail: "\(error)")
+        }
+    }
+
+    /// Makes a transport on a loop that runs already.
+    package init(options: UpstreamOptions, on loop: EventLoop) throws {
+        self.loop = loop
+        self.options = options
+        tls = try TLSContext(options.tls)
+        SignalSource.ignoreBrokenPipes()
+    }
+
+    /// Sends the request once; see `HTTPTransport`.
+    public func send(
+        _ request: Request, context: inout RequestContext
+    ) async throws -> Response {
+        let started = context
+        let (response, ended) = try await withTaskExecutorPreference(loop) {
+            try await sendOnLoop(request, started)
+        }
+        context = ended
+        return response
+    }
+
+    @concurrent
+    private func sendOnLoop(
+        _ request: Request, _ context: RequestContext
+    ) async throws -> (Response, RequestContext) {
+        var context = context
+        let transport = LoopTransport(pool(for: request.origin))
+        var response = try await Deadline.run(on: loop, until: context.deadline) {
+            [context] () async throws -> (Response, RequestContext) in
+            var context = context
+            let response = try await transport.send(request, context: &context)
+            return (response, context)
+        }
+        context = response.1
+        if case .stream(let source, let length) = response.0.body {
+            response.0.body = .stream(HoppingBody(source, loop), length: length)
+        }
+        return (response.0, context)
+    }
+
+    private func pool(for origin: Origin) -> OriginPool {
+        let known = pools.withLock { $0[origin] }
+        if let known { return known.value }
+        let pool = OriginPool(
+            origin, options: options, tls: origin.scheme == .https ? tls : nil, on: loop)
+        pools.withLock { $0[origin] = LoopBound(pool, on: loop) }
+        return pool
+    }
+}
+
+extension UpstreamOptions {
+    /// What the options demand of a TLS peer.
+    package var tls: TLSContext.Options {
+        var tls = TLSContext.Options()
+        tls.authorities = authorities
+        tls.minimumVersion = minimumTLSVersion
+        tls.certificate = certificate
+        tls.key = certificateKey
+        tls.pins = pins
+        tls.enforcesPins = enforcesPins
+        return tls
+    }
+}
+
+/// A body that lives on a loop, read from wherever the caller is.
+private struct HoppingBody: BodySource {
+    private let source: any BodySource
+    private let loop: EventLoop
+
+    init(_ source: any BodySource, _ loop: EventLoop) {
+        self.source = source
+        self.loop = loop
+    }
+
+    func next() async throws -> ByteSlice? {
+        try await withTaskExecutorPreference(loop) { try await nextOnLoop() }
+    }
+
+    @concurrent
+    private func nextOnLoop() async throws -> ByteSlice? {
+        try await source.next()
+    }
+
+    func trailers() -> HTTPHeaders? { source.trailers() }
+    func cancel() { source.cancel() }
+}

@@ -1,0 +1,145 @@
+import Bytes
+import EventIO
+import HTTP1
+import HTTPMessage
+import NetworkCore
+import Synchronization
+
+extension UpstreamConnection {
+    /// The next piece of the response's content, and the end of the exchange after the last.
+    func nextPiece(of exchange: Int, for source: UpstreamBody) async throws -> ByteSlice? {
+        guard exchange == self.exchange, body != nil else { return nil }
+        do {
+            while true {
+                guard var decoder = body else { return nil }
+                let event = try decoder.next(buffer.span)
+                body = decoder
+                switch event {
+                case .data(let skip, let count):
+                    buffer.consume(skip)
+                    return buffer.take(count)
+                case .end(let consumed):
+                    buffer.consume(consumed)
+                    source.end(with: decoder.trailers)
+                    finish()
+                    return nil
+                case .needMore(let consumed):
+                    buffer.consume(consumed)
+                    try await readBody()
+                    if body == nil { return nil }
+                }
+            }
+        } catch {
+            body = nil
+            close()
+            switch error {
+            case let error as HTTP1Error:
+                throw FaultTable.error(error, from: pool.origin.authority)
+            case let error as IOError: throw fault(error, in: .readingBody)
+            default: throw error
+            }
+        }
+    }
+
+    private func readBody() async throws {
+        let count = try await read(
+            minimum: Slab.standardCapacity,
+            until: loop.deadline(after: pool.options.idleTimeout))
+        guard count == 0 else { return }
+        guard var decoder = body else { return }
+        do {
+            try decoder.endOfStream()
+        } catch {
+            throw IOError.closedByPeer
+        }
+        // Delimited by the end of the connection: the exchange is complete.
+        finish()
+    }
+
+    /// Sends a streamed body. A fault of the source ends the exchange; one of the origin does not,
+    /// since it may have answered already.
+    func upload(_ source: any BodySource, isChunked: Bool) async {
+        let output = loop.outputs.take()
+        defer { loop.outputs.give(output) }
+        do {
+            try Task.checkCancellation()
+            while let piece = try await source.next() {
+                output.removeAll()
+                if isChunked {
+                    HeadEncoder.chunkHeader(count: piece.count, into: output)
+                    output.append(piece.span)
+                    HeadEncoder.chunkEnd(into: output)
+                    try await write(output, nil)
+                } else {
+                    try await write(output, piece)
+                }
+                try Task.checkCancellation()
+            }
+            if isChunked {
+                output.removeAll()
+                HeadEncoder.lastChunk(trailers: nil, into: output)
+                try await write(output, nil)
+            }
+            isUploading = false
+        } catch is CancellationError {
+            return
+        } catch let error as UploadFault {
+            if error.fault == .timedOut {
+                uploadFault = fault(.timedOut, in: .sending)
+                socket.abort()
+            }
+        } catch {
+            uploadFault = error
+            socket.abort()
+        }
+    }
+
+    private struct UploadFault: Error {
+        let fault: IOError
+    }
+
+    private func write(_ output: OutputBuffer, _ piece: ByteSlice?) async throws {
+        do throws(IOError) {
+            try await socket.write(
+                output, piece, until: loop.deadline(after: pool.options.idleTimeout))
+        } catch {
+            throw UploadFault(fault: error)
+        }
+    }
+}
+
+/// The content of a response, as it comes from its connection. Dropped unread, it closes it.
+final class UpstreamBody: BodySource {
+    private let connection: LoopBound<UpstreamConnection>
+    private let exchange: Int
+    private let end = Mutex<HTTPHeaders?>(nil)
+
+    init(_ connection: LoopBound<UpstreamConnection>, exchange: Int) {
+        self.connection = connection
+        self.exchange = exchange
+    }
+
+    deinit {
+        cancel()
+    }
+
+    func next() async throws -> ByteSlice? {
+        try await connection.value.nextPiece(of: exchange, for: self)
+    }
+
+    func trailers() -> HTTPHeaders? { end.withLock { $0 } }
+
+    func end(with trailers: HTTPHeaders?) {
+        guard let trailers else { return }
+        end.withLock { $0 = trailers }
+    }
+
+    func cancel() {
+        if connection.loop.isCurrent {
+            connection.value.cancelBody(of: exchange)
+        } else {
+            let (connection, exchange) = (connection, exchange)
+            connection.loop.submit { connection.value.cancelBody(of: exchange) }
+        }
+    }
+}

@@ -1,0 +1,291 @@
+import Bytes
+import EventIO
+import HTTP1
+import HTTPMessage
+import NetworkCore
+
+/// One connection to an origin, and the one exchange that is on it.
+///
+/// Not `Sendable`: it never leaves its loop. Any doubt about framing closes it.
+final class UpstreamConnection: TimerEntry {
+    let socket: StreamSocket
+    let loop: EventLoop
+    let address: String
+    unowned let pool: OriginPool
+    var buffer = ReadBuffer()
+    var body: BodyDecoder?
+    var isUploading = false
+    var uploadFault: (any Error)?
+    /// Larger than for requests: cookies and policies make the heads of real answers long.
+    static let limits = {
+        var limits = HTTP1Limits()
+        limits.sectionSize = 64 * 1024
+        limits.fieldCount = 256
+        return limits
+    }()
+
+    /// The exchange that is on the connection, so that a body of an earlier one is not mistaken.
+    private(set) var exchange = 0
+    private var isIdle = false
+    private var mayReuse = true
+
+    init(_ socket: StreamSocket, pool: OriginPool) {
+        self.socket = socket
+        self.pool = pool
+        loop = socket.loop
+        address = socket.peer.description
+        super.init()
+        socket.onPeerClosed = { [unowned self] in
+            if isIdle { close() }
+        }
+    }
+
+    // MARK: - In the pool
+
+    /// Whether nothing of the last exchange is left on it.
+    func canIdle() -> Bool {
+        guard mayReuse, buffer.isEmpty, !isUploading, !socket.isClosed else { return false }
+        socket.probe()
+        return socket.isQuiet
+    }
+
+    func enterIdle(until deadline: UInt64) {
+        isIdle = true
+        buffer.release(to: loop.slabs)
+        loop.schedule(self, at: deadline)
+    }
+
+    /// Whether it is as quiet as when it became idle.
+    func resumeFromIdle() -> Bool {
+        isIdle = false
+        loop.suspend(self)
+        if !socket.isQuiet { socket.probe() }
+        return socket.isQuiet
+    }
+
+    /// Idle for too long.
+    override func fire() {
+        if isIdle { close() }
+    }
+
+    /// Closes it, whatever it was doing.
+    func close() {
+        guard !socket.isClosed else { return }
+        isIdle = false
+        loop.remove(self)
+        socket.close()
+        buffer.consume(buffer.count)
+        buffer.release(to: loop.slabs)
+        pool.closed(self)
+    }
+
+    // MARK: - One exchange
+
+    /// Sends the request and returns when the head of the final response is there.
+    func send(_ request: Request, context: inout RequestContext) async throws -> Response {
+        exchange += 1
+        body = nil
+        let started = loop.now
+        do {
+            try await sendRequest(request)
+            let head = try await receiveHead(request, context: &context)
+            context.timings.firstByte = .nanoseconds(Int64(loop.now - started))
+            return try response(head)
+        } catch {
+            close()
+            throw error
+        }
+    }
+
+    private func sendRequest(_ request: Request) async throws {
+        let output = loop.outputs.take()
+        defer { loop.outputs.give(output) }
+        let framing: BodyFraming
+        var whole: ByteSlice?
+        switch request.body {
+        case .empty: framing = .none
+        case .bytes(let bytes):
+            framing = .length(bytes.count)
+            whole = bytes
+        case .stream(_, let length): framing = length.map { .length($0) } ?? .chunked
+        }
+        HeadEncoder.encodeRequest(
+            method: request.method, target: request.target, host: request.origin.authority,
+            headers: request.headers, framing: framing, into: output)
+        do throws(IOError) {
+            try await socket.write(
+                output, whole, until: loop.deadline(after: pool.options.idleTimeout))
+        } catch {
+            // It may have answered before it closed: the head is looked for all the same.
+            guard error == .closedByPeer else { throw fault(error, in: .sending) }
+            mayReuse = false
+        }
+    }
+
+    /// Waits for the final head; a body that streams is sent meanwhile by a task of its own.
+    private func receiveHead(
+        _ request: Request, context: inout RequestContext
+    ) async throws -> ResponseHead {
+        guard case .stream(let source, let length) = request.body else {
+            return try await readHead(
+                answering: request.method, context: &context,
+                until: loop.deadline(after: pool.options.responseTimeout))
+        }
+        let bound = LoopBound(self, on: loop)
+        let isChunked = length == nil
+        let gate = UploadGate(isOpen: !request.headers.contains(.expect))
+        let openGate = LoopBound(gate, on: loop)
+        isUploading = true
+        uploadFault = nil
+        return try await withThrowingTaskGroup(of: Void.self) { group in
+            // A task of its own: the origin may answer before it has read the whole body.
+            group.addTask {
+                await openGate.value.wait(on: bound.loop)
+                await bound.value.upload(source, isChunked: isChunked)
+            }
+            defer {
+                if isUploading {
+                    isUploading = false
+                    mayReuse = false
+                    source.cancel()
+                }
+                group.cancelAll()
+            }
+            do {
+                let head = try await readHead(
+                    answering: request.method, context: &context, until: .max, gate: gate)
+                gate.close()
+                return head
+            } catch {
+                gate.close()
+                throw uploadFault ?? error
+            }
+        }
+    }
+
+    /// Reads heads until the final one; interim answers go to whoever wants them.
+    private func readHead(
+        answering method: HTTPMethod, context: inout RequestContext, until fixed: UInt64,
+        gate: UploadGate? = nil
+    ) async throws -> ResponseHead {
+        var decoder = ResponseHeadDecoder(limits: UpstreamConnection.limits)
+        var interim = 0
+        while true {
+            let decoded: (head: ResponseHead, consumed: Int)?
+            do throws(HTTP1Error) {
+                decoded = buffer.isEmpty ? nil : try decoder.decode(buffer.span, answering: method)
+            } catch {
+                throw FaultTable.error(error, from: pool.origin.authority)
+            }
+            guard let (head, consumed) = decoded else {
+                try await readMore(gate: gate, until: fixed)
+                continue
+            }
+            buffer.consume(consumed)
+            guard head.status.kind == .informational else {
+                context.upstreamStatus = head.status
+                return head
+            }
+            interim += 1
+            guard interim <= 16, head.status != 101 else {
+                throw NetworkError(
+                    .httpProtocolError, side: .upstream,
+                    detail: "\(pool.origin.authority) sent interim answers that nobody asked for")
+            }
+            if head.status == 100 {
+                gate?.open()
+            } else if let forward = context.onInformational {
+                try await forward(head.status, head.headers)
+            }
+            decoder = ResponseHeadDecoder(limits: UpstreamConnection.limits)
+        }
+    }
+
+    /// Reads what comes next of the head. While the body is on its way, there is no deadline for it.
+    private func readMore(gate: UploadGate?, until fixed: UInt64) async throws {
+        let hadBytes = !buffer.isEmpty
+        while true {
+            let deadline: UInt64
+            if gate != nil {
+                deadline =
+                    isUploading
+                    ? loop.deadline(after: .seconds(1))
+                    : loop.deadline(after: pool.options.responseTimeout)
+            } else {
+                deadline = fixed
+            }
+            do throws(IOError) {
+                let count = try await read(until: deadline)
+                guard count == 0 else { return }
+                throw IOError.closedByPeer
+            } catch {
+                if error == .timedOut, let gate, isUploading {
+                    // An origin that never answers the expectation gets the body after a second.
+                    gate.open()
+                    continue
+                }
+                throw FaultTable.error(
+                    error, in: .awaitingHead, to: pool.origin.authority,
+                    isReused: exchange > 1, isUntouched: !hadBytes)
+            }
+        }
+    }
+
+    /// Reads into the buffer; a cancelled task ends the wait.
+    func read(minimum: Int = 4096, until deadline: UInt64) async throws(IOError) -> Int {
+        while true {
+            if let count = try socket.readNow(into: &buffer, minimum: minimum) { return count }
+            let bound = LoopBound(socket, on: loop)
+            let failure = await withTaskCancellationHandler {
+                await socket.settleReadable(until: deadline)
+            } onCancel: {
+                bound.loop.submit { bound.value.abort() }
+            }
+            if let failure { throw failure }
+        }
+    }
+
+    private func response(_ head: ResponseHead) throws -> Response {
+        if !head.keepAlive { mayReuse = false }
+        var response = Response(
+            status: head.status, headers: head.headers, announcedLength: head.announcedLength)
+        switch head.framing {
+        case .none, .length(0):
+            finish()
+        case .length(let length) where length <= buffer.count:
+            response.body = .bytes(buffer.take(length))
+            finish()
+        case .length(let length):
+            body = BodyDecoder(head.framing, limits: UpstreamConnection.limits)
+            response.body = .stream(source, length: length)
+        case .chunked, .untilClose:
+            if head.framing == .untilClose { mayReuse = false }
+            body = BodyDecoder(head.framing, limits: UpstreamConnection.limits)
+            response.body = .stream(source, length: nil)
+        }
+        return response
+    }
+
+    private var source: UpstreamBody {
+        UpstreamBody(LoopBound(self, on: loop), exchange: exchange)
+    }
+
+    /// The exchange is complete.
+    func finish() {
+        body = nil
+        pool.release(self)
+    }
+
+    /// Whoever reads the body does not want the rest.
+    func cancelBody(of exchange: Int) {
+        guard exchange == self.exchange, body != nil else { return }
+        body = nil
+        close()
+    }
+
+    func fault(_ error: IOError, in phase: FaultTable.Phase) -> NetworkError {
+        FaultTable.error(
+            error, in: phase, to: pool.origin.authority, isReused: exchange > 1,
+            isUntouched: phase == .sending)
+    }
+}
