@@ -250,8 +250,7 @@ def exec_runs_a_command_with_the_proxy_set(world):
 
 @case
 def a_unix_socket_listener(world):
-    with static(world) as proxy:
-        pass
+    proxy = static(world)
     path = os.path.join(proxy.directory, "data.sock")
     proxy.config["listen"].append("unix:" + path)
     with proxy:

@@ -49,8 +49,9 @@ def ten_faults_are_ten_lines(world):
         done = proxy.command(command)
         equal(done.returncode, 78, f"exit code of {command} ({done.stderr})")
         lines = done.stderr.splitlines()
-        pattern = re.compile(re.escape(proxy.config_path) + r":(\d+):(\d+): (\S+?)(?:\[\d+\]|\.\d+)?: .+")
-        found = [match.group(3) for line in lines if (match := pattern.fullmatch(line))]
+        pattern = re.compile(
+            re.escape(proxy.config_path) + r":\d+:\d+: (\S+?)(?:\[\d+\]|\.\d+)?: .+")
+        found = [match.group(1) for line in lines if (match := pattern.fullmatch(line))]
         equal(sorted(found), sorted(FAULTY_KEYS), f"keys that {command} complains about")
         equal(len(lines), 10, f"lines on standard error ({done.stderr})")
         unknown = next(line for line in lines if ": listne: " in line)

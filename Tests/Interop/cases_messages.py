@@ -5,7 +5,7 @@ import http.client
 import os
 import time
 
-from harness import case, check, equal
+from harness import case, check, equal, eventually
 from proxy import Netproxy
 from traffic import curl
 from world import sha256_of
@@ -297,5 +297,5 @@ def request_log_lines(world):
         check({"kind", "generation"} <= set(line["auth"]), f"auth: {line['auth']}")
         check(set(line["timings"]) <= {"queue_ms", "dns_ms", "connect_ms", "tls_ms",
                                        "first_byte_ms"}, f"timings: {line['timings']}")
-        equal(len(proxy.exchanges("orders")), 4, "log lines for four exchanges")
+        eventually(lambda: len(proxy.exchanges("orders")) == 4, "four lines for four exchanges", 5)
         equal(os.stat(proxy.log_path("orders")).st_mode & 0o777, 0o640, "mode of the log file")

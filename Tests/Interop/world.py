@@ -143,20 +143,22 @@ class AuthorizationServer:
     def live_tokens(self, client):
         return self.call("GET", f"/control/tokens?client={client.name}")["access"]
 
-    def revoke(self, client):
-        """Revokes the client's access tokens at the revocation endpoint (RFC 7009)."""
-        tokens = self.live_tokens(client)
-        for token in tokens:
+    def end_grant(self, client):
+        """Revokes the client's access tokens at the revocation endpoint (RFC 7009). This server
+        then revokes the refresh token of the same grant as well."""
+        for token in self.live_tokens(client):
             self.call("POST", "/o/revoke_token/",
                       {"token": token, "token_type_hint": "access_token"},
                       basic=(client.client_id, client.secret))
+
+    def revoke(self, client):
+        """Ends the client's access tokens before their time; the grant itself lives on."""
+        if client.refresh_token:
+            self.call("DELETE", f"/control/tokens?client={client.name}")
+        else:
+            self.end_grant(client)
         if self.live_tokens(client):
             raise Failure("the authorization server kept a token that was revoked")
-        return len(tokens)
-
-    def revoke_everything(self, client):
-        """Ends the whole grant: access and refresh tokens."""
-        self.call("DELETE", f"/control/tokens?client={client.name}")
 
     def mark(self):
         """A position in the token log; what comes later is what `token_requests` returns."""
@@ -283,8 +285,10 @@ class World:
         return eventually(probe, f"nginx logs {count} request(s) for {part}", 5)
 
     def channel(self, path="", **keys):
-        """A channel to nginx over TLS, without a credential."""
-        return {"upstream": self.origin + path, "tls": {"ca": self.ca}, **keys}
+        """A channel to nginx over TLS, without a credential. Its log has whole queries: the
+        cases find their exchanges by them."""
+        return {"upstream": self.origin + path, "tls": {"ca": self.ca}, "log": {"query": "full"},
+                **keys}
 
     def oauth_channel(self, client, path="/api", **keys):
         """A channel to the protected API with the client's credential."""

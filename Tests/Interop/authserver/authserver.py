@@ -14,6 +14,7 @@ import json
 import os
 import threading
 import time
+from datetime import timedelta
 from urllib.parse import unquote_plus
 
 import django
@@ -59,7 +60,8 @@ from django.contrib.auth import get_user_model  # noqa: E402
 from django.core.wsgi import get_wsgi_application  # noqa: E402
 from django.http import HttpResponse, JsonResponse, StreamingHttpResponse  # noqa: E402
 from django.urls import include, path, re_path  # noqa: E402
-from oauth2_provider.models import AccessToken, Application, RefreshToken  # noqa: E402
+from django.utils import timezone  # noqa: E402
+from oauth2_provider.models import AccessToken, Application  # noqa: E402
 from oauth2_provider.oauth2_backends import get_oauthlib_core  # noqa: E402
 
 _log_lock = threading.Lock()
@@ -232,13 +234,12 @@ control_clients.csrf_exempt = True
 
 
 def control_tokens(request):
-    """GET client: the live access tokens of a client. DELETE: revokes everything it was given."""
-    application = Application.objects.get(name=request.GET["client"])
-    tokens = AccessToken.objects.filter(application=application)
+    """GET client: its live access tokens. DELETE: ends them, and leaves the refresh token alive,
+    which the revocation endpoint does not."""
+    tokens = AccessToken.objects.filter(
+        application__name=request.GET["client"], expires__gt=timezone.now())
     if request.method == "DELETE":
-        for token in RefreshToken.objects.filter(application=application, revoked__isnull=True):
-            token.revoke()
-        tokens.delete()
+        tokens.update(expires=timezone.now() - timedelta(seconds=1))
         return JsonResponse({})
     return JsonResponse({"access": [token.token for token in tokens]})
 
