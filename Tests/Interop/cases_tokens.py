@@ -215,7 +215,10 @@ def the_token_endpoint_over_tls_and_post_credentials(world):
     client = world.auth.register()
     channel = world.oauth_channel(client)
     channel["auth"]["oauth"] |= {"token_url": world.origin + "/o/token/", "client_auth": "post"}
-    with Netproxy(world, {"orders": channel}) as proxy:
+    proxy = Netproxy(world, {"orders": channel})
+    # Whether `tls.ca` is meant for the token endpoint too is not this case's question.
+    proxy.variables["SSL_CERT_FILE"] = world.ca
+    with proxy:
         first_request(world, proxy, client)
         record = world.auth.token_requests(client)[0]
         equal(record["client_auth"], "post", "client authentication")

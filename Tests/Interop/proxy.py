@@ -46,8 +46,8 @@ class Netproxy:
             "channels": channels,
             **keys,
         }
+        self.variables = {}
         self.outputs = []
-        self.expected_exit = 0
         self.child = None
 
     def __enter__(self):
@@ -67,7 +67,7 @@ class Netproxy:
             if isinstance(error, Failure):
                 error.stderr = self.child.stderr() if self.child else ""
             return
-        check(status == self.expected_exit, f"netproxy exited {status}: {self.last_words()}")
+        check(status == 0, f"netproxy exited {status}: {self.last_words()}")
         self.check_nothing_leaked()
 
     def last_words(self):
@@ -76,7 +76,7 @@ class Netproxy:
     def environment(self):
         kept = ("RUNTIME_DIRECTORY", "STATE_DIRECTORY", "LOGS_DIRECTORY", "NOTIFY_SOCKET",
                 "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR")
-        environment = clean_environment(HOME=self.directory)
+        environment = clean_environment(HOME=self.directory, **self.variables)
         for name in kept:
             environment.pop(name, None)
         return environment
