@@ -1,0 +1,262 @@
+"""The daemon as an operator meets it: tail, status, why, admin, signals, stopping."""
+
+import json
+import os
+import signal
+import subprocess
+import threading
+import time
+
+from harness import case, check, clean_environment, equal, eventually
+from proxy import Netproxy
+from traffic import curl
+
+
+def static(world, **keys):
+    return Netproxy(world, {"static": world.channel("/files")}, **keys)
+
+
+@case
+def tail_shows_the_last_lines(world):
+    with static(world) as proxy:
+        words = [world.unique("tail") for _ in range(8)]
+        for number, word in enumerate(words):
+            name = "hello.txt" if number % 2 else "missing.txt"
+            curl(proxy, proxy.url(f"/static/{name}?{word}"))
+        eventually(lambda: len(proxy.exchanges("static")) == 8, "eight lines in static.log", 5)
+        done = proxy.command("tail", "-n", "5", "--json")
+        equal(done.returncode, 0, f"exit code ({done.stderr})")
+        lines = [json.loads(line) for line in done.stdout.splitlines()]
+        ours = [record["request_id"] for record in proxy.exchanges("static")][-5:]
+        equal([line["request_id"] for line in lines], ours, "the last five, newest last")
+        done = proxy.command("tail", "-n", "5")
+        equal((done.returncode, len(done.stdout.splitlines())), (0, 5), "lines for people")
+        done = proxy.command("tail", "static", "--json", "-n", "20", "--where", "status>=400")
+        statuses = [json.loads(line)["status"] for line in done.stdout.splitlines()]
+        equal(statuses, [404] * 4, "--where status>=400")
+        done = proxy.command("tail", "--json", "-n", "20", "--where", "status=200", "--where",
+                             "method=POST")
+        equal(done.stdout.strip(), "", "two conditions mean and")
+        done = proxy.command("tail", "-n", "1", "--as", "curl")
+        check("curl" in done.stdout and "hello.txt" in done.stdout, f"--as curl: {done.stdout}")
+        done = proxy.command("tail", "-n", "2", "--as", "har")
+        equal(len(json.loads(done.stdout)["log"]["entries"]), 2, "--as har")
+
+
+@case
+def tail_follows(world):
+    with static(world) as proxy:
+        curl(proxy, proxy.url("/static/hello.txt"))
+        output = os.path.join(proxy.directory, "follow")
+        with open(output, "wb") as file:
+            follower = subprocess.Popen(
+                [world.netproxy, "tail", "-f", "--json", "--config", proxy.config_path],
+                stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT,
+                env=proxy.environment())
+        try:
+            def followed():
+                # The follower may start late: keep requests coming until one shows.
+                word = world.unique("follow")
+                curl(proxy, proxy.url("/static/hello.txt?" + word))
+                line = proxy.exchange("static", word)
+                deadline = time.monotonic() + 0.5
+                while time.monotonic() < deadline:
+                    with open(output, encoding="utf-8") as file:
+                        if line["request_id"] in file.read():
+                            return True
+                    time.sleep(0.02)
+                return False
+
+            eventually(followed, "tail -f shows a new line")
+        finally:
+            follower.terminate()
+            follower.wait(5)
+
+
+@case
+def status_and_why(world):
+    client, word = world.auth.register(), world.unique("why")
+    with Netproxy(world, {"orders": world.oauth_channel(client)}) as proxy:
+        curl(proxy, proxy.url("/orders/" + world.unique("first")))
+        world.auth.revoke(client)
+        curl(proxy, proxy.url("/orders/" + word))
+        identifier = proxy.exchange("orders", word)["request_id"]
+        done = proxy.command("why", identifier)
+        equal(done.returncode, 0, f"exit code of why ({done.stderr})")
+        check("unauthorized" in done.stdout or "401" in done.stdout, f"why: {done.stdout}")
+        done = proxy.command("status", "--json")
+        equal(done.returncode, 0, f"exit code of status ({done.stderr})")
+        check("orders" in json.dumps(json.loads(done.stdout)), "status does not name the channel")
+        done = proxy.command("status")
+        check(done.returncode == 0 and "orders" in done.stdout, f"status: {done.stdout}")
+        mark = world.auth.mark()
+        done = proxy.command("token", "orders", "--refresh")
+        equal(done.returncode, 0, f"exit code of token --refresh ({done.stderr})")
+        equal(len(world.auth.token_requests(client, mark)), 1, "token requests of --refresh")
+        done = proxy.command("version", config=False)
+        check(done.returncode == 0 and "libevent" in done.stdout and "OpenSSL" in done.stdout,
+              f"version: {done.stdout}")
+
+
+@case
+def admin_socket(world):
+    with static(world) as proxy:
+        curl(proxy, proxy.url("/static/hello.txt"))
+        socket_path = os.path.join(proxy.directory, "admin.sock")
+
+        def admin(path, *arguments):
+            return curl(proxy, "--unix-socket", socket_path, *arguments, "http://localhost" + path)
+
+        equal(admin("/healthz").status, 200, "/healthz")
+        equal(admin("/readyz").status, 200, "/readyz")
+        metrics = admin("/metrics")
+        equal(metrics.status, 200, "/metrics")
+        check(b"# TYPE " in metrics.body, "/metrics is no Prometheus text")
+        proxy.outputs.append(("/metrics", metrics.body.decode()))
+        status = admin("/status")
+        check(isinstance(json.loads(status.body), dict), "/status is no JSON object")
+        proxy.outputs.append(("/status", status.body.decode()))
+        answer = curl(proxy, proxy.url("/healthz"))
+        equal(answer.status, 404, "/healthz on a data listener")
+
+
+@case
+def sigterm_finishes_the_exchange_and_exits_0(world):
+    client = world.auth.register()
+    with Netproxy(world, {"orders": world.oauth_channel(client)}) as proxy:
+        curl(proxy, proxy.url("/orders/" + world.unique("first")))
+        word, answers = world.unique("drain"), []
+        app = threading.Thread(target=lambda: answers.append(
+            curl(proxy, proxy.url(f"/orders/slow?seconds=1.5&{word}"))))
+        app.start()
+        # Nothing tells from outside that a request is in flight; half of what it takes is safe.
+        time.sleep(0.5)
+        started = time.monotonic()
+        proxy.child.signal(signal.SIGTERM)
+        status = proxy.child.wait(8)
+        seconds = time.monotonic() - started
+        app.join(10)
+        equal(status, 0, f"exit status ({proxy.last_words()})")
+        equal(answers[0].status, 200, f"status of the exchange in flight ({answers[0]})")
+        check(seconds < 5, f"it took {seconds:.1f} s, longer than the exchange needed")
+        equal(proxy.exchange("orders", "slow")["status"], 200, "status in the log")
+
+
+@case
+def sigterm_ends_within_drain_whatever_hangs(world):
+    client = world.auth.register()
+    with Netproxy(world, {"orders": world.oauth_channel(client)}, drain="1s") as proxy:
+        curl(proxy, proxy.url("/orders/" + world.unique("first")))
+        app = threading.Thread(target=lambda: curl(proxy, proxy.url("/orders/slow?seconds=10")))
+        app.start()
+        time.sleep(0.5)
+        started = time.monotonic()
+        proxy.child.signal(signal.SIGTERM)
+        status = proxy.child.wait(6)
+        seconds = time.monotonic() - started
+        app.join(15)
+        equal(status, 0, f"exit status ({proxy.last_words()})")
+        check(0.5 < seconds < 3, f"drain of 1 s took {seconds:.1f} s")
+
+
+def client_seen(world, proxy):
+    word = world.unique("reload")
+    answer = curl(proxy, proxy.url("/static/hello.txt?" + word))
+    return answer.status, world.arrived(word)[0]["x_client"] if answer.status == 200 else ""
+
+
+@case
+def sighup_reloads_and_a_broken_file_changes_nothing(world):
+    channel = world.channel("/files", headers={"set": {"X-Client": "before"}})
+    with Netproxy(world, {"static": channel}) as proxy:
+        equal(client_seen(world, proxy), (200, "before"), "before the reload")
+        proxy.write_config("channels: { static: { upstream: 17, nonsense: true } }\n")
+        length = len(proxy.child.stderr())
+        proxy.child.signal(signal.SIGHUP)
+        eventually(lambda: "nonsense" in proxy.child.stderr()[length:],
+                   "the broken file is reported on standard error", 5)
+        equal(client_seen(world, proxy), (200, "before"), "after a broken file")
+        done = proxy.command("reload")
+        check(done.returncode != 0, "netproxy reload accepts a broken file")
+        channel["headers"]["set"]["X-Client"] = "after"
+        proxy.write_config()
+        proxy.child.signal(signal.SIGHUP)
+        eventually(lambda: client_seen(world, proxy) == (200, "after"), "the new header arrives")
+        channel["headers"]["set"]["X-Client"] = "by-command"
+        proxy.write_config()
+        done = proxy.command("reload", "--plan")
+        check(done.returncode == 0 and "static" in done.stdout, f"reload --plan: {done.stdout}")
+        equal(client_seen(world, proxy), (200, "after"), "after --plan")
+        equal(proxy.command("reload").returncode, 0, "exit code of reload")
+        # The command is synchronous: the next request already has the new configuration.
+        equal(client_seen(world, proxy), (200, "by-command"), "after netproxy reload")
+
+
+@case
+def reload_under_load_fails_no_request(world):
+    from traffic import storm
+
+    with static(world) as proxy:
+        stop = threading.Event()
+
+        def reload():
+            while not stop.wait(0.1):
+                proxy.child.signal(signal.SIGHUP)
+
+        reloader = threading.Thread(target=reload)
+        reloader.start()
+        try:
+            seen = storm(proxy.port, "/static/hello.txt", total=3000, in_flight=16)
+        finally:
+            stop.set()
+            reloader.join()
+        equal(seen, {200: 3000}, "statuses while reloading ten times a second")
+
+
+@case
+def sigusr1_reopens_the_logs(world):
+    with static(world) as proxy:
+        word = world.unique("rotate")
+        curl(proxy, proxy.url(f"/static/hello.txt?{word}"))
+        proxy.exchange("static", word)
+        path = proxy.log_path("static")
+        os.rename(path, path + ".moved")
+        proxy.child.signal(signal.SIGUSR1)
+
+        def reopened():
+            curl(proxy, proxy.url("/static/hello.txt?" + world.unique("rotated")))
+            return proxy.exchanges("static")
+
+        eventually(reopened, "a new static.log after SIGUSR1", 5)
+        with open(path + ".moved", encoding="utf-8") as file:
+            check(word in file.read(), "the moved file lost its line")
+
+
+@case
+def exec_runs_a_command_with_the_proxy_set(world):
+    client = world.auth.register()
+    with Netproxy(world, {"orders": world.oauth_channel(client)}) as proxy:
+        word = world.unique("exec")
+        done = subprocess.run(
+            [world.netproxy, "exec", "--config", proxy.config_path, "--channel", "orders", "--",
+             "curl", "-q", "-sS", "-o", "/dev/null", "-w", "%{http_code}",
+             f"http://orders.localhost/{word}"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=20,
+            env=clean_environment(HOME=proxy.directory))
+        text = done.stdout.decode() + done.stderr.decode()
+        proxy.outputs.append(("netproxy exec", text))
+        equal((done.returncode, done.stdout), (0, b"200"), f"curl under netproxy exec ({text})")
+
+
+@case
+def a_unix_socket_listener(world):
+    proxy = static(world)
+    path = os.path.join(proxy.directory, "data.sock")
+    proxy.config["listen"].append("unix:" + path)
+    with proxy:
+        eventually(lambda: os.path.exists(path), "the socket exists", 5)
+        word = world.unique("unix")
+        answer = curl(proxy, "--unix-socket", path, f"http://localhost/static/hello.txt?{word}")
+        equal((answer.status, answer.body), (200, b"hello from nginx\n"), f"over unix ({answer})")
+        line = proxy.exchange("static", word)
+        equal((line["client"], line["client_uid"]), ("unix", os.getuid()), "peer in the log")

@@ -1,0 +1,222 @@
+"""Bad input from every side: configuration, requests, upstreams. The daemon says so and lives."""
+
+import json
+import re
+import time
+
+from harness import accepts, case, check, equal, eventually, free_port
+from proxy import Netproxy
+from traffic import Silent, curl, raw
+
+TEN_FAULTS = """\
+listne: [127.0.0.1:{port}]
+listen: ["0.0.0.0:{port}"]
+drain: 5
+limits: {{ header_size: "16" }}
+log:
+  directory: {directory}
+  format: xml
+channels:
+  Bad_Name:
+    upstream: https://api.example.com
+  orders:
+    upstream: ftp://api.example.com
+  users:
+    upstream: https://api.example.com
+    timeouts: {{ connect: fast }}
+  tokens:
+    upstream: https://api.example.com
+    auth:
+      oauth:
+        grant: client_credentials
+        token_url: https://login.example.com/token
+        client_id: tokens
+        client_secret: a-bare-string
+        client_auth: magic
+"""
+
+FAULTY_KEYS = ["listne", "listen", "drain", "limits.header_size", "log.format",
+               "channels.Bad_Name", "channels.orders.upstream", "channels.users.timeouts.connect",
+               "channels.tokens.auth.oauth.client_secret",
+               "channels.tokens.auth.oauth.client_auth"]
+
+
+@case
+def ten_faults_are_ten_lines(world):
+    proxy = Netproxy(world, {})
+    proxy.write_config(TEN_FAULTS.format(port=proxy.port, directory=proxy.log_directory))
+    for command in ("check", "run"):
+        done = proxy.command(command)
+        equal(done.returncode, 78, f"exit code of {command} ({done.stderr})")
+        lines = done.stderr.splitlines()
+        pattern = re.compile(
+            re.escape(proxy.config_path) + r":\d+:\d+: (\S+?)(?:\[\d+\]|\.\d+)?: .+")
+        found = [match.group(1) for line in lines if (match := pattern.fullmatch(line))]
+        equal(sorted(found), sorted(FAULTY_KEYS), f"keys that {command} complains about")
+        equal(len(lines), 10, f"lines on standard error ({done.stderr})")
+        unknown = next(line for line in lines if ": listne: " in line)
+        check("listen" in unknown.split(": listne: ")[1], f"no proposal: {unknown}")
+        check("a-bare-string" not in done.stderr, "the bare secret is repeated")
+    check(not accepts(proxy.port), "something listens after all")
+
+
+@case
+def a_good_configuration_passes_the_check(world):
+    proxy = Netproxy(world, {"orders": world.oauth_channel(world.auth.register())})
+    proxy.write_config()
+    done = proxy.command("check")
+    equal(done.returncode, 0, f"exit code ({done.stderr})")
+
+
+@case
+def wrong_usage_is_64_and_no_daemon_is_69(world):
+    proxy = Netproxy(world, {"orders": world.channel("/files")})
+    proxy.write_config()
+    equal(proxy.command("no-such-command", config=False).returncode, 64, "an unknown command")
+    equal(proxy.command("run", "--no-such-option").returncode, 64, "an unknown option")
+    equal(proxy.command("status").returncode, 69, "status without a daemon")
+
+
+MALFORMED = {
+    "no version": b"GET /orders/x\r\nHost: localhost\r\n\r\n",
+    "two spaces": b"GET  /orders/x HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    "bare LF": b"GET /orders/x HTTP/1.1\nHost: localhost\n\n",
+    "no Host": b"GET /orders/x HTTP/1.1\r\n\r\n",
+    "two Hosts": b"GET /orders/x HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n",
+    "space before the colon": b"GET /orders/x HTTP/1.1\r\nHost: localhost\r\nX : 1\r\n\r\n",
+    "a folded line": b"GET /orders/x HTTP/1.1\r\nHost: localhost\r\nX: 1\r\n 2\r\n\r\n",
+    "NUL in a value": b"GET /orders/x HTTP/1.1\r\nHost: localhost\r\nX: a\0b\r\n\r\n",
+    "an empty name": b"GET /orders/x HTTP/1.1\r\nHost: localhost\r\n: 1\r\n\r\n",
+    "a signed length": b"POST /orders/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: +5\r\n\r\nhello",
+    "two lengths":
+        b"POST /orders/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n"
+        b"Content-Length: 6\r\n\r\nhello",
+    "length and chunked":
+        b"POST /orders/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n"
+        b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "chunked on 1.0":
+        b"POST /orders/x HTTP/1.0\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+        b"0\r\n\r\n",
+}
+
+
+@case
+def malformed_requests_are_400_and_close(world):
+    with Netproxy(world, {"orders": world.channel("/files")}) as proxy:
+        for name, request in MALFORMED.items():
+            received, closed = raw(proxy.port, request)
+            head, _, body = received.partition(b"\r\n\r\n")
+            text = head.decode("latin-1")
+            check(text.startswith("HTTP/1.1 400 "), f"{name}: {text[:80]!r}")
+            check(closed, f"{name}: the connection stayed open")
+            check(re.search(r"(?im)^proxy-status: netproxy; ?error=http_request_error", text),
+                  f"{name}: no Proxy-Status in {text!r}")
+            check(re.search(r"(?im)^connection: close", text), f"{name}: no Connection: close")
+            problem = json.loads(body)
+            equal(problem["type"], "urn:netproxy:error:http_request_error", f"{name}: type")
+        for name, status, request in (
+            ("a long target", 414, b"GET /orders/" + b"x" * 9000 +
+             b" HTTP/1.1\r\nHost: localhost\r\n\r\n"),
+            ("large fields", 431, b"GET /orders/x HTTP/1.1\r\nHost: localhost\r\n" +
+             b"X: %s\r\n" % (b"y" * 20000) + b"\r\n"),
+            ("HTTP/3.0", 505, b"GET /orders/x HTTP/3.0\r\nHost: localhost\r\n\r\n"),
+        ):
+            received, closed = raw(proxy.port, request)
+            check(received.startswith(b"HTTP/1.1 %d " % status), f"{name}: {received[:60]!r}")
+            check(closed, f"{name}: the connection stayed open")
+        check(curl(proxy, proxy.url("/orders/hello.txt")).status == 200, "the daemon serves on")
+        with open(world.access_log, encoding="utf-8") as log:
+            check('"uri":"/files/x"' not in log.read(), "a malformed request reached nginx")
+
+
+def problem_of(answer):
+    equal(answer.fields.get("content-type", "").split(";")[0], "application/problem+json",
+          f"content type ({answer})")
+    problem = json.loads(answer.body)
+    for key in ("type", "title", "status", "detail", "channel", "request_id"):
+        check(key in problem, f"the problem has no {key}: {problem}")
+    return problem
+
+
+@case
+def faults_upstream_are_answered_and_leak_nothing(world):
+    """Refused, hanging, silent, not TLS, wrong certificate, no such name: each its own answer,
+    in its own time, and afterwards no descriptor more than before."""
+    quick = {"retry": {"attempts": 0}, "timeouts": {"connect": "1s", "response": "1s"},
+             "pool": {"idle": "1s"}}
+    with Silent() as silent, Silent(full=True) as full:
+        faults = {
+            "refused": (f"https://127.0.0.1:{free_port()}", 502, ("connection_refused",), 1),
+            "hanging": (f"http://127.0.0.1:{full.port}", 504, ("connection_timeout",), 2.5),
+            "silent": (f"http://127.0.0.1:{silent.port}", 504, ("http_response_timeout",), 2.5),
+            "not-tls": (f"https://127.0.0.1:{world.auth.port}", 502, ("tls_protocol_error",), 3),
+            "distrusted": (world.origin, 502, ("tls_certificate_error",), 2),
+            "nameless": ("https://no-such-name.invalid", None, ("dns_error", "dns_timeout"), 15),
+        }
+        channels = {name: {"upstream": fault[0], **quick} for name, fault in faults.items()}
+        channels["good"] = world.channel("/files", pool={"idle": "1s"})
+        with Netproxy(world, channels) as proxy:
+            def round_of_faults(names):
+                for name in names:
+                    _, status, errors, seconds = faults[name]
+                    answer = curl(proxy, proxy.url(f"/{name}/x"))
+                    problem = problem_of(answer)
+                    error = problem["type"].rpartition(":")[2]
+                    check(error in errors, f"{name}: {error} instead of {errors}: {problem}")
+                    wanted = status or {"dns_error": 502, "dns_timeout": 504}[error]
+                    equal(answer.status, wanted, f"status of {name}")
+                    check(f"netproxy; error={error}" in answer.fields.get("proxy-status", ""),
+                          f"{name}: Proxy-Status {answer.fields.get('proxy-status')!r}")
+                    check(answer.seconds < seconds, f"{name} took {answer.seconds:.1f} s")
+                    line = eventually(lambda: proxy.exchanges(name), f"{name}.log has a line")[-1]
+                    equal((line["status"], line["error"]), (wanted, error), f"log of {name}")
+
+            round_of_faults(faults)
+            equal(curl(proxy, proxy.url("/good/hello.txt")).status, 200, "a good channel")
+            baseline = settled_descriptors(proxy)
+            for _ in range(5):
+                round_of_faults(["refused", "silent", "not-tls", "distrusted"])
+            round_of_faults(["hanging"])
+            for _ in range(20):
+                raw(proxy.port, MALFORMED["no Host"])
+            equal(curl(proxy, proxy.url("/good/hello.txt")).status, 200, "a good channel")
+            eventually(lambda: proxy.descriptors() <= baseline,
+                       f"back to {baseline} descriptors (now {proxy.descriptors()})", 10, 0.1)
+
+
+def settled_descriptors(proxy):
+    """The number of open descriptors once it has stayed the same for 1.5 s."""
+    count, since = proxy.descriptors(), time.monotonic()
+    deadline = since + 15
+    while time.monotonic() - since < 1.5:
+        check(time.monotonic() < deadline, "the number of descriptors never settles")
+        time.sleep(0.1)
+        if (now := proxy.descriptors()) != count:
+            count, since = now, time.monotonic()
+    return count
+
+
+@case
+def a_refusing_upstream_fails_over_to_the_next(world):
+    """Two upstream URLs, the first refuses connections: failover, in order."""
+    channel = world.channel("/files")
+    channel["upstream"] = [f"https://127.0.0.1:{free_port()}/files", world.origin + "/files"]
+    with Netproxy(world, {"orders": channel}) as proxy:
+        answer = curl(proxy, proxy.url("/orders/hello.txt"))
+        equal((answer.status, answer.body), (200, b"hello from nginx\n"), f"failover ({answer})")
+
+
+@case
+def an_aborting_client_leaves_nothing_behind(world):
+    """Clients that go away in mid-download: the descriptors come back, the log says who."""
+    world.random_file("files", "big.bin", size=50 << 20)
+    with Netproxy(world, {"slow": world.channel("/slow-files", pool={"idle": "1s"})}) as proxy:
+        curl(proxy, proxy.url("/slow/hello.txt"))
+        baseline, word = settled_descriptors(proxy), world.unique("abort")
+        for _ in range(5):
+            answer = curl(proxy, proxy.url(f"/slow/big.bin?{word}"), seconds=1)
+            equal(answer.exit_code, 28, "curl's exit code")
+        eventually(lambda: proxy.descriptors() <= baseline,
+                   f"back to {baseline} descriptors (now {proxy.descriptors()})", 10, 0.1)
+        line = proxy.exchange("slow", word)
+        equal(line["aborted_by"], "client", "aborted_by in the log")
