@@ -10,16 +10,17 @@ import Glibc
     private let descriptor: Int32
     private let onAccept: (StreamSocket) -> Void
     private var event: OpaquePointer?
-    private let isOwner: Bool
+    private let burst: Int
     private var pause: AcceptPause?
 
     /// Listens.
     ///
     /// - Parameters:
-    ///   - descriptor: a listening, non-blocking socket, as `ListeningSocket` makes it.
+    ///   - socket: what to accept from; the listener keeps a descriptor of its own.
+    ///   - sharesSocket: whether other loops accept from it, too.
     ///   - onAccept: called on the loop.
     package init(
-        _ socket: borrowing ListeningSocket, on loop: EventLoop,
+        _ socket: borrowing ListeningSocket, on loop: EventLoop, sharesSocket: Bool,
         onAccept: @escaping (StreamSocket) -> Void
     ) throws(IOError) {
         loop.preconditionCurrent()
@@ -27,7 +28,7 @@ import Glibc
         self.onAccept = onAccept
         address = socket.address
         descriptor = dup3(socket.descriptor)
-        isOwner = true
+        burst = sharesSocket ? 1 : 64
         guard descriptor >= 0 else { throw .system(describe(errno: systemError())) }
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
         unsafe event = event_new(
@@ -50,8 +51,8 @@ import Glibc
     }
 
     func ready() {
-        // Bounded, so that a flood of connections does not starve those that are open.
-        for _ in 0..<64 {
+        // One at a time where several loops share the socket, so that all of them get their part.
+        for _ in 0..<burst {
             var storage = sockaddr_storage()
             var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
             // SAFETY: the storage is large enough for every family, and lives for the call.

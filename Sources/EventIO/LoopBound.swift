@@ -18,3 +18,25 @@ package struct LoopBound<Value>: @unchecked Sendable {
         return guarded
     }
 }
+
+extension LoopBound {
+    /// Calls `body` with the value on its loop, and returns what it returns. Call it from outside.
+    package func call<Result: Sendable>(
+        _ body: @escaping @Sendable (Value) -> Result
+    ) async -> Result {
+        await withCheckedContinuation { continuation in
+            loop.submit { continuation.resume(returning: body(value)) }
+        }
+    }
+}
+
+extension EventLoop {
+    /// Makes something on the loop that belongs to it. Call it from outside.
+    package func call<Value>(
+        _ body: @escaping @Sendable (EventLoop) -> Value
+    ) async -> LoopBound<Value> {
+        await withCheckedContinuation { continuation in
+            submit { [self] in continuation.resume(returning: LoopBound(body(self), on: self)) }
+        }
+    }
+}

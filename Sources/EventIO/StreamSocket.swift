@@ -151,7 +151,7 @@ import Glibc
         if let tls { return tls.probe(self) }
         var byte: UInt8 = 0
         // SAFETY: one byte on the stack, and MSG_PEEK leaves the stream as it is.
-        let count = unsafe recv(descriptor, &byte, 1, Int32(MSG_PEEK.rawValue))
+        let count = unsafe recv(descriptor, &byte, 1, Int32(MSG_PEEK))
         if count < 0, systemError() == EAGAIN { isReadable = false }
     }
 

@@ -248,7 +248,7 @@ extension StreamSocket {
         unsafe netproxy_BIO_clear_retry(bio)
         var sent: Int
         repeat {
-            sent = unsafe send(descriptor, bytes, count, Int32(MSG_NOSIGNAL.rawValue))
+            sent = unsafe send(descriptor, bytes, count, Int32(MSG_NOSIGNAL))
         } while sent < 0 && systemError() == EINTR
         if sent < 0, systemError() == EAGAIN {
             setUnwritable()

@@ -1,0 +1,97 @@
+import HTTP1
+import HTTPMessage
+import NetworkCore
+
+/// Who may use a channel over a data listener (contract section 8). A value: it only judges.
+struct AccessPolicy: Sendable {
+    /// Names that a `Host` field may carry beside the local ones: `name`, `*.suffix` or `*`.
+    var hosts: [String] = []
+    /// Origins of web pages that may call the channel.
+    var origins: [String] = []
+    /// User ids that may call it over a unix socket; nobody is kept out while it is empty.
+    var users: [UInt32] = []
+    /// What `Proxy-Authorization` must carry, if anything.
+    var key: Secret?
+
+    /// Judges a request.
+    ///
+    /// - Parameters:
+    ///   - isChannelHost: whether the request's host is one that a channel claims.
+    ///   - userID: the peer's, on a unix socket.
+    /// - Throws: `http_request_denied` with 421, 403 or 407.
+    func check(
+        _ head: RequestHead, isChannelHost: Bool, userID: UInt32?
+    ) throws(NetworkError) {
+        if case .origin = head.target, let host = head.host {
+            guard isChannelHost || isLocal(host) || isListed(host.host) else {
+                throw denied(
+                    421, "the host \(host.host) is not served here; list it in access.hosts")
+            }
+        }
+        if head.headers.contains(.origin) || head.headers.contains(.secFetchSite) {
+            try checkBrowser(head.headers)
+        }
+        if !users.isEmpty, let userID, !users.contains(userID) {
+            throw denied(403, "user \(userID) is not in the channel's access.users")
+        }
+        if let key { try check(key, head.headers[.proxyAuthorization]) }
+    }
+
+    /// Names that nobody can point at this machine from outside.
+    private func isLocal(_ host: Authority) -> Bool {
+        host.isIPLiteral || host.host == "localhost" || host.host.hasSuffix(".localhost")
+    }
+
+    private func isListed(_ host: String) -> Bool {
+        hosts.contains { pattern in
+            if pattern == "*" { return true }
+            if pattern.hasPrefix("*.") { return host.hasSuffix(pattern.dropFirst()) }
+            return pattern == host
+        }
+    }
+
+    /// A web page's request: refused unless its origin is listed, so that no page uses a credential.
+    private func checkBrowser(_ headers: HTTPHeaders) throws(NetworkError) {
+        if let origin = headers[.origin] {
+            guard origins.contains(origin) else {
+                throw denied(
+                    403, "requests of the web page \(origin) are not in the channel's access.origins"
+                )
+            }
+            return
+        }
+        if let site = headers[.secFetchSite], site != "none" {
+            throw denied(403, "requests of web pages are not allowed on this channel")
+        }
+    }
+
+    private func check(_ key: Secret, _ value: String?) throws(NetworkError) {
+        guard let value, let presented = AccessKey.presented(in: value), key == Secret(presented)
+        else {
+            var error = denied(407, "the channel wants its access.key in Proxy-Authorization")
+            error.status = 407
+            throw error
+        }
+    }
+
+    private func denied(_ status: HTTPStatus, _ detail: String) -> NetworkError {
+        NetworkError(.httpRequestDenied, side: .downstream, detail: detail, status: status)
+    }
+}
+
+/// Reads the key out of `Proxy-Authorization`: `Bearer KEY`, or Basic with KEY as the password.
+enum AccessKey {
+    static func presented(in value: String) -> String? {
+        guard let space = value.firstIndex(of: " ") else { return nil }
+        let text = value[value.index(after: space)...].drop { $0 == " " }
+        switch value[..<space].lowercased() {
+        case "bearer": return String(text)
+        case "basic":
+            guard let pair = Base64.decode(String(text)),
+                let colon = pair.firstIndex(of: UInt8(ascii: ":"))
+            else { return nil }
+            return String(decoding: pair[(colon + 1)...], as: UTF8.self)
+        default: return nil
+        }
+    }
+}

@@ -1,0 +1,9 @@
+import FoundationEssentials
+
+/// Base64 as RFC 4648 §4 has it.
+enum Base64 {
+    /// The bytes, or nothing if the text is not base64.
+    static func decode(_ text: String) -> [UInt8]? {
+        Data(base64Encoded: text).map(Array.init)
+    }
+}

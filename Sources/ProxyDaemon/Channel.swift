@@ -1,0 +1,68 @@
+import EventIO
+import HTTP1
+import HTTPMessage
+import NetworkCore
+import OriginTransport
+import RequestLog
+
+/// A channel on one loop: its chain, its pool, its log buffer. Not `Sendable`.
+final class Channel {
+    let shared: ChannelShared
+    let log: LogBuffer
+    private let pool: OriginPool
+    private let chain: RequestChain
+
+    init(_ shared: ChannelShared, on loop: EventLoop, loops: Int) {
+        self.shared = shared
+        log = LogBuffer(shared.log)
+        pool = OriginPool(
+            shared.origin, options: shared.options(loops: loops), tls: shared.tls, on: loop)
+        chain = RequestChain(shared.stack.interceptors, transport: LoopTransport(pool))
+    }
+
+    var name: String { shared.name }
+    var origin: Origin { shared.origin }
+    var access: AccessPolicy { shared.access }
+    var idleTimeout: Duration? { shared.idleTimeout }
+    var totalTimeout: Duration? { shared.totalTimeout }
+    var credentialFields: [HTTPFieldName] { shared.credentialFields }
+    var loggedHeaders: [HTTPFieldName] { shared.loggedHeaders }
+
+    /// Connections of this loop to the upstream.
+    var poolCounts: (open: Int, idle: Int, queued: Int) { pool.counts }
+
+    /// Sends a request through the interceptors to the upstream.
+    func send(_ request: Request, context: inout RequestContext) async throws -> Response {
+        guard let deadline = context.deadline else {
+            return try await chain.send(request, context: &context)
+        }
+        let (chain, started) = (chain, context)
+        let (response, ended) = try await Deadline.run(on: pool.loop, until: deadline) {
+            () async throws -> (Response, RequestContext) in
+            var context = started
+            let response = try await chain.send(request, context: &context)
+            return (response, context)
+        }
+        context = ended
+        return response
+    }
+
+    /// Its configuration is no longer in force: exchanges end, then its connections do.
+    func retire() {
+        pool.close()
+        log.flush()
+    }
+}
+
+/// The channels of a configuration on one loop.
+struct ChannelTable {
+    let router: Router
+    let channels: [Channel]
+    /// What no channel claims is logged here.
+    let ownLog: LogBuffer
+
+    /// Whether the request's host is one that a channel claims.
+    func isChannelHost(_ head: RequestHead, _ app: DownstreamConnection) -> Bool {
+        head.host.map { router.isChannelHost($0.host) } ?? false
+    }
+}

@@ -1,0 +1,109 @@
+import EventIO
+import HTTPMessage
+import NetworkCore
+import OriginTransport
+import ProxyConfig
+import RequestLog
+
+/// Makes the channels of a configuration: reads secrets, opens logs, starts OAuth managers.
+final class ChannelAssembly: Sendable {
+    private let environment: [String: String]
+    private let secrets: SecretResolver
+    private let tokens: PooledTransport
+    private let stateDirectory: String
+    private let logs: LogDirectory
+    private let ownLog: ChannelLog
+    private let report: Daemon.Report
+
+    /// - Parameter loop: where token endpoints are spoken to.
+    init(
+        _ configuration: ProxyConfiguration, environment: [String: String], loop: EventLoop,
+        report: @escaping Daemon.Report
+    ) throws {
+        self.environment = environment
+        self.report = report
+        secrets = SecretResolver(environment: environment)
+        stateDirectory = configuration.state
+        var options = UpstreamOptions()
+        options.connections = 4
+        options.responseTimeout = .seconds(10)
+        tokens = try PooledTransport(options: options, on: loop)
+        logs = try LogDirectory(configuration.log)
+        ownLog = try logs.log(named: "netproxy", labels: LogLabels())
+    }
+
+    /// The channels; one whose configuration is the same as before is kept as it is, with its
+    /// token, its pools and its open connections.
+    func channels(
+        of configuration: ProxyConfiguration, keeping present: [ChannelShared]
+    ) async throws -> [ChannelShared] {
+        var channels: [ChannelShared] = []
+        for wanted in configuration.channels {
+            if let kept = present.first(where: { $0.configuration == wanted }) {
+                channels.append(kept)
+            } else {
+                channels.append(try await make(wanted))
+            }
+        }
+        return channels
+    }
+
+    /// The channels of one loop; those that `present` has already are kept.
+    func table(
+        of channels: [ChannelShared], keeping present: ChannelTable?, on loop: EventLoop, loops: Int
+    ) -> ChannelTable {
+        ChannelTable(
+            router: Router(channels.map(\.configuration)),
+            channels: channels.map { shared in
+                present?.channels.first { $0.shared === shared }
+                    ?? Channel(shared, on: loop, loops: loops)
+            },
+            ownLog: present?.ownLog ?? LogBuffer(ownLog))
+    }
+
+    /// Opens the log files anew.
+    func reopenLogs() { logs.reopen() }
+    /// Writes and closes the log files.
+    func closeLogs() { logs.close() }
+
+    private func make(_ configuration: ChannelConfiguration) async throws -> ChannelShared {
+        var access = AccessPolicy()
+        access.hosts = configuration.access.hosts
+        access.origins = configuration.access.origins
+        access.users = configuration.access.users
+        if let key = configuration.access.key { access.key = try await secret(key) }
+        let log = try logs.log(
+            named: configuration.name,
+            labels: LogLabels(
+                channel: configuration.name, subsystem: configuration.log.subsystem,
+                category: configuration.log.category,
+                query: QueryMode(configuration.log.query),
+                headers: configuration.log.headers.compactMap { HTTPFieldName($0) },
+                credentialField: configuration.authentication.credentialFields.first))
+        return try ChannelShared(
+            configuration, authorizer: try await authorizer(configuration), access: access,
+            log: log)
+    }
+
+    private func authorizer(
+        _ configuration: ChannelConfiguration
+    ) async throws -> (any Authorizing)? {
+        switch configuration.authentication {
+        case .none, .exec: return nil
+        case .bearer(let reference):
+            return StaticAuthorizer.bearer(try await secret(reference))
+        case .basic(let username, let password):
+            return StaticAuthorizer.basic(
+                username: username, password: try await secret(password))
+        case .header(let name, let value):
+            guard let field = HTTPFieldName(name) else { return nil }
+            return StaticAuthorizer.header(field, try await secret(value))
+        case .oauth(let settings):
+            return try await oauth(settings, channel: configuration)
+        }
+    }
+
+    private func secret(_ reference: SecretReference) async throws -> Secret {
+        Secret(String(decoding: try await secrets.resolve(reference), as: UTF8.self))
+    }
+}

@@ -1,0 +1,111 @@
+import EventIO
+import HTTPMessage
+import NetworkCore
+import OriginTransport
+import ProxyConfig
+import RequestLog
+
+/// What a channel's parts on all loops share: settings, credential, budget, log file.
+final class ChannelShared: Sendable {
+    let configuration: ChannelConfiguration
+    let origin: Origin
+    let access: AccessPolicy
+    let authorizer: (any Authorizing)?
+    let tls: TLSContext?
+    let log: ChannelLog
+    let credentialFields: [HTTPFieldName]
+    let loggedHeaders: [HTTPFieldName]
+    let stack: InterceptorStack
+
+    init(
+        _ configuration: ChannelConfiguration, authorizer: (any Authorizing)?,
+        access: AccessPolicy, log: ChannelLog
+    ) throws {
+        self.configuration = configuration
+        self.authorizer = authorizer
+        self.access = access
+        self.log = log
+        guard let upstream = configuration.upstreams.first else {
+            throw IOError.system("channel \(configuration.name) has no upstream")
+        }
+        origin = Origin(
+            scheme: upstream.scheme == .https ? .https : .http, host: upstream.host,
+            port: UInt16(clamping: upstream.port))
+        tls = origin.scheme == .https ? try TLSContext(configuration.tls.options) : nil
+        credentialFields = configuration.authentication.credentialFields
+        loggedHeaders = configuration.log.headers.compactMap { HTTPFieldName($0) }
+        stack = InterceptorStack(configuration, authorizer: authorizer)
+    }
+
+    var name: String { configuration.name }
+    var idleTimeout: Duration? { configuration.timeouts.idle }
+    var totalTimeout: Duration? { configuration.timeouts.total }
+
+    /// How connections are made, with this loop's share of the process's limit.
+    func options(loops: Int) -> UpstreamOptions {
+        var options = UpstreamOptions()
+        options.connectTimeout = configuration.timeouts.connect ?? .seconds(3600)
+        options.responseTimeout = configuration.timeouts.response
+        options.idleTimeout = configuration.timeouts.idle
+        options.connections = max(1, configuration.pool.connections / loops)
+        options.keepAlive = configuration.pool.idle
+        options.queueLength = max(1, configuration.pool.queue / loops)
+        options.queueTimeout = configuration.pool.wait
+        options.serverName = configuration.tls.serverName
+        return options
+    }
+}
+
+extension UpstreamTLS {
+    /// What the channel demands of its upstream's TLS.
+    var options: TLSContext.Options {
+        var options = TLSContext.Options()
+        options.authorities = authorities
+        options.minimumVersion = minimum.rawValue
+        options.certificate = clientCertificate?.certificate
+        options.key = clientCertificate?.key
+        options.pins = pins.map(\.description)
+        options.enforcesPins = pinMode == .enforce
+        return options
+    }
+}
+
+extension Authentication {
+    /// The fields that carry the channel's credential, which no app may nominate for removal.
+    var credentialFields: [HTTPFieldName] {
+        if case .header(let name, _) = self, let name = HTTPFieldName(name) { return [name] }
+        return []
+    }
+}
+
+extension InterceptorStack {
+    init(_ configuration: ChannelConfiguration, authorizer: (any Authorizing)?) {
+        func fields(_ list: [HeaderField]) -> [HTTPField] {
+            list.compactMap { field in
+                HTTPFieldName(field.name).flatMap { HTTPField($0, field.value) }
+            }
+        }
+        headers = DefaultHeadersInterceptor(
+            defaults: fields(configuration.headers.defaults),
+            replacements: fields(configuration.headers.set),
+            removed: configuration.headers.remove.compactMap { HTTPFieldName($0) })
+        if configuration.retry.attempts > 0 {
+            var policy = RetryPolicy()
+            policy.attempts = configuration.retry.attempts
+            policy.statuses = Set(configuration.retry.status)
+            policy.base = configuration.retry.backoff.base
+            policy.maximum = configuration.retry.backoff.max
+            retry = RetryInterceptor(
+                policy: policy, budget: RetryBudget(share: configuration.retry.budget.share))
+        }
+        self.authorizer = authorizer
+        replaysUnauthorized = configuration.retry.unauthorized
+        replayLimit = configuration.retry.replayBody.bytes
+        onClientCredential =
+            switch configuration.onClientCredential {
+            case .replace: .replace
+            case .keep: .keep
+            case .reject: .reject
+            }
+    }
+}

@@ -1,0 +1,259 @@
+import EventIO
+import HTTP1
+import HTTPMessage
+import NetworkCore
+package import ProxyConfig
+import RequestLog
+
+/// The daemon: event loops, listeners, channels, signals.
+package actor Daemon {
+    /// Where what concerns the daemon itself is told: lines for the terminal or the journal.
+    package typealias Report = @Sendable (String) -> Void
+
+    private let report: Report
+    private let environment: [String: String]
+    private var configuration: ProxyConfiguration
+    private let reloadConfiguration: @Sendable () -> Result<ProxyConfiguration, ConfigurationErrors>
+    private var loops: [EventLoop] = []
+    private var workers: [LoopBound<Worker>] = []
+    private var sockets: [SharedSocket] = []
+    private var channels: [ChannelShared] = []
+    private var assembly: ChannelAssembly?
+    private var signals: LoopBound<SignalSource>?
+    private var stopWaiters: [CheckedContinuation<Void, Never>] = []
+    private var isStopping = false
+
+    /// Prepares a daemon that does not listen yet.
+    ///
+    /// - Parameters:
+    ///   - reload: reads the configuration again, for SIGHUP.
+    package init(
+        _ configuration: ProxyConfiguration, environment: [String: String],
+        report: @escaping Report,
+        reload: @escaping @Sendable () -> Result<ProxyConfiguration, ConfigurationErrors>
+    ) {
+        self.configuration = configuration
+        self.environment = environment
+        self.report = report
+        reloadConfiguration = reload
+    }
+
+    // MARK: - Starting
+
+    /// Starts loops and listeners; returns when everything serves.
+    ///
+    /// - Throws: an error that says which address, file or secret cannot be used.
+    package func start(handlesSignals: Bool) async throws {
+        let count =
+            switch configuration.workers {
+            case .auto: min(max(ProcessorCount.available, 1), 4)
+            case .count(let count): count
+            }
+        for index in 0..<count {
+            let loop = try EventLoop(index: index)
+            loop.start()
+            loops.append(loop)
+        }
+        let assembly = try ChannelAssembly(
+            configuration, environment: environment, loop: loops[0], report: report)
+        self.assembly = assembly
+        channels = try await assembly.channels(of: configuration, keeping: [])
+        SignalSource.ignoreBrokenPipes()
+        try await startWorkers()
+        try await listen()
+        if handlesSignals { await takeSignals() }
+        notify("READY=1\nSTATUS=serving \(channels.count) channels")
+    }
+
+    /// Where it listens, in the order of the configuration, with the ports that the system chose.
+    package var addresses: [SocketAddress] { sockets.map(\.address) }
+
+    private func startWorkers() async throws {
+        let limits = configuration.limits
+        var wire = HTTP1Limits()
+        wire.sectionSize = limits.headerSize.bytes
+        wire.fieldCount = limits.headerCount
+        wire.targetSize = limits.targetSize.bytes
+        let settings = Worker.Settings(
+            limits: wire, headTimeout: limits.headTimeout,
+            connections: max(1, limits.connections / loops.count),
+            sharesListeners: loops.count > 1)
+        let requests = UpstreamRequest(
+            pseudonym: "netproxy-" + String(UInt32.random(in: .min ... .max), radix: 36))
+        guard let assembly else { return }
+        let (channels, count) = (channels, loops.count)
+        for loop in loops {
+            workers.append(
+                await loop.call { loop in
+                    Worker(
+                        loop, settings: settings, requests: requests,
+                        table: assembly.table(of: channels, keeping: nil, on: loop, loops: count))
+                })
+        }
+    }
+
+    private func listen() async throws {
+        let inherited = ServiceManager.inheritedSockets(environment)
+        for address in configuration.listen {
+            for socket in try SharedSocket.open(address, inherited) {
+                try await serve(socket, channel: nil)
+            }
+        }
+        for channel in configuration.channels {
+            guard let address = channel.match.listen else { continue }
+            for socket in try SharedSocket.open(address, inherited) {
+                try await serve(socket, channel: channel.name)
+            }
+        }
+    }
+
+    private func serve(_ socket: SharedSocket, channel: String?) async throws {
+        sockets.append(socket)
+        for worker in workers {
+            let failure = await worker.call { worker -> IOError? in
+                do throws(IOError) {
+                    try worker.listen(on: socket.socket, channel: channel)
+                    return nil
+                } catch {
+                    return error
+                }
+            }
+            if let failure { throw failure }
+        }
+    }
+
+    // MARK: - Signals
+
+    private func takeSignals() async {
+        let loop = loops[0]
+        signals = await loop.call { loop in
+            SignalSource(on: loop) { [self] signal in
+                // The signal's work is the actor's, not the loop's.
+                Task { await self.received(signal) }
+            }
+        }
+    }
+
+    private func received(_ signal: SignalSource.Signal) async {
+        switch signal {
+        case .terminate, .interrupt: await stop()
+        case .hangUp: await reload()
+        case .user1: reopenLogs()
+        }
+    }
+
+    /// Opens the log files anew, after they were moved away.
+    package func reopenLogs() {
+        assembly?.reopenLogs()
+    }
+
+    /// Reads the configuration again; what is wrong with it is reported, and the old one stays.
+    package func reload() async {
+        notify("RELOADING=1\nMONOTONIC_USEC=\(monotonicNanoseconds() / 1000)")
+        defer { notify("READY=1\nSTATUS=serving \(channels.count) channels") }
+        switch reloadConfiguration() {
+        case .failure(let errors):
+            for line in errors.lines { report(line) }
+            report("the configuration was not reloaded; the old one stays in force")
+        case .success(let next):
+            do {
+                try await install(next)
+                report("the configuration was reloaded: \(channels.count) channels")
+            } catch {
+                report("the configuration was not reloaded: \(error); the old one stays in force")
+            }
+        }
+    }
+
+    private func install(_ next: ProxyConfiguration) async throws {
+        guard let assembly else { return }
+        channels = try await assembly.channels(of: next, keeping: channels)
+        if next.listen != configuration.listen || next.workers != configuration.workers
+            || next.limits != configuration.limits || next.log != configuration.log
+        {
+            report("listen, workers, limits and log take effect at the next start")
+        }
+        configuration = next
+        let (channels, count) = (channels, loops.count)
+        for worker in workers {
+            await worker.call { worker in
+                worker.install(
+                    assembly.table(
+                        of: channels, keeping: worker.table, on: worker.loop, loops: count))
+            }
+        }
+    }
+
+    // MARK: - Stopping
+
+    /// Returns when the daemon has stopped.
+    package func waitUntilStopped() async {
+        if isStopping && loops.isEmpty { return }
+        await withCheckedContinuation { stopWaiters.append($0) }
+    }
+
+    /// Accepts no more, lets exchanges end within `drain`, writes the logs.
+    package func stop() async {
+        guard !isStopping else { return }
+        isStopping = true
+        notify("STOPPING=1\nSTATUS=draining")
+        let limit = configuration.drain
+        await withTaskGroup(of: Void.self) { group in
+            for worker in workers {
+                group.addTask {
+                    await withCheckedContinuation { continuation in
+                        worker.loop.submit {
+                            let once = Once { continuation.resume() }
+                            let timer = DrainTimer { once.call() }
+                            worker.loop.schedule(timer, at: worker.loop.deadline(after: limit))
+                            worker.value.drain {
+                                worker.loop.remove(timer)
+                                once.call()
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        for worker in workers { await worker.call { $0.close() } }
+        if let signals { await signals.call { $0.close() } }
+        for loop in loops {
+            loop.stop()
+            await loop.waitUntilStopped()
+        }
+        assembly?.closeLogs()
+        sockets = []
+        workers = []
+        loops = []
+        for waiter in stopWaiters { waiter.resume() }
+        stopWaiters = []
+    }
+
+    private func notify(_ message: String) {
+        ServiceManager.notify(message, to: environment["NOTIFY_SOCKET"])
+    }
+}
+
+/// A closure that is called at most once.
+private final class Once {
+    private var body: (() -> Void)?
+
+    init(_ body: @escaping () -> Void) {
+        self.body = body
+    }
+
+    func call() {
+        body?()
+        body = nil
+    }
+}
+
+private final class DrainTimer: TimerEntry {
+    private let action: () -> Void
+
+    init(_ action: @escaping () -> Void) {
+        self.action = action
+    }
+
+    override func fire() { action() }
+}

@@ -1,0 +1,110 @@
+import Bytes
+import EventIO
+import HTTP1
+import HTTPMessage
+import NetworkCore
+
+/// The content of an app's request, pulled by whoever sends it upstream.
+///
+/// The first pull sends the `100 Continue` that the app may wait for: nothing of the body is asked
+/// for before somebody wants it.
+struct DownstreamBody: BodySource {
+    let connection: LoopBound<DownstreamConnection>
+    let exchange: Int
+
+    func next() async throws -> ByteSlice? {
+        let bound = connection
+        return try await withTaskCancellationHandler {
+            try await bound.value.nextPiece(of: exchange)
+        } onCancel: {
+            bound.loop.submit { bound.value.socket.cancelRead() }
+        }
+    }
+}
+
+extension DownstreamConnection {
+    /// The content of the request that was read last: here already, or to be pulled.
+    func requestBody(_ framing: BodyFraming) -> HTTPBody {
+        switch framing {
+        case .none, .untilClose, .length(0): return .empty
+        case .length(let length):
+            if length <= buffer.count {
+                body = nil
+                owesContinue = false
+                bytesIn = length
+                return .bytes(buffer.take(length))
+            }
+            return .stream(source, length: length)
+        case .chunked: return .stream(source, length: nil)
+        }
+    }
+
+    private var source: DownstreamBody {
+        DownstreamBody(connection: LoopBound(self, on: loop), exchange: exchange)
+    }
+
+    /// The next piece of the request's content.
+    ///
+    /// - Throws: `NetworkError` on the downstream side: malformed, cut short, or too slow.
+    func nextPiece(of exchange: Int) async throws -> ByteSlice? {
+        guard exchange == self.exchange else { return nil }
+        if owesContinue {
+            owesContinue = false
+            try await writeContinue()
+        }
+        while var decoder = body {
+            let event: BodyDecoder.Event
+            do throws(HTTP1Error) {
+                event = try decoder.next(buffer.span)
+            } catch {
+                throw NetworkError(
+                    .httpRequestError, side: .downstream, detail: "\(error.reason)",
+                    status: error.status)
+            }
+            body = decoder
+            switch event {
+            case .data(let skip, let count):
+                buffer.consume(skip)
+                bytesIn += count
+                return buffer.take(count)
+            case .end(let consumed):
+                buffer.consume(consumed)
+                body = nil
+                return nil
+            case .needMore(let consumed):
+                buffer.consume(consumed)
+                try await readMore()
+            }
+        }
+        return nil
+    }
+
+    private func readMore() async throws {
+        do throws(IOError) {
+            let count = try await socket.read(
+                into: &buffer, minimum: Slab.standardCapacity,
+                until: loop.deadline(after: idleTimeout))
+            guard count == 0 else { return }
+            throw IOError.closedByPeer
+        } catch {
+            switch error {
+            case .timedOut:
+                throw NetworkError(
+                    .connectionReadTimeout, side: .downstream,
+                    detail: "the request body stopped arriving", status: 408)
+            case .aborted where Task.isCancelled:
+                throw CancellationError()
+            default:
+                throw NetworkError(
+                    .cancelled, side: .downstream, detail: "the app went away in its request")
+            }
+        }
+    }
+
+    private func writeContinue() async throws {
+        let output = loop.outputs.take()
+        defer { loop.outputs.give(output) }
+        HeadEncoder.encodeInformational(status: 100, headers: [:], into: output)
+        try await socket.write(output, until: loop.deadline(after: idleTimeout))
+    }
+}

@@ -1,0 +1,103 @@
+import Bytes
+import EventIO
+import HTTP1
+import HTTPMessage
+import NetworkCore
+
+extension DownstreamConnection {
+    /// What became of a response.
+    struct Delivery {
+        /// Content bytes that went to the app.
+        var bytesOut = 0
+        /// Whether another request may follow on the connection.
+        var mayContinue = false
+    }
+
+    /// Writes a response and its content.
+    ///
+    /// - Throws: `DeliveryError` with what was written before the fault.
+    func write(
+        _ response: Response, to head: RequestHead, mayContinue wanted: Bool
+    ) async throws(DeliveryError) -> Delivery {
+        let output = loop.outputs.take()
+        defer { loop.outputs.give(output) }
+        var delivery = Delivery()
+        let isOld = head.version == .http10
+        var framing: BodyFraming
+        var announced = response.announcedLength
+        switch response.body {
+        case .empty: framing = hasNoContent(response.status, head.method) ? .none : .length(0)
+        case .bytes(let bytes): framing = .length(bytes.count)
+        case .stream(_, let length?): framing = .length(length)
+        case .stream(_, nil): framing = isOld ? .untilClose : .chunked
+        }
+        if announced != nil { framing = .none }
+        if response.status == 204 || response.status.kind == .informational { announced = nil }
+        let mayContinue = wanted && isRequestComplete && framing != .untilClose && !isDraining
+        HeadEncoder.encodeResponse(
+            status: response.status, headers: response.headers, framing: framing,
+            announcedLength: announced,
+            connection: mayContinue ? (isOld ? .keepAlive : .persistent) : .close, into: output)
+        do {
+            switch response.body {
+            case .empty: try await send(output, nil)
+            case .bytes(let bytes):
+                try await send(output, bytes)
+                delivery.bytesOut = bytes.count
+            case .stream(let source, _):
+                try await send(output, nil)
+                try await stream(source, isChunked: framing == .chunked, output, &delivery)
+            }
+        } catch {
+            response.body.cancel()
+            throw DeliveryError(bytesOut: delivery.bytesOut, cause: error)
+        }
+        delivery.mayContinue = mayContinue
+        return delivery
+    }
+
+    private func stream(
+        _ source: any BodySource, isChunked: Bool, _ output: OutputBuffer,
+        _ delivery: inout Delivery
+    ) async throws {
+        while let piece = try await source.next() {
+            output.removeAll()
+            if isChunked {
+                HeadEncoder.chunkHeader(count: piece.count, into: output)
+                output.append(piece.span)
+                HeadEncoder.chunkEnd(into: output)
+                try await send(output, nil)
+            } else {
+                try await send(output, piece)
+            }
+            delivery.bytesOut += piece.count
+        }
+        guard isChunked else { return }
+        output.removeAll()
+        HeadEncoder.lastChunk(trailers: source.trailers(), into: output)
+        try await send(output, nil)
+    }
+
+    private func send(_ output: OutputBuffer, _ body: ByteSlice?) async throws {
+        do throws(IOError) {
+            try await socket.write(output, body, until: loop.deadline(after: idleTimeout))
+        } catch {
+            throw error == .timedOut
+                ? NetworkError(
+                    .connectionWriteTimeout, side: .downstream,
+                    detail: "the app stopped reading the response")
+                : NetworkError(
+                    .cancelled, side: .downstream, detail: "the app went away before the end")
+        }
+    }
+
+    private func hasNoContent(_ status: HTTPStatus, _ method: HTTPMethod) -> Bool {
+        status == 204 || status == 304 || method == .head
+    }
+}
+
+/// A response that did not reach the app as a whole.
+struct DeliveryError: Error {
+    let bytesOut: Int
+    let cause: any Error
+}

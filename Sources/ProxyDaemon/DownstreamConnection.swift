@@ -1,0 +1,135 @@
+import Bytes
+import EventIO
+import HTTP1
+import HTTPMessage
+import NetworkCore
+
+/// One connection from an app: reads requests one after the other and writes their responses.
+///
+/// One task runs it on its loop from the first byte to the last. Not `Sendable`.
+final class DownstreamConnection {
+    /// How long an app may keep a connection open without a request, like nginx's 75 s.
+    private static let keepAlive = Duration.seconds(75)
+
+    let socket: StreamSocket
+    let loop: EventLoop
+    let limits: HTTP1Limits
+    let headTimeout: Duration
+    /// Who calls: address and port, or `unix`.
+    let client: String
+    /// The peer's user id, on a unix socket.
+    let userID: UInt32?
+    /// The listener's own channel, if it has one.
+    let dedicatedChannel: String?
+    var buffer = ReadBuffer()
+    /// The request body that is being read, while it is not at its end.
+    var body: BodyDecoder?
+    /// Numbers the requests, so that a body of an earlier one is not mistaken.
+    private(set) var exchange = 0
+    var bytesIn = 0
+    var owesContinue = false
+    var idleTimeout: Duration? = .seconds(60)
+    private(set) var isIdle = true
+    var isDraining = false
+
+    init(
+        _ socket: StreamSocket, limits: HTTP1Limits, headTimeout: Duration,
+        dedicatedChannel: String?
+    ) {
+        self.socket = socket
+        self.limits = limits
+        self.headTimeout = headTimeout
+        self.dedicatedChannel = dedicatedChannel
+        loop = socket.loop
+        client = socket.peer.isUnix ? "unix" : socket.peer.description
+        userID = socket.peerUserID
+    }
+
+    /// Reads the head of the next request; nothing when the app is done.
+    ///
+    /// - Throws: `HTTP1Error` for what is no request, `IOError.timedOut` for a head that takes too
+    ///   long.
+    func nextHead() async throws -> RequestHead? {
+        exchange += 1
+        bytesIn = 0
+        owesContinue = false
+        if buffer.isEmpty {
+            buffer.release(to: loop.slabs)
+            isIdle = true
+            guard await waitForRequest() else { return nil }
+        }
+        isIdle = false
+        let deadline = loop.deadline(after: headTimeout)
+        var decoder = RequestHeadDecoder(limits: limits)
+        while true {
+            if !buffer.isEmpty, let (head, consumed) = try decoder.decode(buffer.span) {
+                buffer.consume(consumed)
+                begin(head)
+                return head
+            }
+            let hadBytes = !buffer.isEmpty
+            let count: Int
+            do throws(IOError) {
+                count = try await socket.read(into: &buffer, until: deadline)
+            } catch {
+                guard error == .timedOut, hadBytes else { return nil }
+                throw error
+            }
+            // A peer that goes away in the middle of a head has nobody to answer to.
+            guard count > 0 else { return nil }
+        }
+    }
+
+    private func waitForRequest() async -> Bool {
+        if isDraining { return false }
+        let deadline = loop.deadline(after: DownstreamConnection.keepAlive)
+        return await socket.settleReadable(until: deadline) == nil
+    }
+
+    private func begin(_ head: RequestHead) {
+        owesContinue = head.expectsContinue && head.framing != .none
+        if head.framing == .none || head.framing == .length(0) {
+            body = nil
+        } else {
+            body = BodyDecoder(head.framing, limits: limits)
+        }
+    }
+
+    /// Ends the connection if it waits for a request; else after its exchange.
+    func drain() {
+        isDraining = true
+        if isIdle { socket.cancelRead() }
+    }
+
+    /// Whether every byte of the request was read, so that another may follow.
+    var isRequestComplete: Bool { body?.isComplete ?? true }
+
+    /// Closes in such a way that the app can still read what was written: a close with unread bytes
+    /// would reset the connection and may take the answer with it.
+    func closeAfterLingering() async {
+        if !isRequestComplete || !buffer.isEmpty || !socket.isQuiet, !socket.isPeerClosed {
+            socket.shutdownWriting()
+            let deadline = loop.deadline(after: .seconds(1))
+            var discarded = 0
+            while discarded < 1 << 20, loop.now < deadline {
+                buffer.consume(buffer.count)
+                guard let count = try? await socket.read(into: &buffer, until: deadline), count > 0
+                else { break }
+                discarded += count
+            }
+        }
+        close()
+    }
+
+    /// Ends the connection so that no app takes what it got for a complete answer.
+    func reset() {
+        socket.reset()
+        close()
+    }
+
+    func close() {
+        buffer.consume(buffer.count)
+        buffer.release(to: loop.slabs)
+        socket.close()
+    }
+}

@@ -1,0 +1,109 @@
+import Bytes
+import HTTPMessage
+import NetworkCore
+
+/// Turns an error into the answer of contract section 4: the only place that chooses a status.
+enum ErrorResponder {
+    /// The status of each kind, where the error does not bring its own.
+    static func status(of error: NetworkError) -> HTTPStatus {
+        if let status = error.status { return status }
+        return switch error.kind {
+        case .dnsTimeout, .connectionTimeout, .connectionReadTimeout, .connectionWriteTimeout,
+            .httpResponseTimeout:
+            504
+        case .dnsError, .destinationUnavailable, .connectionRefused, .connectionTerminated,
+            .tlsProtocolError, .tlsCertificateError, .httpResponseIncomplete,
+            .httpResponseBodySize, .httpProtocolError:
+            502
+        case .connectionLimitReached, .credentialUnavailable, .reauthorizationRequired: 503
+        case .httpRequestError: 400
+        case .httpRequestDenied: 403
+        case .noChannel: 404
+        case .proxyLoopDetected: 508
+        case .cancelled: 499
+        case .proxyInternalError: 500
+        }
+    }
+
+    /// The answer: problem+json (RFC 9457) with `Proxy-Status` (RFC 9209).
+    static func response(
+        to error: NetworkError, channel: String?, requestID: String
+    ) -> Response {
+        let status = status(of: error)
+        let output = OutputBuffer(capacity: 512)
+        output.append("{\"type\":\"urn:netproxy:error:")
+        output.append(error.kind.rawValue)
+        output.append("\",\"title\":")
+        JSONText.append(title(of: error.kind), to: output)
+        output.append(",\"status\":")
+        output.append(decimal: status.rawValue)
+        output.append(",\"detail\":")
+        JSONText.append(error.detail, to: output)
+        if let channel {
+            output.append(",\"channel\":")
+            JSONText.append(channel, to: output)
+        }
+        output.append(",\"request_id\":")
+        JSONText.append(requestID, to: output)
+        output.append("}\n")
+        var headers: HTTPHeaders = [.contentType: "application/problem+json"]
+        headers.append(
+            HTTPFieldName(known: .proxyStatus), validated: "netproxy; error=\(error.kind.rawValue)")
+        headers.append(.cacheControl, validated: "no-store")
+        if let seconds = error.retryAfter ?? (status == 503 ? 1 : nil) {
+            headers.append(.retryAfter, validated: String(max(seconds, 1)))
+        }
+        if status == 407 {
+            headers.append(.proxyAuthenticate, validated: "Bearer realm=\"netproxy\"")
+        }
+        return Response(
+            status: status, headers: headers, body: .bytes(ByteSlice(output.span.array)))
+    }
+
+    private static func title(of kind: ErrorKind) -> String {
+        switch kind {
+        case .dnsTimeout: "Resolving the upstream's name took too long"
+        case .dnsError: "The upstream's name cannot be resolved"
+        case .destinationUnavailable: "The upstream cannot be reached"
+        case .connectionRefused: "The upstream refuses connections"
+        case .connectionTerminated: "The upstream closed the connection"
+        case .connectionTimeout: "Connecting to the upstream took too long"
+        case .connectionReadTimeout: "A message stopped arriving"
+        case .connectionWriteTimeout: "A message was not taken in time"
+        case .connectionLimitReached: "Too many connections"
+        case .tlsProtocolError: "TLS with the upstream failed"
+        case .tlsCertificateError: "The upstream's certificate is not trusted"
+        case .httpRequestError: "The request is malformed"
+        case .httpRequestDenied: "The request is not allowed"
+        case .httpResponseIncomplete: "The upstream cut its answer short"
+        case .httpResponseBodySize: "The upstream's answer is too large"
+        case .httpResponseTimeout: "The upstream did not answer in time"
+        case .httpProtocolError: "The upstream's answer is malformed"
+        case .proxyInternalError: "netproxy failed"
+        case .proxyLoopDetected: "The request goes round in a circle"
+        case .credentialUnavailable: "No usable token"
+        case .reauthorizationRequired: "A person must sign in again"
+        case .noChannel: "No channel for this request"
+        case .cancelled: "The app went away"
+        }
+    }
+}
+
+/// Text as a JSON string.
+enum JSONText {
+    static func append(_ text: String, to output: OutputBuffer) {
+        output.append(UInt8(ascii: "\""))
+        for byte in text.utf8 {
+            switch byte {
+            case UInt8(ascii: "\""): output.append("\\\"")
+            case UInt8(ascii: "\\"): output.append("\\\\")
+            case 0x00..<0x20:
+                output.append("\\u00")
+                output.append(byte < 16 ? UInt8(ascii: "0") : UInt8(ascii: "1"))
+                output.append(hexadecimal: UInt64(byte & 15))
+            default: output.append(byte)
+            }
+        }
+        output.append(UInt8(ascii: "\""))
+    }
+}

@@ -1,0 +1,95 @@
+import EventIO
+import HTTP1
+import HTTPMessage
+import NetworkCore
+import RequestLog
+
+/// What is known of an exchange until its record is written.
+struct Exchange {
+    var context: RequestContext
+    var channel: Channel?
+    var request: Request?
+    var status: HTTPStatus?
+    var bytesIn = 0
+    var bytesOut = 0
+    private let head: RequestHead?
+    private let client: String
+    private let userID: UInt32?
+    private let started: UInt64
+    private let time: WallTime
+    private var error: ErrorKind?
+    private var abortedBy: AbortedBy?
+    private var responseHeaders: HTTPHeaders?
+
+    init(_ head: RequestHead?, on app: DownstreamConnection, id: String, now: UInt64) {
+        self.head = head
+        client = app.client
+        userID = app.userID
+        started = now
+        time = .now
+        context = RequestContext(requestID: id)
+    }
+
+    /// Records why it failed, and who gave up.
+    mutating func fail(_ cause: any Error) {
+        guard let cause = cause as? NetworkError else {
+            error = .proxyInternalError
+            return
+        }
+        if cause.kind == .cancelled {
+            abortedBy = .client
+            status = 499
+            return
+        }
+        error = cause.kind
+        guard status != nil else { return }
+        switch cause.side {
+        case .upstream: abortedBy = .upstream
+        case .downstream: abortedBy = .client
+        case .proxy: abortedBy = .proxy
+        }
+    }
+
+    /// The record, of the upstream request where there is one.
+    func record(endedAt now: UInt64) -> ExchangeRecord {
+        let target = request?.target ?? head?.target.pathAndQuery ?? ""
+        let mark = target.utf8.firstIndex(of: UInt8(ascii: "?"))
+        var record = ExchangeRecord(
+            time: time, requestID: context.requestID, client: client,
+            method: head?.method.rawValue ?? "",
+            path: mark.map { String(target[..<$0]) } ?? target)
+        if let mark { record.query = String(target[target.utf8.index(after: mark)...]) }
+        record.clientUID = userID
+        if let origin = request?.origin {
+            record.scheme = origin.scheme.rawValue
+            record.host = origin.authority
+            record.protocolVersion = "HTTP/1.1"
+        }
+        record.status = status
+        record.bytesIn = bytesIn
+        record.bytesOut = bytesOut
+        record.duration = .nanoseconds(Int64(now &- started))
+        record.error = error
+        record.abortedBy = abortedBy
+        record.take(context)
+        if let head, head.headers.contains(HTTPFieldName.traceparent) {
+            record.traceID = head.headers[.traceparent].flatMap(TraceContext.traceID)
+        }
+        if let names = channel?.loggedHeaders, !names.isEmpty, let head {
+            record.headers = head.headers.filter { names.contains($0.name) }
+        }
+        return record
+    }
+}
+
+/// W3C Trace Context, as far as the log needs it.
+enum TraceContext {
+    /// The trace id of a `traceparent` value, if it is well-formed.
+    static func traceID(_ value: String) -> String? {
+        let parts = value.split(separator: "-", omittingEmptySubsequences: false)
+        guard parts.count >= 4, parts[1].utf8.count == 32,
+            parts[1].utf8.allSatisfy({ Grammar.hexValue($0) != nil })
+        else { return nil }
+        return String(parts[1])
+    }
+}

@@ -1,0 +1,50 @@
+import EventIO
+import HTTP1
+import HTTPMessage
+import NetworkCore
+
+/// Turns an app's request into the one that goes upstream: what is meant for this hop is taken out
+/// before any interceptor puts its own in.
+struct UpstreamRequest {
+    /// The pseudonym in `Via`, different for every process so that a loop is told from a chain.
+    let pseudonym: String
+
+    /// Builds the request.
+    ///
+    /// - Throws: `proxy_loop_detected` when the request passed here before.
+    func make(
+        _ head: RequestHead, for origin: Origin, target: String, body: HTTPBody,
+        requestID: inout String, protecting credential: [HTTPFieldName],
+        nominated: inout [HTTPFieldName]
+    ) throws(NetworkError) -> Request {
+        var headers = head.headers
+        nominated = HopByHop(removingFrom: &headers, protecting: credential).refused
+        if headers.contains(.expect) {
+            // Only a body that is still to come can wait for a 100.
+            if case .stream = body, head.expectsContinue {} else { headers.remove(.expect) }
+        }
+        if headers.contains(.via) { try checkLoop(headers) }
+        headers.append(.via, validated: (head.version == .http10 ? "1.0 " : "1.1 ") + pseudonym)
+        if headers.contains(.xRequestId) {
+            requestID = headers[.xRequestId].map { String($0.prefix(128)) } ?? requestID
+        } else {
+            headers.append(.xRequestId, validated: requestID)
+        }
+        return Request(
+            method: head.method, origin: origin, target: target, headers: headers, body: body)
+    }
+
+    private func checkLoop(_ headers: HTTPHeaders) throws(NetworkError) {
+        let isLoop = headers.values(of: .via).contains { value in
+            value.split(separator: ",").contains { hop in
+                let parts = hop.split(separator: " ", omittingEmptySubsequences: true)
+                return parts.count >= 2 && parts[1] == pseudonym
+            }
+        }
+        guard isLoop else { return }
+        throw NetworkError(
+            .proxyLoopDetected, side: .downstream,
+            detail: "the request passed through this proxy before; does a channel point at it?",
+            status: 508)
+    }
+}
