@@ -12,6 +12,35 @@ extension Span<UInt8> {
         unsafe withUnsafeBufferPointer { unsafe Array($0) }
     }
 
+    /// Where the first control byte (0x00...0x1F, 0x7F) of a range stands; the range's upper bound
+    /// where there is none. Eight bytes are looked at in one step.
+    public func firstControl(in range: Range<Int>) -> Int {
+        precondition(range.lowerBound >= 0 && range.upperBound <= count, "range of the span")
+        // SAFETY: the span is borrowed for the scan; every load ends within the checked range.
+        return unsafe withUnsafeBytes { bytes in
+            let ones: UInt64 = 0x0101_0101_0101_0101
+            let end = range.upperBound
+            var index = range.lowerBound
+            while index &+ 8 <= end {
+                let word = unsafe UInt64(
+                    littleEndian: bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self))
+                let deletes = word ^ (ones &* 0x7F)
+                // The lowest flag of each term is exact; a borrow can only raise flags above it.
+                let flags =
+                    ((word &- ones &* 0x20) & ~word | (deletes &- ones) & ~deletes)
+                    & (ones &* 0x80)
+                if flags != 0 { return index &+ flags.trailingZeroBitCount / 8 }
+                index &+= 8
+            }
+            while index < end {
+                let byte = unsafe bytes[index]
+                if byte < 0x20 || byte == 0x7F { return index }
+                index &+= 1
+            }
+            return end
+        }
+    }
+
     /// Where a byte stands first, at or behind `start`.
     public func firstIndex(of byte: UInt8, from start: Int) -> Int? {
         var index = start

@@ -1,36 +1,34 @@
-/// The character classes of RFC 9110 §5.6, in one table.
+/// The character classes of RFC 9110 §5.6.
+///
+/// Bit masks and comparisons rather than a table: nothing to initialise, nothing to load.
 public enum Grammar {
-    /// What a byte may be part of.
-    struct Class: OptionSet {
-        let rawValue: UInt8
-        /// tchar, RFC 9110 §5.6.2.
-        static let token = Class(rawValue: 1)
-        /// field-vchar, SP and HTAB, RFC 9110 §5.5; obs-text (0x80...0xFF) included.
-        static let fieldValue = Class(rawValue: 2)
-        /// A byte of a request target: visible ASCII but `#`.
-        static let target = Class(rawValue: 4)
+    /// Whether a byte may stand in a token: tchar, RFC 9110 §5.6.2.
+    @inlinable public static func isTokenByte(_ byte: UInt8) -> Bool {
+        // One bit for each of !#$%&'*+-.^_`|~, the digits and the letters.
+        let mask: UInt64 = byte < 64 ? 0x03FF_6CFA_0000_0000 : 0x57FF_FFFF_C7FF_FFFE
+        return byte < 128 && mask & (1 << UInt64(byte & 63)) != 0
     }
 
-    static let classes: InlineArray<256, UInt8> = {
-        var table = InlineArray<256, UInt8>(repeating: 0)
-        for byte in 0x21...0xFF where byte != 0x7F { table[byte] |= Class.fieldValue.rawValue }
-        table[0x20] |= Class.fieldValue.rawValue
-        table[0x09] |= Class.fieldValue.rawValue
-        for byte in UInt8(ascii: "0")...UInt8(ascii: "9") { table[Int(byte)] |= 1 }
-        for byte in UInt8(ascii: "a")...UInt8(ascii: "z") { table[Int(byte)] |= 1 }
-        for byte in UInt8(ascii: "A")...UInt8(ascii: "Z") { table[Int(byte)] |= 1 }
-        for byte in "!#$%&'*+-.^_`|~".utf8 { table[Int(byte)] |= 1 }
-        // Visible ASCII; a fragment has no place in a request target (RFC 9112 §3.2).
-        for byte in 0x21...0x7E where byte != Int(UInt8(ascii: "#")) { table[byte] |= 4 }
-        return table
-    }()
+    /// Whether a byte may stand in a field value: visible, SP, HTAB or obs-text (RFC 9110 §5.5).
+    @inlinable public static func isFieldValueByte(_ byte: UInt8) -> Bool {
+        (byte >= 0x20 && byte != 0x7F) || byte == 0x09
+    }
 
-    /// Whether a byte may stand in a token.
-    public static func isTokenByte(_ byte: UInt8) -> Bool { classes[Int(byte)] & 1 != 0 }
-    /// Whether a byte may stand in a field value: visible, SP, HTAB or obs-text.
-    public static func isFieldValueByte(_ byte: UInt8) -> Bool { classes[Int(byte)] & 2 != 0 }
-    /// Whether a byte may stand in a request target: visible ASCII other than `#`.
-    public static func isTargetByte(_ byte: UInt8) -> Bool { classes[Int(byte)] & 4 != 0 }
+    /// Whether a byte may stand in a request target: visible ASCII other than `#`; a fragment has
+    /// no place there (RFC 9112 §3.2).
+    @inlinable public static func isTargetByte(_ byte: UInt8) -> Bool {
+        byte &- 0x21 < 0x5E && byte != 0x23
+    }
+
+    /// Whether a byte is a decimal digit.
+    @inlinable public static func isDigit(_ byte: UInt8) -> Bool { byte &- 0x30 < 10 }
+
+    /// The value of a hexadecimal digit, or nothing.
+    @inlinable public static func hexValue(_ byte: UInt8) -> UInt8? {
+        if byte &- 0x30 < 10 { return byte &- 0x30 }
+        let letter = byte | 0x20
+        return letter &- 0x61 < 6 ? letter &- 0x57 : nil
+    }
 
     /// Whether a text is a token: at least one tchar and nothing else.
     public static func isToken(_ text: String) -> Bool {
@@ -52,7 +50,7 @@ public enum Grammar {
     }
 
     /// Whether a byte is SP or HTAB (OWS, RFC 9110 §5.6.3).
-    public static func isWhitespace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+    @inlinable public static func isWhitespace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
 
     /// The lower-case form of an ASCII letter; any other byte as it is.
     @inlinable public static func lowercased(_ byte: UInt8) -> UInt8 {

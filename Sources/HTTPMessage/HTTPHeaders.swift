@@ -23,6 +23,9 @@ public struct HTTPHeaders: Sendable {
     /// One bit per known field that is present: most questions are answered without a search.
     private var present: UInt64 = 0
 
+    /// The known fields that are present.
+    package var knownFields: KnownFieldSet { KnownFieldSet(rawValue: present) }
+
     /// An empty field section.
     public init() {
         arena = []
@@ -100,6 +103,13 @@ public struct HTTPHeaders: Sendable {
         guard contains(known) else { return }
         entries.removeAll { $0.known == known.rawValue }
         present &= ~(1 << UInt64(known.rawValue))
+    }
+
+    /// Removes all lines of these names.
+    package mutating func remove(_ known: KnownFieldSet) {
+        guard !knownFields.isDisjoint(with: known) else { return }
+        entries.removeAll { known.containsRaw($0.known) }
+        present &= ~known.rawValue
     }
 
     /// Removes the lines that `isRemoved` names; it gets the known field, if it is one, and the name.
@@ -213,11 +223,13 @@ public struct HTTPHeaders: Sendable {
     }
 
     /// Writes the lines, each with CRLF, without the empty line that ends the section.
-    package func encode(into output: OutputBuffer) {
+    ///
+    /// - Parameter omitted: fields that the caller writes itself, or not at all.
+    package func encode(into output: OutputBuffer, omitting omitted: KnownFieldSet = []) {
         let bytes = arena.span
         var runStart = 0
         var runEnd = 0
-        for entry in entries {
+        for entry in entries where !omitted.containsRaw(entry.known) {
             let lineStart = Int(entry.nameStart)
             let valueEnd = Int(entry.valueStart + entry.valueCount)
             if entry.isVerbatim {

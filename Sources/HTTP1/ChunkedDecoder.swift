@@ -1,0 +1,108 @@
+import Bytes
+import HTTPMessage
+
+/// The chunked transfer coding (RFC 9112 §7.1), byte by byte in front of the data, so that nothing
+/// is looked at twice and no line has to fit anywhere.
+struct ChunkedDecoder: Sendable {
+    private enum Place {
+        case size, sizeLineFeed, data, dataCarriageReturn, dataLineFeed, trailers
+        case extensions
+    }
+
+    /// Fields that have no meaning, or a dangerous one, behind the content (RFC 9110 §6.5.1).
+    private static let dropped = KnownFieldSet.hopByHop.union(
+        KnownFieldSet(
+            .trailer, .expect, .authorization, .cookie, .setCookie, .maxForwards, .cacheControl,
+            .contentType, .contentEncoding, .contentRange, .range, .wwwAuthenticate, .dpop,
+            .location, .origin))
+
+    private let limits: HTTP1Limits
+    private var place = Place.size
+    private var digits = 0
+    private var rest = 0
+    private var extensionSize = 0
+    private var extensionTotal = 0
+    private var lines: LineScanner
+    private(set) var trailers: HTTPHeaders?
+
+    init(limits: HTTP1Limits) {
+        self.limits = limits
+        lines = LineScanner(.nothing, limits: limits)
+    }
+
+    mutating func next(_ bytes: Span<UInt8>) throws(HTTP1Error) -> BodyDecoder.Event {
+        var index = 0
+        while place != .trailers, index < bytes.count {
+            if place == .data {
+                let count = min(rest, bytes.count - index)
+                rest -= count
+                if rest == 0 { place = .dataCarriageReturn }
+                return .data(skip: index, count: count)
+            }
+            try step(bytes[index])
+            index += 1
+        }
+        guard place == .trailers else { return .needMore(consumed: index) }
+        let section = bytes.extracting(index..<bytes.count)
+        guard let length = try lines.scan(section) else { return .needMore(consumed: index) }
+        try parseTrailers(section.extracting(0..<length))
+        return .end(consumed: index + length)
+    }
+
+    private mutating func step(_ byte: UInt8) throws(HTTP1Error) {
+        switch place {
+        case .size: try stepSize(byte)
+        case .extensions: try stepExtension(byte)
+        case .sizeLineFeed:
+            guard byte == 0x0A else { throw .malformedChunkSize }
+            place = rest == 0 ? .trailers : .data
+        case .dataCarriageReturn:
+            guard byte == 0x0D else { throw .malformedChunkEnd }
+            place = .dataLineFeed
+        case .dataLineFeed:
+            guard byte == 0x0A else { throw .malformedChunkEnd }
+            (place, digits, extensionSize) = (.size, 0, 0)
+        case .data, .trailers: preconditionFailure("not a place of single bytes")
+        }
+    }
+
+    private mutating func stepSize(_ byte: UInt8) throws(HTTP1Error) {
+        if let digit = Grammar.hexValue(byte) {
+            // Fifteen digits fit in a signed word; tinyproxy's CVE-2026-3945 was one that did not.
+            guard digits < 15 else { throw .malformedChunkSize }
+            rest = rest << 4 | Int(digit)
+            digits += 1
+            return
+        }
+        guard digits > 0 else { throw .malformedChunkSize }
+        switch byte {
+        case 0x0D: place = .sizeLineFeed
+        case UInt8(ascii: ";"): place = .extensions
+        default: throw .malformedChunkSize
+        }
+    }
+
+    private mutating func stepExtension(_ byte: UInt8) throws(HTTP1Error) {
+        if byte == 0x0D {
+            place = .sizeLineFeed
+            return
+        }
+        guard Grammar.isFieldValueByte(byte) else { throw .malformedChunkExtension }
+        extensionSize += 1
+        extensionTotal += 1
+        guard extensionSize <= limits.chunkExtensionSize,
+            extensionTotal <= limits.chunkExtensionTotal
+        else { throw .chunkExtensionTooLarge }
+    }
+
+    private mutating func parseTrailers(_ section: Span<UInt8>) throws(HTTP1Error) {
+        guard !lines.lineEnds.isEmpty else { return }
+        let fields = try FieldSection(section, lines: lines, from: 0, spare: 0)
+        guard fields.contentLength == nil, !fields.hasTransferEncoding, fields.hosts == 0 else {
+            throw .forbiddenTrailer
+        }
+        var kept = fields.headers
+        kept.remove(ChunkedDecoder.dropped)
+        trailers = kept.isEmpty ? nil : kept
+    }
+}

@@ -1,0 +1,129 @@
+import Bytes
+import HTTPMessage
+
+/// The field lines of one section, indexed, with what frames and routes the message noticed on
+/// the way.
+struct FieldSection {
+    private(set) var headers: HTTPHeaders
+    private(set) var contentLength: Int?
+    private(set) var hosts = 0
+    private(set) var connection = ConnectionOptions()
+    private var host = 0..<0
+    private var transferEncoding: Range<Int>?
+    private var expectation: Range<Int>?
+    private var expectations = 0
+
+    /// Indexes lines that a `LineScanner` found in `head`, from the line at `first` on.
+    ///
+    /// - Parameter spare: room for fields that will be added, in bytes.
+    init(
+        _ head: Span<UInt8>, lines: LineScanner, from first: Int, spare: Int
+    ) throws(HTTP1Error) {
+        headers = HTTPHeaders(head: head, spare: spare)
+        let ends = lines.lineEnds
+        var start = first == 0 ? lines.start : ends[first - 1] + 2
+        for index in first..<ends.count {
+            try parseLine(start..<ends[index], in: head)
+            start = ends[index] + 2
+        }
+    }
+
+    /// Whether the section has a Transfer-Encoding.
+    var hasTransferEncoding: Bool { transferEncoding != nil }
+
+    /// The bytes of the first Host.
+    @_lifetime(copy head)
+    func host(in head: Span<UInt8>) -> Span<UInt8> { head.extracting(host) }
+
+    /// Whether the sender waits for 100 (Continue).
+    func expectsContinue(in head: Span<UInt8>) throws(HTTP1Error) -> Bool {
+        guard let expectation else { return false }
+        guard expectations == 1, head.equals("100-continue", in: expectation) else {
+            throw .unsupportedExpectation
+        }
+        return true
+    }
+
+    /// How the fields frame the body; nil where none of them does (RFC 9112 §6.3).
+    func framing(_ version: HTTP1Version, in head: Span<UInt8>) throws(HTTP1Error) -> BodyFraming? {
+        guard let transferEncoding else { return contentLength.map { .length($0) } }
+        guard version == .http11 else { throw .transferEncodingInHTTP10 }
+        guard contentLength == nil else { throw .conflictingFraming }
+        try TransferEncoding.requireChunked(head.extracting(transferEncoding))
+        return .chunked
+    }
+
+    private mutating func parseLine(
+        _ line: Range<Int>, in head: Span<UInt8>
+    ) throws(HTTP1Error) {
+        var colon = line.lowerBound
+        while colon < line.upperBound, Grammar.isTokenByte(head[colon]) { colon += 1 }
+        guard colon < line.upperBound, head[colon] == UInt8(ascii: ":"), colon > line.lowerBound
+        else { throw FieldSection.nameFault(line, at: colon, in: head) }
+        // The index keeps the length of a name in 16 bits.
+        guard colon - line.lowerBound <= Int(UInt16.max) else { throw .sectionTooLarge }
+        var start = colon + 1
+        var end = line.upperBound
+        while start < end, Grammar.isWhitespace(head[start]) { start += 1 }
+        while end > start, Grammar.isWhitespace(head[end - 1]) { end -= 1 }
+        let isVerbatim = start == colon + 2 && head[colon + 1] == 0x20 && end == line.upperBound
+        let known = headers.append(
+            name: line.lowerBound..<colon, value: start..<end, isVerbatim: isVerbatim)
+        if let known { try notice(known, start..<end, in: head) }
+    }
+
+    private mutating func notice(
+        _ field: KnownField, _ value: Range<Int>, in head: Span<UInt8>
+    ) throws(HTTP1Error) {
+        switch field {
+        case .contentLength:
+            guard contentLength == nil else { throw .repeatedContentLength }
+            contentLength = try FieldSection.length(head.extracting(value))
+        case .transferEncoding:
+            guard transferEncoding == nil else { throw .repeatedTransferEncoding }
+            transferEncoding = value
+        case .host:
+            if hosts == 0 { host = value }
+            hosts += 1
+        case .connection:
+            try connection.add(head.extracting(value))
+        case .expect:
+            expectation = value
+            expectations += 1
+        default: break
+        }
+    }
+
+    /// 1 to 18 digits, which fit: no sign, no list, no white space (RFC 9110 §8.6).
+    private static func length(_ digits: Span<UInt8>) throws(HTTP1Error) -> Int {
+        guard (1...18).contains(digits.count) else { throw .malformedContentLength }
+        var value = 0
+        for index in digits.indices {
+            guard Grammar.isDigit(digits[index]) else { throw .malformedContentLength }
+            value = value &* 10 &+ Int(digits[index] & 15)
+        }
+        return value
+    }
+
+    private static func nameFault(
+        _ line: Range<Int>, at index: Int, in head: Span<UInt8>
+    ) -> HTTP1Error {
+        guard index < line.upperBound, Grammar.isWhitespace(head[index]) else {
+            return .malformedFieldName
+        }
+        return index == line.lowerBound ? .foldedLine : .spaceBeforeColon
+    }
+}
+
+extension Span<UInt8> {
+    /// Whether a range holds a text given in lower case, whatever case it is in.
+    func equals(_ text: String, in range: Range<Int>) -> Bool {
+        guard text.utf8.count == range.count else { return false }
+        var index = range.lowerBound
+        for byte in text.utf8 {
+            guard Grammar.lowercased(self[index]) == byte else { return false }
+            index += 1
+        }
+        return true
+    }
+}

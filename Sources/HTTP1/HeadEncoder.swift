@@ -1,0 +1,140 @@
+package import Bytes
+package import HTTPMessage
+
+/// What a head says about the connection it is sent on.
+package enum ConnectionDirective: Sendable, Equatable {
+    /// Nothing, which in HTTP/1.1 means that it stays open.
+    case persistent
+    /// `Connection: close`.
+    case close
+    /// `Connection: keep-alive`, for a peer that spoke HTTP/1.0.
+    case keepAlive
+}
+
+/// Writes heads and chunk framing. Host, framing and connection fields come from the arguments
+/// alone; lines of that kind in `headers` are left out.
+package enum HeadEncoder {
+    private static let written = KnownFieldSet(
+        .contentLength, .transferEncoding, .connection, .keepAlive, .proxyConnection, .te, .upgrade)
+    private static let writtenInRequests = written.union(KnownFieldSet(.host))
+
+    /// Writes a request head.
+    ///
+    /// - Parameters:
+    ///   - target: must be a request target, byte for byte; a control byte in it is our bug.
+    ///   - host: the value of Host, likewise.
+    ///   - framing: not `untilClose`, which requests do not have.
+    ///   - hopFields: fields for the next hop only, such as `TE` or `Upgrade`.
+    package static func encodeRequest(
+        method: HTTPMethod, target: String, host: String, headers: HTTPHeaders,
+        framing: BodyFraming, connection: ConnectionDirective = .persistent,
+        hopFields: HTTPHeaders = HTTPHeaders(), into output: OutputBuffer
+    ) {
+        precondition(isVisible(target), "a request target is visible ASCII")
+        precondition(isVisible(host), "a host is visible ASCII")
+        precondition(framing != .untilClose, "a request's body cannot end with the connection")
+        output.append(method.rawValue)
+        output.append(0x20)
+        output.append(target)
+        output.append(" HTTP/1.1\r\nHost: ")
+        output.append(host)
+        output.append("\r\n")
+        headers.encode(into: output, omitting: writtenInRequests)
+        if framing == .none, method.anticipatesContent {
+            // RFC 9110 §8.6: the origin would wait for content, or ask for a length.
+            encode(.length(0), into: output)
+        } else {
+            encode(framing, into: output)
+        }
+        encode(connection, hopFields, into: output)
+    }
+
+    /// Writes the head of a final response.
+    ///
+    /// - Parameter announcedLength: the Content-Length of a response without body (HEAD, 304).
+    package static func encodeResponse(
+        status: HTTPStatus, headers: HTTPHeaders, framing: BodyFraming,
+        announcedLength: Int? = nil, connection: ConnectionDirective = .persistent,
+        hopFields: HTTPHeaders = HTTPHeaders(), into output: OutputBuffer
+    ) {
+        encode(status, into: output)
+        headers.encode(into: output, omitting: written)
+        if framing == .none, let announcedLength {
+            encode(.length(announcedLength), into: output)
+        } else {
+            encode(framing, into: output)
+        }
+        encode(framing == .untilClose ? .close : connection, hopFields, into: output)
+    }
+
+    /// Writes an interim response, or 101 with its hop fields.
+    package static func encodeInformational(
+        status: HTTPStatus, headers: HTTPHeaders = HTTPHeaders(),
+        hopFields: HTTPHeaders = HTTPHeaders(), into output: OutputBuffer
+    ) {
+        precondition(status.kind == .informational, "an interim response is 1xx")
+        encode(status, into: output)
+        headers.encode(into: output, omitting: written)
+        encode(.persistent, hopFields, into: output)
+    }
+
+    /// Writes what stands in front of a chunk's data; `count` must not be 0, which ends the body.
+    package static func chunkHeader(count: Int, into output: OutputBuffer) {
+        precondition(count > 0, "an empty chunk is the last one")
+        output.append(hexadecimal: UInt64(count))
+        output.append("\r\n")
+    }
+
+    /// Writes what stands behind a chunk's data.
+    package static func chunkEnd(into output: OutputBuffer) {
+        output.append("\r\n")
+    }
+
+    /// Writes the last chunk and the trailer section.
+    package static func lastChunk(trailers: HTTPHeaders? = nil, into output: OutputBuffer) {
+        output.append("0\r\n")
+        trailers?.encode(into: output, omitting: writtenInRequests)
+        output.append("\r\n")
+    }
+
+    private static func encode(_ status: HTTPStatus, into output: OutputBuffer) {
+        output.append("HTTP/1.1 ")
+        output.append(decimal: status.rawValue)
+        output.append(0x20)
+        output.append(status.reasonPhrase)
+        output.append("\r\n")
+    }
+
+    private static func encode(_ framing: BodyFraming, into output: OutputBuffer) {
+        switch framing {
+        case .none, .untilClose: break
+        case .chunked: output.append("Transfer-Encoding: chunked\r\n")
+        case .length(let length):
+            output.append("Content-Length: ")
+            output.append(decimal: length)
+            output.append("\r\n")
+        }
+    }
+
+    /// Writes the connection's own fields and the empty line.
+    private static func encode(
+        _ connection: ConnectionDirective, _ hopFields: HTTPHeaders, into output: OutputBuffer
+    ) {
+        switch connection {
+        case .persistent: break
+        case .close: output.append("Connection: close\r\n")
+        case .keepAlive: output.append("Connection: keep-alive\r\n")
+        }
+        hopFields.encode(into: output)
+        output.append("\r\n")
+    }
+
+    private static func isVisible(_ text: String) -> Bool {
+        !text.isEmpty && text.utf8.allSatisfy(Grammar.isTargetByte)
+    }
+}
+
+extension HTTPMethod {
+    /// Whether a request with this method says what its content means (RFC 9110 §9.3.3, RFC 5789).
+    fileprivate var anticipatesContent: Bool { self == .post || self == .put || self == .patch }
+}

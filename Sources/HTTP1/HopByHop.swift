@@ -1,0 +1,41 @@
+import Bytes
+package import HTTPMessage
+
+/// The removal of what is meant for one connection only (RFC 9110 §7.6.1), before anybody adds
+/// fields of our own.
+package struct HopByHop: Sendable {
+    /// What `Connection` nominated though nobody may; it stayed. Worth a log line.
+    package private(set) var refused: [HTTPFieldName] = []
+
+    /// Removes the hop-by-hop fields and everything that `Connection` nominates.
+    ///
+    /// - Parameter protected: fields that may not be nominated, beside those of
+    ///   `KnownField.isProtected`: the ones a channel puts its credential in.
+    package init(removingFrom headers: inout HTTPHeaders, protecting protected: [HTTPFieldName] = []) {
+        guard !headers.knownFields.isDisjoint(with: .hopByHop) else { return }
+        let nominated = headers.contains(KnownField.connection) ? HopByHop.nominations(headers) : []
+        headers.remove(.hopByHop)
+        for name in nominated {
+            if name.known?.isProtected == true || protected.contains(name) {
+                refused.append(name)
+            } else {
+                headers.remove(name)
+            }
+        }
+    }
+
+    private static func nominations(_ headers: HTTPHeaders) -> [HTTPFieldName] {
+        var names: [HTTPFieldName] = []
+        headers.forEachLine { known, _, value in
+            guard known == .connection else { return }
+            _ = value.forEachElement { element in
+                // Options of the connection itself, and by far the most frequent.
+                if value.equals("close", in: element) || value.equals("keep-alive", in: element) {
+                    return
+                }
+                if let name = HTTPFieldName(value.string(in: element)) { names.append(name) }
+            }
+        }
+        return names
+    }
+}

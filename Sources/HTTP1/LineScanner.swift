@@ -1,0 +1,92 @@
+import Bytes
+import HTTPMessage
+
+/// Finds the lines of a section while its bytes arrive, and refuses every control byte at once.
+///
+/// One pass: where the last call stopped, the next one goes on. What passes holds no control byte
+/// but HTAB and the CRLF of its lines, so the parsers behind it need not look for any.
+struct LineScanner: Sendable {
+    /// What stands in front of the field lines.
+    enum Opening {
+        case requestLine, statusLine, nothing
+    }
+
+    /// Where the first line starts: 2 behind the empty line that a request may begin with.
+    private(set) var start = 0
+    /// Where each line's CR stands.
+    private(set) var lineEnds: [Int] = []
+    /// How many bytes were looked at altogether; for the test that counts them.
+    private(set) var examined = 0
+    private let opening: Opening
+    private let limits: HTTP1Limits
+    private var position = 0
+
+    init(_ opening: Opening, limits: HTTP1Limits) {
+        self.opening = opening
+        self.limits = limits
+    }
+
+    /// The length of the section with its final empty line, or nil where it is not complete.
+    ///
+    /// Every call gets the same bytes again and more behind them.
+    mutating func scan(_ bytes: Span<UInt8>) throws(HTTP1Error) -> Int? {
+        while true {
+            let limit = currentLimit
+            let bound = min(limit, bytes.count)
+            let found = bytes.firstControl(in: min(position, bound)..<bound)
+            examined += found - position
+            position = found
+            guard found < bound else {
+                if found == limit { throw tooLong }
+                return nil
+            }
+            switch bytes[found] {
+            case 0x09: position = found + 1
+            case 0x0D:
+                guard found + 2 <= limit else { throw tooLong }
+                guard found + 1 < bytes.count else { return nil }
+                guard bytes[found + 1] == 0x0A else { throw .bareCarriageReturn }
+                position = found + 2
+                if try endLine(at: found) { return position }
+            case 0x0A: throw .bareLineFeed
+            default: throw .controlByte
+            }
+        }
+    }
+
+    /// Gets ready for the next section.
+    mutating func reset() {
+        (start, position) = (0, 0)
+        lineEnds.removeAll(keepingCapacity: true)
+    }
+
+    /// Takes note of a line; true for the empty one that ends the section.
+    private mutating func endLine(at end: Int) throws(HTTP1Error) -> Bool {
+        let lineStart = lineEnds.last.map { $0 + 2 } ?? start
+        guard end == lineStart else {
+            lineEnds.append(end)
+            let fields = opening == .nothing ? lineEnds.count : lineEnds.count - 1
+            guard fields <= limits.fieldCount else { throw .tooManyFields }
+            return false
+        }
+        guard lineEnds.isEmpty else { return true }
+        switch opening {
+        case .nothing: return true
+        case .statusLine: throw .malformedStatusLine
+        case .requestLine:
+            // RFC 9112 §2.2: one empty line may stand in front of a request, left over from the
+            // content of the one before. A second one is nobody's habit.
+            guard start == 0 else { throw .malformedRequestLine }
+            start = end + 2
+            return false
+        }
+    }
+
+    private var currentLimit: Int {
+        lineEnds.isEmpty && opening == .requestLine ? limits.requestLineSize : limits.sectionSize
+    }
+
+    private var tooLong: HTTP1Error {
+        lineEnds.isEmpty && opening == .requestLine ? .targetTooLong : .sectionTooLarge
+    }
+}

@@ -1,0 +1,94 @@
+import Bytes
+
+/// Host and port as `Host` and an absolute request target name them (RFC 9110 §7.2), parsed strictly.
+///
+/// Narrower than RFC 3986 §3.2.2: a registered name is made of letters, digits and `-._~`. Its
+/// sub-delimiters and percent-encoding never name an Internet host, and `Host: a,b` must not pass.
+public struct Authority: Sendable, Hashable, CustomStringConvertible {
+    /// The name in lower case, or an IP address: IPv6 without brackets, in the form of RFC 5952.
+    public let host: String
+    /// The port, where one is named.
+    public let port: UInt16?
+    /// Whether the host is an IPv4 or IPv6 address.
+    public let isIPLiteral: Bool
+
+    /// Parses `host`, `host:port`, `[v6]` or `[v6]:port`; nothing else, userinfo in particular.
+    public init?(_ text: String) {
+        let bytes = Array(text.utf8)
+        self.init(bytes.span)
+    }
+
+    /// Parses `host`, `host:port`, `[v6]` or `[v6]:port`; nothing else, userinfo in particular.
+    package init?(_ bytes: Span<UInt8>) {
+        guard !bytes.isEmpty else { return nil }
+        let hostEnd: Int
+        if bytes[0] == UInt8(ascii: "[") {
+            guard let close = bytes.firstIndex(of: UInt8(ascii: "]"), from: 1),
+                let address = IPv6Address(bytes.extracting(1..<close))
+            else { return nil }
+            host = address.description
+            isIPLiteral = true
+            hostEnd = close + 1
+        } else {
+            hostEnd = bytes.firstIndex(of: UInt8(ascii: ":"), from: 0) ?? bytes.count
+            guard let name = Authority.name(bytes.extracting(0..<hostEnd)) else { return nil }
+            (host, isIPLiteral) = name
+        }
+        guard hostEnd < bytes.count else {
+            port = nil
+            return
+        }
+        guard bytes[hostEnd] == UInt8(ascii: ":"),
+            let number = Authority.port(bytes.extracting((hostEnd + 1)..<bytes.count))
+        else { return nil }
+        port = number
+    }
+
+    /// Whether both name the same host and port, where `scheme` supplies a port that is not named.
+    public func matches(_ other: Authority, scheme: Origin.Scheme) -> Bool {
+        host == other.host
+            && (port ?? scheme.defaultPort) == (other.port ?? scheme.defaultPort)
+    }
+
+    /// The authority as it stands in a `Host` field.
+    public var description: String {
+        let name = isIPLiteral && host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]" : host
+        return port.map { "\(name):\($0)" } ?? name
+    }
+
+    private static func name(_ bytes: Span<UInt8>) -> (host: String, isIPLiteral: Bool)? {
+        guard !bytes.isEmpty, bytes.count <= 255 else { return nil }
+        var hasUpper = false
+        var labelStart = 0
+        for index in bytes.indices {
+            let byte = bytes[index]
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
+                UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "~"):
+                break
+            case UInt8(ascii: "A")...UInt8(ascii: "Z"): hasUpper = true
+            case UInt8(ascii: "."):
+                guard index > labelStart else { return nil }
+                labelStart = index + 1
+            default: return nil
+            }
+        }
+        if IPv4Address.isValid(bytes) { return (bytes.string(in: 0..<bytes.count), true) }
+        // What resolvers read as an address in another spelling (127.1, 0x7f.1) names no host.
+        let lastLabel = bytes.extracting(labelStart..<bytes.count)
+        if IPv4Address.isNumber(lastLabel) { return nil }
+        let text = bytes.string(in: 0..<bytes.count)
+        return (hasUpper ? text.lowercased() : text, false)
+    }
+
+    /// 1...65535 in decimal digits, without leading zeros.
+    private static func port(_ digits: Span<UInt8>) -> UInt16? {
+        guard (1...5).contains(digits.count), digits[0] != UInt8(ascii: "0") else { return nil }
+        var value = 0
+        for index in digits.indices {
+            guard Grammar.isDigit(digits[index]) else { return nil }
+            value = value * 10 + Int(digits[index] & 15)
+        }
+        return UInt16(exactly: value)
+    }
+}

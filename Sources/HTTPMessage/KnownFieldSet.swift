@@ -1,0 +1,33 @@
+/// Several known fields, one bit each.
+package struct KnownFieldSet: OptionSet, Sendable {
+    package let rawValue: UInt64
+
+    package init(rawValue: UInt64) {
+        self.rawValue = rawValue
+    }
+
+    /// Makes a set of the given fields.
+    package init(_ fields: KnownField...) {
+        rawValue = fields.reduce(0) { $0 | 1 << UInt64($1.rawValue) }
+    }
+
+    /// The fields of the table for which `isMember` holds.
+    package init(where isMember: (KnownField) -> Bool) {
+        rawValue = KnownField.allCases.reduce(0) {
+            isMember($1) ? $0 | 1 << UInt64($1.rawValue) : $0
+        }
+    }
+
+    /// Whether the field is in the set.
+    package func contains(_ field: KnownField) -> Bool {
+        rawValue & (1 << UInt64(field.rawValue)) != 0
+    }
+
+    /// Whether a raw value, which may be none of a known field, is in the set.
+    func containsRaw(_ raw: UInt8) -> Bool {
+        raw < 64 && rawValue & (1 << UInt64(raw)) != 0
+    }
+
+    /// What only the next hop may see: see `KnownField.isHopByHop`.
+    package static let hopByHop = KnownFieldSet(where: \.isHopByHop)
+}

@@ -1,0 +1,105 @@
+import Bytes
+
+/// The second word of a request line, in one of its four forms (RFC 9112 §3.2).
+public enum RequestTarget: Sendable, Hashable, CustomStringConvertible {
+    /// Path and query, as they came: `/orders?x=1`.
+    case origin(String)
+    /// A whole URI: scheme, authority, path and query as they came. An empty path became `/`
+    /// (RFC 9110 §4.2.3), or `*` for OPTIONS without a query (RFC 9112 §3.2.4).
+    case absolute(Origin.Scheme, Authority, String)
+    /// Host and port of a CONNECT request.
+    case authority(Authority)
+    /// The `*` of OPTIONS.
+    case asterisk
+
+    /// Path and query, where the form has them.
+    public var pathAndQuery: String? {
+        switch self {
+        case .origin(let text), .absolute(_, _, let text): text
+        case .authority, .asterisk: nil
+        }
+    }
+
+    /// The target as it stands on the wire.
+    public var description: String {
+        switch self {
+        case .origin(let text): text
+        case .absolute(let scheme, let authority, let text):
+            "\(scheme.rawValue)://\(authority)\(text == "*" ? "" : text)"
+        case .authority(let authority): "\(authority)"
+        case .asterisk: "*"
+        }
+    }
+
+    /// Parses the bytes between the two spaces of a request line; nothing if they are malformed or
+    /// the form does not go with the method.
+    ///
+    /// Visible ASCII without `#`. A `%` must be followed by two hexadecimal digits, in the query
+    /// too (RFC 3986 §2.1): what the origin would have to guess is not forwarded. `%00` is refused,
+    /// for what C programs make of it.
+    package init?(_ bytes: Span<UInt8>, for method: HTTPMethod) {
+        guard !bytes.isEmpty, RequestTarget.isWellFormed(bytes) else { return nil }
+        if method == .connect {
+            // RFC 9110 §9.3.6: there is no default port.
+            guard let authority = Authority(bytes), authority.port != nil else { return nil }
+            self = .authority(authority)
+        } else if bytes[0] == UInt8(ascii: "/") {
+            self = .origin(bytes.string(in: 0..<bytes.count))
+        } else if bytes.count == 1, bytes[0] == UInt8(ascii: "*") {
+            guard method == .options else { return nil }
+            self = .asterisk
+        } else {
+            self.init(absolute: bytes, isOptions: method == .options)
+        }
+    }
+
+    private init?(absolute bytes: Span<UInt8>, isOptions: Bool) {
+        let scheme: Origin.Scheme
+        let start: Int
+        if RequestTarget.hasPrefix("http://", bytes) {
+            (scheme, start) = (.http, 7)
+        } else if RequestTarget.hasPrefix("https://", bytes) {
+            (scheme, start) = (.https, 8)
+        } else {
+            return nil
+        }
+        var end = start
+        while end < bytes.count, bytes[end] != UInt8(ascii: "/"), bytes[end] != UInt8(ascii: "?") {
+            end += 1
+        }
+        guard let authority = Authority(bytes.extracting(start..<end)) else { return nil }
+        let rest = bytes.string(in: end..<bytes.count)
+        if end == bytes.count {
+            self = .absolute(scheme, authority, isOptions ? "*" : "/")
+        } else {
+            self = .absolute(scheme, authority, bytes[end] == UInt8(ascii: "?") ? "/" + rest : rest)
+        }
+    }
+
+    private static func isWellFormed(_ bytes: Span<UInt8>) -> Bool {
+        var index = 0
+        while index < bytes.count {
+            let byte = bytes[index]
+            guard Grammar.isTargetByte(byte) else { return false }
+            index += 1
+            guard byte == UInt8(ascii: "%") else { continue }
+            guard index + 1 < bytes.count, let high = Grammar.hexValue(bytes[index]),
+                let low = Grammar.hexValue(bytes[index + 1]), high | low != 0
+            else { return false }
+            index += 2
+        }
+        return true
+    }
+
+    /// Whether the bytes start with a text given in lower case, whatever case they are in.
+    private static func hasPrefix(_ prefix: String, _ bytes: Span<UInt8>) -> Bool {
+        let text = prefix.utf8
+        guard bytes.count >= text.count else { return false }
+        var index = 0
+        for byte in text {
+            guard Grammar.lowercased(bytes[index]) == byte else { return false }
+            index += 1
+        }
+        return true
+    }
+}

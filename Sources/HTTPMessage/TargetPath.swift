@@ -1,0 +1,71 @@
+import Bytes
+
+/// The path and the query of a request target, split at the first `?`, as they came.
+public struct TargetPath: Sendable, Hashable {
+    /// Everything in front of the first `?`.
+    public let path: Substring
+    /// Everything behind the first `?`, where there is one.
+    public let query: Substring?
+
+    /// Splits path and query.
+    public init(_ pathAndQuery: String) {
+        let mark = pathAndQuery.utf8.firstIndex(of: UInt8(ascii: "?"))
+        path = pathAndQuery[..<(mark ?? pathAndQuery.endIndex)]
+        query = mark.map { pathAndQuery[pathAndQuery.utf8.index(after: $0)...] }
+    }
+
+    /// Whether the path starts with the segments of `base` and no dot segment leaves them again.
+    ///
+    /// Dot segments count literally and percent-encoded (`..`, `%2e%2E`), cut off at a `;` too (some
+    /// servers drop path parameters before they look), and between `%2F`, `%5C` or `\` as between
+    /// slashes. What servers read differently is read the worst way: such a piece may climb, but
+    /// never counts as a step down.
+    public func staysUnder(_ base: String = "/") -> Bool {
+        let prefix = base.hasSuffix("/") ? String(base.dropLast()) : base
+        var rest = path.utf8[...]
+        guard rest.starts(with: prefix.utf8) else { return false }
+        rest = rest.dropFirst(prefix.utf8.count)
+        guard rest.isEmpty ? !prefix.isEmpty : rest.first == UInt8(ascii: "/") else { return false }
+        var depth = 0
+        for segment in rest.split(separator: UInt8(ascii: "/")) {
+            depth += TargetPath.step(Array(segment))
+            if depth < 0 { return false }
+        }
+        return true
+    }
+
+    /// How far a segment leads down (1) or at most up (-1 for each dot-dot).
+    private static func step(_ segment: [UInt8]) -> Int {
+        guard segment.contains(where: { ".%\\;".utf8.contains($0) }) else { return 1 }
+        let pieces = decodingDots(segment).split(separator: UInt8(ascii: "/")).map {
+            $0.prefix { $0 != UInt8(ascii: ";") }
+        }
+        let climbs = pieces.count { $0.elementsEqual("..".utf8) }
+        if climbs > 0 { return -climbs }
+        return pieces.allSatisfy { $0.isEmpty || $0.elementsEqual(".".utf8) } ? 0 : 1
+    }
+
+    /// The segment with `%2e` as `.`, and with `%2f`, `%5c` and `\` as `/`.
+    private static func decodingDots(_ segment: [UInt8]) -> [UInt8] {
+        var decoded: [UInt8] = []
+        var index = 0
+        while index < segment.count {
+            let byte = segment[index]
+            index += 1
+            guard byte == UInt8(ascii: "%"), index + 1 < segment.count else {
+                decoded.append(byte == UInt8(ascii: "\\") ? UInt8(ascii: "/") : byte)
+                continue
+            }
+            switch (segment[index], segment[index + 1] | 0x20) {
+            case (UInt8(ascii: "2"), UInt8(ascii: "e")): decoded.append(UInt8(ascii: "."))
+            case (UInt8(ascii: "2"), UInt8(ascii: "f")), (UInt8(ascii: "5"), UInt8(ascii: "c")):
+                decoded.append(UInt8(ascii: "/"))
+            default:
+                decoded.append(byte)
+                continue
+            }
+            index += 2
+        }
+        return decoded
+    }
+}
