@@ -304,7 +304,7 @@ import Glibc
         }
     }
 
-    override package func fire() {
+    override public func fire() {
         let now = loop.now
         if readDeadline <= now {
             isReadTimedOut = true

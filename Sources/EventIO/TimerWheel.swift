@@ -1,16 +1,17 @@
 /// Something with a deadline on an event loop: a subclass says in `fire()` what then happens.
 ///
 /// Moving the deadline is a store. The wheel looks again when the entry's old turn comes.
-package class TimerEntry {
+open class TimerEntry {
     fileprivate var deadline = UInt64.max
     /// The tick of the wheel at which it is looked at next; 0 while it is not in the wheel.
     fileprivate var visit: UInt64 = 0
     fileprivate var position = 0
 
-    package init() {}
+    /// Makes an entry that is in no wheel.
+    public init() {}
 
     /// Called on the loop once the deadline passed; it is unset before the call.
-    package func fire() {}
+    open func fire() {}
 }
 
 /// The coarse timers of one loop: buckets of 16 ms, hashed, so that ten thousand idle connections

@@ -1,4 +1,4 @@
-import EventIO
+package import EventIO
 import NetworkCore
 
 /// Ends an attempt as a whole when its time is over.

@@ -1,4 +1,4 @@
-package import EventIO
+import EventIO
 package import NetworkCore
 
 /// Sends over the pool of one loop; called on that loop only. What the daemon uses.

@@ -1,4 +1,4 @@
-import EventIO
+package import EventIO
 package import NetworkCore
 
 /// The connections of one loop to one origin: kept alive, bounded, with a queue.

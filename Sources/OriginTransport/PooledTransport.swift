@@ -1,5 +1,5 @@
 import Bytes
-import EventIO
+package import EventIO
 import HTTPMessage
 public import NetworkCore
 import Synchronization

@@ -133,7 +133,7 @@ final class UpstreamConnection: TimerEntry {
         }
         let bound = LoopBound(self, on: loop)
         let isChunked = length == nil
-        let gate = UploadGate(isOpen: !request.headers.contains(.expect))
+        let gate = UploadGate(isOpen: !request.headers.contains(HTTPFieldName.expect))
         let openGate = LoopBound(gate, on: loop)
         isUploading = true
         uploadFault = nil

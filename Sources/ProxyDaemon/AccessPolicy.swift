@@ -28,7 +28,7 @@ struct AccessPolicy: Sendable {
                     421, "the host \(host.host) is not served here; list it in access.hosts")
             }
         }
-        if head.headers.contains(.origin) || head.headers.contains(.secFetchSite) {
+        if head.headers.contains(HTTPFieldName.origin) || head.headers.contains(HTTPFieldName.secFetchSite) {
             try checkBrowser(head.headers)
         }
         if !users.isEmpty, let userID, !users.contains(userID) {

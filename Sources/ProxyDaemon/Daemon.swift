@@ -1,4 +1,5 @@
 import EventIO
+import FoundationEssentials
 import HTTP1
 import HTTPMessage
 import NetworkCore
@@ -46,7 +47,7 @@ package actor Daemon {
     package func start(handlesSignals: Bool) async throws {
         let count =
             switch configuration.workers {
-            case .auto: min(max(ProcessorCount.available, 1), 4)
+            case .auto: min(max(ProcessInfo.processInfo.activeProcessorCount, 1), 4)
             case .count(let count): count
             }
         for index in 0..<count {

@@ -19,13 +19,13 @@ struct UpstreamRequest {
     ) throws(NetworkError) -> Request {
         var headers = head.headers
         nominated = HopByHop(removingFrom: &headers, protecting: credential).refused
-        if headers.contains(.expect) {
+        if headers.contains(HTTPFieldName.expect) {
             // Only a body that is still to come can wait for a 100.
             if case .stream = body, head.expectsContinue {} else { headers.remove(.expect) }
         }
-        if headers.contains(.via) { try checkLoop(headers) }
+        if headers.contains(HTTPFieldName.via) { try checkLoop(headers) }
         headers.append(.via, validated: (head.version == .http10 ? "1.0 " : "1.1 ") + pseudonym)
-        if headers.contains(.xRequestId) {
+        if headers.contains(HTTPFieldName.xRequestId) {
             requestID = headers[.xRequestId].map { String($0.prefix(128)) } ?? requestID
         } else {
             headers.append(.xRequestId, validated: requestID)
