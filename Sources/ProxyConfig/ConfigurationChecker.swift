@@ -2,12 +2,13 @@ import FoundationEssentials
 
 /// Looks at the files and secrets that a configuration names; changes nothing, runs nothing.
 package enum ConfigurationChecker {
-    /// Returns what is wrong with them, in the order of the file.
+    /// Tries to read each of them.
     ///
     /// - Parameters:
     ///   - configuration: as it was loaded.
     ///   - file: what errors call the configuration file.
     ///   - resolver: reads the secrets, which are forgotten again.
+    /// - Returns: what is wrong, in the order of the file.
     package static func check(
         _ configuration: ProxyConfiguration,
         file: String,

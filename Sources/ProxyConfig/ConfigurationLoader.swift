@@ -1,11 +1,14 @@
 /// Turns the text of a configuration file into values, or into every error that it has.
 package enum ConfigurationLoader {
-    /// Reads a configuration. Nothing is opened: ``ConfigurationChecker`` looks at the files it names.
+    /// Reads a configuration.
+    ///
+    /// Nothing is opened: ``ConfigurationChecker`` looks at the files that it names.
     ///
     /// - Parameters:
     ///   - text: the YAML.
     ///   - file: what errors call the file.
     ///   - environment: the variables that name the default directories.
+    /// - Returns: the values, or all errors of one pass, in the order of the file.
     package static func load(
         text: String,
         file: String,

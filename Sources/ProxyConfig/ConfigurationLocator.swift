@@ -4,12 +4,11 @@ import FoundationEssentials
 package enum ConfigurationLocator {
     /// The file to read: `--config`, `$NETPROXY_CONFIG`, the user's, and else the system's.
     ///
-    /// What a person names is taken as it is, even if no such file exists.
-    ///
     /// - Parameters:
     ///   - explicit: the value of `--config`.
     ///   - environment: the variables to look at.
     ///   - exists: whether there is a file at a path.
+    /// - Returns: what a person named is taken as it is, even if no such file exists.
     package static func path(
         explicit: String?,
         environment: [String: String],
