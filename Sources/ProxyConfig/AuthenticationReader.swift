@@ -1,0 +1,77 @@
+/// Reads which credential a channel adds.
+struct AuthenticationReader {
+    let section: Section<AuthenticationKey>
+
+    func authentication() -> Authentication {
+        let kinds = AuthenticationKey.kinds.filter { section[$0] != nil }
+        if kinds.count > 1, let second = section[kinds[1]] {
+            let names = kinds.map(\.rawValue).joined(separator: ", ")
+            section.reading.report(
+                "a channel has one kind of credential, found \(names)",
+                at: second.keyPosition,
+                key: second.path
+            )
+        }
+        // Every kind is read, so that the errors of all of them come out.
+        return kinds.map(read).first { $0 != .none } ?? .none
+    }
+
+    private func read(_ kind: AuthenticationKey) -> Authentication {
+        switch kind {
+        case .oauth: oauth()
+        case .bearer: section.secret(.bearer).map(Authentication.bearer) ?? .none
+        case .basic: basic()
+        case .header: header()
+        case .exec: exec()
+        case .onClientCredential, .allowInsecure: .none
+        }
+    }
+
+    private func oauth() -> Authentication {
+        let reader = OAuthReader(
+            section: section.section(.oauth, OAuthKey.self),
+            allowsInsecure: section[.allowInsecure]?.text == "true"
+        )
+        return reader.settings().map(Authentication.oauth) ?? .none
+    }
+
+    private func basic() -> Authentication {
+        let basic = section.section(.basic, BasicKey.self)
+        // RFC 7617 §2: the first colon ends the user name.
+        let username = basic.value(.username, expected: "a user name without a colon") { text in
+            TextRules.isPlain(text) && !text.contains(":") ? text : nil
+        }
+        if basic[.username] == nil { basic.require(.username) }
+        if basic[.password] == nil { basic.require(.password) }
+        guard let password = basic.secret(.password), let username else { return .none }
+        return .basic(username: username, password: password)
+    }
+
+    private func header() -> Authentication {
+        let header = section.section(.header, HeaderCredentialKey.self)
+        let name = header.value(
+            .name,
+            expected: "a header name that netproxy does not write itself"
+        ) { text in
+            TextRules.isToken(text) && !HeaderRulesReader.isReserved(text) ? text : nil
+        }
+        if header[.name] == nil { header.require(.name) }
+        if header[.value] == nil { header.require(.value) }
+        guard let value = header.secret(.value), let name else { return .none }
+        return .header(name: name, value: value)
+    }
+
+    private func exec() -> Authentication {
+        let command = section.list(.exec, of: "a word of a command") { $0 }
+        guard command.first?.hasPrefix("/") == true else {
+            let place = section.place(of: .exec)
+            section.reading.report(
+                "expected a list that begins with the absolute path of a program",
+                at: place.position,
+                key: place.key
+            )
+            return .none
+        }
+        return .exec(command)
+    }
+}

@@ -1,0 +1,39 @@
+/// A number of bytes, written in the configuration with its unit: `512B`, `64KiB`, `8MiB`, `1GiB`.
+package struct ByteCount: Sendable, Hashable, Comparable {
+    package let bytes: Int
+
+    package init(_ bytes: Int) {
+        self.bytes = bytes
+    }
+
+    package static func kibibytes(_ count: Int) -> ByteCount { ByteCount(count << 10) }
+
+    package static func mebibytes(_ count: Int) -> ByteCount { ByteCount(count << 20) }
+
+    /// Reads a size; nil without a unit, with a sign or a fraction, or above 1024 GiB.
+    package init?(text: String) {
+        let digits = text.prefix { $0.isASCII && $0.isNumber }
+        guard let count = WholeNumber.parse(digits),
+            let unit = Self.units[String(text.dropFirst(digits.count))],
+            count <= (1 << 40) / unit
+        else { return nil }
+        bytes = count * unit
+    }
+
+    package static func < (left: ByteCount, right: ByteCount) -> Bool {
+        left.bytes < right.bytes
+    }
+
+    private static let units = ["B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30]
+}
+
+extension ByteCount: CustomStringConvertible {
+    /// The largest unit that divides the count without a rest.
+    package var description: String {
+        for (name, shift) in [("GiB", 30), ("MiB", 20), ("KiB", 10)]
+        where bytes >= 1 << shift && bytes % (1 << shift) == 0 {
+            return "\(bytes >> shift)\(name)"
+        }
+        return "\(bytes)B"
+    }
+}

@@ -1,0 +1,88 @@
+/// One upstream API as configured, with `defaults` merged in.
+package struct ChannelConfiguration: Sendable, Equatable {
+    package var name: String
+    /// At least one; further ones are tried in order.
+    package var upstreams: [UpstreamURL]
+    package var match: Match
+    package var log: LogLabels
+    package var headers: HeaderRules
+    package var authentication: Authentication
+    package var onClientCredential: OnClientCredential
+    package var allowInsecure: Bool
+    package var retry: Retry
+    package var timeouts: Timeouts
+    package var pool: Pool
+    package var tls: UpstreamTLS
+    package var access: Access
+    /// A proxy on the way to the upstream.
+    package var proxy: EndpointURL?
+    /// The absolute path of a file with sample answers, served in place of the upstream.
+    package var stub: String?
+
+    /// Which requests are for the channel.
+    package struct Match: Sendable, Hashable {
+        /// A path prefix without a slash at its end, or `/`.
+        package var path: String
+        /// Lower case, without port.
+        package var hosts: [String]
+        package var listen: ListenAddress?
+        package var strip: StripPrefix
+
+        /// Whether the matched prefix is removed from the path.
+        package enum StripPrefix: Sendable {
+            case remove
+            case keep
+        }
+    }
+
+    /// How the channel's exchanges are labelled in the log.
+    package struct LogLabels: Sendable, Hashable {
+        package var subsystem: String
+        package var category: String
+        package var query: Query
+        package var headers: [String]
+
+        /// What the log keeps of a query.
+        package enum Query: String, Sendable, CaseIterable {
+            case keys
+            case full
+            case off
+        }
+    }
+
+    /// What happens when the app sends the credential's header itself.
+    package enum OnClientCredential: String, Sendable, CaseIterable {
+        case replace
+        case keep
+        case reject
+    }
+
+    /// Who may use the channel.
+    package struct Access: Sendable, Hashable {
+        /// Names, `*.suffix` or `*`, beside the names that are always allowed.
+        package var hosts: [String]
+        package var origins: [String]
+        /// Peer uids on unix sockets; empty means everybody.
+        package var users: [UInt32]
+        package var key: SecretReference?
+    }
+}
+
+/// Header fields that a channel adds, replaces and removes, in the order of the file.
+package struct HeaderRules: Sendable, Hashable {
+    /// Added where the request has none.
+    package var defaults: [HeaderField]
+    package var set: [HeaderField]
+    package var remove: [String]
+}
+
+/// The name and value of one header field.
+package struct HeaderField: Sendable, Hashable {
+    package var name: String
+    package var value: String
+
+    package init(name: String, value: String) {
+        self.name = name
+        self.value = value
+    }
+}

@@ -1,0 +1,177 @@
+/// Reads one channel from its node, with the defaults already merged in.
+struct ChannelReader {
+    let name: String
+    let channel: Section<ChannelKey>
+
+    private var reading: Reading { channel.reading }
+
+    func configuration() -> ChannelConfiguration {
+        let authentication = AuthenticationReader(
+            section: channel.isOff(.auth)
+                ? Section(nil, path: channel.path, position: channel.position, in: reading)
+                : channel.section(.auth, AuthenticationKey.self)
+        )
+        let configuration = ChannelConfiguration(
+            name: name,
+            upstreams: upstreams(),
+            match: match(),
+            log: log(),
+            headers: HeaderRulesReader(section: channel.section(.headers, HeadersKey.self)).rules(),
+            authentication: authentication.authentication(),
+            onClientCredential: authentication.section.choice(
+                .onClientCredential,
+                default: .replace
+            ),
+            allowInsecure: authentication.section.flag(.allowInsecure, default: false),
+            retry: retry(),
+            timeouts: timeouts(),
+            pool: pool(),
+            tls: TLSReader(section: channel.section(.tls, TLSKey.self)).tls(),
+            access: access(),
+            proxy: channel.isOff(.proxy) ? nil : channel.endpoint(.proxy),
+            stub: channel.isOff(.stub) ? nil : channel.absolutePath(.stub)
+        )
+        checkCredentialsStayPrivate(in: configuration)
+        return configuration
+    }
+
+    private func upstreams() -> [UpstreamURL] {
+        guard let node = channel[.upstream] else {
+            if channel[.stub] == nil { channel.require(.upstream) }
+            return []
+        }
+        let items = node.items ?? [node]
+        if items.isEmpty { reading.report("expected at least one URL", at: node) }
+        return items.compactMap { reading.url($0, UpstreamURL.init(text:)) }
+    }
+
+    private func match() -> ChannelConfiguration.Match {
+        let match = channel.section(.match, MatchKey.self)
+        let listen = match.value(
+            .listen,
+            expected: RootReader.listenForm,
+            parse: ListenAddress.init(text:)
+        )
+        return ChannelConfiguration.Match(
+            path: match.value(.path, expected: "a path such as /\(name)", parse: Self.prefix)
+                ?? "/\(name)",
+            hosts: match.list(.hosts, of: "a host name", default: ["\(name).localhost"]) { text in
+                HostText.isName(text) ? text.lowercased() : nil
+            },
+            listen: listen,
+            strip: match.flag(.strip, default: true) ? .remove : .keep
+        )
+    }
+
+    private func log() -> ChannelConfiguration.LogLabels {
+        let log = channel.section(.log, LogLabelsKey.self)
+        return ChannelConfiguration.LogLabels(
+            subsystem: log.text(.subsystem) ?? "netproxy.\(name)",
+            category: log.text(.category) ?? "network",
+            query: log.choice(.query, default: .keys),
+            headers: log.list(.headers, of: "a header name") { TextRules.isToken($0) ? $0 : nil }
+        )
+    }
+
+    private func retry() -> ChannelConfiguration.Retry {
+        let retry = channel.section(.retry, RetryKey.self)
+        let backoff = retry.section(.backoff, BackoffKey.self)
+        let base = backoff.duration(.base, default: .milliseconds(100))
+        let longest = backoff.duration(.max, default: max(base, .seconds(2)))
+        if longest < base {
+            let place = backoff.place(of: .max)
+            reading.report("must not be shorter than base", at: place.position, key: place.key)
+        }
+        let bodies = ByteCount(0)...ByteCount.mebibytes(64)
+        let spills = ByteCount(1)...ByteCount.mebibytes(16 << 10)
+        return ChannelConfiguration.Retry(
+            unauthorized: retry.flag(.unauthorized, default: true),
+            replayBody: retry.isOff(.replayBody)
+                ? ByteCount(0) : retry.size(.replayBody, in: bodies, default: .kibibytes(64)),
+            spill: retry[.spill] == nil || retry.isOff(.spill)
+                ? nil : retry.size(.spill, in: spills, default: .mebibytes(1)),
+            attempts: retry.integer(.attempts, in: 0...10, default: 2),
+            status: retry.list(
+                .status,
+                of: "a status from 400 to 599",
+                default: [502, 503, 504]
+            ) { text in WholeNumber.parse(text).flatMap { (400...599).contains($0) ? $0 : nil } },
+            backoff: .init(base: base, max: longest),
+            budget: retry.value(
+                .budget,
+                expected: "a share such as 20%",
+                parse: Percentage.init(text:)
+            )
+                ?? Percentage(20)
+        )
+    }
+
+    private func timeouts() -> ChannelConfiguration.Timeouts {
+        let timeouts = channel.section(.timeouts, TimeoutsKey.self)
+        return ChannelConfiguration.Timeouts(
+            connect: timeouts.durationOrOff(.connect, default: .seconds(5)),
+            response: timeouts.durationOrOff(.response, default: .seconds(60)),
+            idle: timeouts.durationOrOff(.idle, default: .seconds(60)),
+            total: timeouts.durationOrOff(.total, default: nil)
+        )
+    }
+
+    private func pool() -> ChannelConfiguration.Pool {
+        let pool = channel.section(.pool, PoolKey.self)
+        return ChannelConfiguration.Pool(
+            connections: pool.integer(.connections, in: 1...100_000, default: 128),
+            idle: pool.duration(.idle, default: .seconds(90)),
+            queue: pool.integer(.queue, in: 0...1_000_000, default: 1024),
+            wait: pool.duration(.wait, default: .seconds(5))
+        )
+    }
+
+    private func access() -> ChannelConfiguration.Access {
+        let access = channel.section(.access, AccessKey.self)
+        return ChannelConfiguration.Access(
+            hosts: access.list(.hosts, of: "a host name, *.suffix or *") { text in
+                HostText.isPattern(text) ? text.lowercased() : nil
+            },
+            origins: access.list(
+                .origins,
+                of: "an origin such as https://app.example.com",
+                parse: Self.origin
+            ),
+            users: access.list(.users, of: "a numeric user id") { text in
+                WholeNumber.parse(text).flatMap(UInt32.init(exactly:))
+            },
+            key: access.secret(.key)
+        )
+    }
+
+    private func checkCredentialsStayPrivate(in configuration: ChannelConfiguration) {
+        guard !configuration.allowInsecure, configuration.authentication != .none,
+            configuration.upstreams.contains(where: { $0.scheme == .http && !$0.isLoopback })
+        else { return }
+        let place = channel.place(of: .upstream)
+        reading.report(
+            "would send credentials over http://, use https:// or set auth.allow_insecure: true",
+            at: place.position,
+            key: place.key
+        )
+    }
+
+    /// A path prefix without its last slash; nil unless it is a plain absolute path.
+    private static func prefix(_ text: String) -> String? {
+        guard text.hasPrefix("/"), !text.contains("//"),
+            text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }),
+            !text.contains(where: { $0 == "?" || $0 == "#" }),
+            !text.split(separator: "/").contains(where: URLText.isDotSegment)
+        else { return nil }
+        return text.count > 1 && text.hasSuffix("/") ? String(text.dropLast()) : text
+    }
+
+    /// A serialised origin (RFC 6454 §6.2), lower case; extensions have schemes of their own.
+    private static func origin(_ text: String) -> String? {
+        guard let separator = text.firstRange(of: "://"), separator.lowerBound > text.startIndex,
+            text[..<separator.lowerBound].allSatisfy({ $0.isASCII && ($0.isLetter || $0 == "-") }),
+            HostPort.split(text[separator.upperBound...]) != nil
+        else { return nil }
+        return text.lowercased()
+    }
+}

@@ -1,0 +1,72 @@
+extension ConfigNode {
+    /// The channel's node on top of the defaults: maps key by key, everything else replaced.
+    ///
+    /// The order of the defaults comes first, so that merging does not depend on the channel.
+    func mergedAsChannel(over defaults: ConfigNode?) -> ConfigNode {
+        guard let defaults else { return self }
+        return merged(over: defaults, as: .channel)
+    }
+
+    /// The places where more than key by key is to be known.
+    private enum Place {
+        case channel
+        case authentication
+        case headers
+        case headerFields
+        case elsewhere
+
+        func child(_ key: String) -> Place {
+            switch (self, key) {
+            case (.channel, "auth"): .authentication
+            case (.channel, "headers"): .headers
+            case (.headers, _): .headerFields
+            default: .elsewhere
+            }
+        }
+
+        func isSameKey(_ left: String, _ right: String) -> Bool {
+            if case .headerFields = self {
+                left.lowercased() == right.lowercased()
+            } else {
+                left == right
+            }
+        }
+    }
+
+    private func merged(over base: ConfigNode, as place: Place) -> ConfigNode {
+        guard let own = entries, var result = base.entries else { return self }
+        if case .authentication = place {
+            result = Self.withoutReplacedKinds(result, own: own)
+        }
+        for entry in own {
+            let index = result.firstIndex { place.isSameKey($0.key, entry.key) }
+            if let index {
+                let value = entry.value.merged(
+                    over: result[index].value,
+                    as: place.child(entry.key)
+                )
+                result[index] = Entry(
+                    key: entry.key,
+                    keyPosition: entry.keyPosition,
+                    value: value
+                )
+            } else {
+                result.append(entry)
+            }
+        }
+        return ConfigNode(
+            content: .map(result),
+            path: path,
+            position: position,
+            keyPosition: keyPosition
+        )
+    }
+
+    /// A channel has one kind of credential: its own kind takes the place of the default's.
+    private static func withoutReplacedKinds(_ base: [Entry], own: [Entry]) -> [Entry] {
+        let kinds = Set(AuthenticationKey.kinds.map(\.rawValue))
+        let ownKinds = Set(own.lazy.filter { !$0.value.isNull }.map(\.key)).intersection(kinds)
+        guard !ownKinds.isEmpty else { return base }
+        return base.filter { !kinds.contains($0.key) || ownKinds.contains($0.key) }
+    }
+}

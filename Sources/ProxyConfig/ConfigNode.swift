@@ -1,0 +1,67 @@
+/// A value of the configuration text that remembers where it stands.
+///
+/// Between YAML and the typed values: merging and error positions need it, nothing else does.
+struct ConfigNode {
+    enum Content {
+        case null
+        case scalar(String)
+        case list([ConfigNode])
+        case map([Entry])
+    }
+
+    struct Entry {
+        let key: String
+        let keyPosition: Position
+        let value: ConfigNode
+    }
+
+    let content: Content
+    /// The path from the root as it is written, also after a merge moved the node.
+    let path: String
+    let position: Position
+    /// Where the key stands that the value belongs to.
+    let keyPosition: Position
+
+    var isNull: Bool {
+        if case .null = content { true } else { false }
+    }
+
+    var text: String? {
+        if case .scalar(let text) = content { text } else { nil }
+    }
+
+    var items: [ConfigNode]? {
+        if case .list(let items) = content { items } else { nil }
+    }
+
+    var entries: [Entry]? {
+        if case .map(let entries) = content { entries } else { nil }
+    }
+
+    /// What an error calls the value.
+    var found: String {
+        switch content {
+        case .null: "nothing"
+        case .scalar(let text): "'\(Self.printable(text))'"
+        case .list: "a list"
+        case .map: "a map"
+        }
+    }
+
+    /// The value of a key; nil when it is absent or null.
+    func child(_ key: String) -> ConfigNode? {
+        entries?.first { $0.key == key && !$0.value.isNull }?.value
+    }
+
+    /// The text on one line: an error never spans two, nor moves a terminal's cursor.
+    static func printable(_ text: String) -> String {
+        let short = text.count > 80 ? text.prefix(80) + "…" : text[...]
+        return String(
+            String.UnicodeScalarView(
+                short.unicodeScalars.map { scalar in
+                    scalar.properties.generalCategory == .control ? "\u{FFFD}" : scalar
+                }
+            )
+        )
+    }
+}

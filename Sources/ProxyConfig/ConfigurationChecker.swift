@@ -1,0 +1,56 @@
+import FoundationEssentials
+
+/// Looks at the files and secrets that a configuration names; changes nothing, runs nothing.
+package enum ConfigurationChecker {
+    /// Tries to read each of them.
+    ///
+    /// - Parameters:
+    ///   - configuration: as it was loaded.
+    ///   - file: what errors call the configuration file.
+    ///   - resolver: reads the secrets, which are forgotten again.
+    /// - Returns: what is wrong, in the order of the file.
+    package static func check(
+        _ configuration: ProxyConfiguration,
+        file: String,
+        resolver: SecretResolver
+    ) -> [ConfigurationError] {
+        let errors = Set(
+            configuration.mentions.compactMap { mention in
+                problem(with: mention.resource, resolver).map { message in
+                    ConfigurationError(
+                        file: file,
+                        position: mention.position,
+                        key: mention.key,
+                        message: message
+                    )
+                }
+            }
+        )
+        return errors.sorted { ($0.position, $0.key) < ($1.position, $1.key) }
+    }
+
+    private static func problem(
+        with resource: Mention.Resource,
+        _ resolver: SecretResolver
+    ) -> String? {
+        switch resource {
+        case .secret(let reference):
+            do throws(SecretError) {
+                _ = try resolver.read(reference)
+                return nil
+            } catch {
+                return error.description
+            }
+        case .certificates(let path):
+            guard let contents = FileManager.default.contents(atPath: path) else {
+                return "cannot read \(path)"
+            }
+            return String(decoding: contents, as: UTF8.self).contains("-----BEGIN ")
+                ? nil : "\(path) is not a PEM file"
+        case .directory(let path):
+            var isDirectory = false
+            let exists = FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory)
+            return exists && !isDirectory ? "\(path) is not a directory" : nil
+        }
+    }
+}

@@ -1,0 +1,38 @@
+/// One thing that is wrong with a configuration, and where.
+package struct ConfigurationError: Error, Sendable, Hashable, CustomStringConvertible {
+    package var file: String
+    package var position: Position
+    /// The path of the key, `channels.orders.timeouts.connect`; empty for the file as a whole.
+    package var key: String
+    package var message: String
+
+    /// `FILE:LINE:COLUMN: KEY: MESSAGE`.
+    package var description: String {
+        "\(file):\(position.line):\(position.column): \(key.isEmpty ? "" : "\(key): ")\(message)"
+    }
+}
+
+/// All errors of a configuration, in the order of the file; never empty.
+package struct ConfigurationErrors: Error, Sendable, Hashable, CustomStringConvertible {
+    package var errors: [ConfigurationError]
+
+    /// One line per error.
+    package var description: String {
+        errors.map(\.description).joined(separator: "\n")
+    }
+}
+
+/// A place in a text; both numbers begin at 1, columns count Unicode scalars.
+package struct Position: Sendable, Hashable, Comparable {
+    package var line: Int
+    package var column: Int
+
+    package init(line: Int, column: Int) {
+        self.line = line
+        self.column = column
+    }
+
+    package static func < (left: Position, right: Position) -> Bool {
+        (left.line, left.column) < (right.line, right.column)
+    }
+}

@@ -1,0 +1,148 @@
+/// Turns the text of a configuration file into values, or into every error that it has.
+package enum ConfigurationLoader {
+    /// Reads a configuration.
+    ///
+    /// Nothing is opened: ``ConfigurationChecker`` looks at the files that it names.
+    ///
+    /// - Parameters:
+    ///   - text: the YAML.
+    ///   - file: what errors call the file.
+    ///   - environment: the variables that name the default directories.
+    /// - Returns: the values, or all errors of one pass, in the order of the file.
+    package static func load(
+        text: String,
+        file: String,
+        environment: [String: String]
+    ) -> Result<ProxyConfiguration, ConfigurationErrors> {
+        let reading = Reading(file: file, completeness: .whole)
+        let root: ConfigNode?
+        do throws(ConfigurationError) {
+            root = try YAMLText.parse(text, file: file)
+        } catch {
+            return .failure(ConfigurationErrors(errors: [error]))
+        }
+        guard let root, !root.isNull, root.entries != nil else {
+            let found = root.map { $0.isNull ? "an empty file" : $0.found } ?? "an empty file"
+            reading.report(
+                "expected a map with listen, channels and other keys, found \(found)",
+                at: root?.position ?? Position(line: 1, column: 1),
+                key: ""
+            )
+            return .failure(ConfigurationErrors(errors: Array(reading.errors)))
+        }
+        let (configuration, errors) = read(root, environment: environment, in: reading)
+        guard errors.isEmpty else {
+            return .failure(ConfigurationErrors(errors: sorted(errors)))
+        }
+        return .success(configuration)
+    }
+
+    private static func read(
+        _ root: ConfigNode,
+        environment: [String: String],
+        in reading: Reading
+    ) -> (ProxyConfiguration, Set<ConfigurationError>) {
+        let section = Section<RootKey>(
+            root,
+            path: "",
+            position: Position(line: 1, column: 1),
+            in: reading
+        )
+        let reader = RootReader(
+            root: section,
+            directories: DefaultDirectories(environment: environment)
+        )
+        let channels = channels(of: section)
+        var configuration = reader.configuration(channels: channels.map(\.configuration))
+        configuration.mentions = reading.mentions
+        checkListeners(of: configuration, channels.map(\.section), section)
+        UnsupportedFeatures.check(root: root, in: reading)
+
+        let fragment = Reading(file: reading.file, completeness: .fragment)
+        if let defaults = section[.defaults] {
+            _ = ChannelReader(
+                name: "channel",
+                channel: Section(
+                    defaults,
+                    path: defaults.path,
+                    position: defaults.keyPosition,
+                    in: fragment
+                )
+            ).configuration()
+            UnsupportedFeatures.check(channel: defaults, in: fragment)
+        }
+        return (configuration, reading.errors.union(fragment.errors))
+    }
+
+    private struct Channel {
+        let configuration: ChannelConfiguration
+        let section: Section<ChannelKey>
+    }
+
+    private static func channels(of root: Section<RootKey>) -> [Channel] {
+        guard let node = root[.channels] else {
+            root.require(.channels, "at least one channel is required")
+            return []
+        }
+        guard let entries = node.entries, !entries.isEmpty else {
+            root.reading.report("expected a map of channels, found \(node.found)", at: node)
+            return []
+        }
+        return entries.map { entry in
+            if !TextRules.isChannelName(entry.key) {
+                root.reading.report(
+                    "a channel's name is lower-case letters, digits and '-', 63 at most, "
+                        + "and does not begin with '-'",
+                    at: entry.keyPosition,
+                    key: ConfigNode.printable(entry.value.path)
+                )
+            }
+            let merged = entry.value.mergedAsChannel(over: root[.defaults])
+            let section = Section<ChannelKey>(
+                merged,
+                path: entry.value.path,
+                position: entry.keyPosition,
+                in: root.reading
+            )
+            UnsupportedFeatures.check(channel: merged, in: root.reading)
+            let reader = ChannelReader(name: entry.key, channel: section)
+            return Channel(configuration: reader.configuration(), section: section)
+        }
+    }
+
+    private static func checkListeners(
+        of configuration: ProxyConfiguration,
+        _ sections: [Section<ChannelKey>],
+        _ root: Section<RootKey>
+    ) {
+        var claims = Claims(in: root.reading)
+        claims.listeners(configuration.listen, at: root[.listen])
+        checkLocal(configuration.listen, at: root[.listen], of: configuration, root.reading)
+        for (channel, section) in zip(configuration.channels, sections) {
+            claims.channel(channel, section)
+            let node = section.section(.match, MatchKey.self)[.listen]
+            let own = channel.match.listen.map { [$0] } ?? []
+            checkLocal(own, at: node, of: configuration, root.reading)
+        }
+    }
+
+    private static func checkLocal(
+        _ addresses: [ListenAddress],
+        at node: ConfigNode?,
+        of configuration: ProxyConfiguration,
+        _ reading: Reading
+    ) {
+        guard let node, !configuration.allowRemote else { return }
+        for address in addresses where !address.isLocal {
+            let item = (node.items ?? []).first { $0.text == address.description } ?? node
+            reading.report(
+                "'\(address)' is not a loopback address, set allow_remote: true",
+                at: item
+            )
+        }
+    }
+
+    private static func sorted(_ errors: Set<ConfigurationError>) -> [ConfigurationError] {
+        errors.sorted { ($0.position, $0.key, $0.message) < ($1.position, $1.key, $1.message) }
+    }
+}

@@ -1,0 +1,28 @@
+import FoundationEssentials
+
+/// Finds the configuration file.
+package enum ConfigurationLocator {
+    /// The file to read: `--config`, `$NETPROXY_CONFIG`, the user's, and else the system's.
+    ///
+    /// - Parameters:
+    ///   - explicit: the value of `--config`.
+    ///   - environment: the variables to look at.
+    ///   - exists: whether there is a file at a path.
+    /// - Returns: what a person named is taken as it is, even if no such file exists.
+    package static func path(
+        explicit: String?,
+        environment: [String: String],
+        exists: (String) -> Bool = { FileManager.default.fileExists(atPath: $0) }
+    ) -> String {
+        if let explicit { return explicit }
+        if let named = environment["NETPROXY_CONFIG"], !named.isEmpty { return named }
+        let home = DefaultDirectories.absolute(environment["HOME"])
+        let base =
+            DefaultDirectories.absolute(environment["XDG_CONFIG_HOME"])
+            ?? home.map { "\($0)/.config" }
+        if let personal = base.map({ "\($0)/netproxy/netproxy.yaml" }), exists(personal) {
+            return personal
+        }
+        return "/etc/netproxy/netproxy.yaml"
+    }
+}

@@ -1,0 +1,60 @@
+/// Where netproxy accepts connections.
+package enum ListenAddress: Sendable, Hashable {
+    /// A TCP address; port 0 asks the system for a free one.
+    case tcp(HostPort)
+    /// The absolute path of a unix socket.
+    case unix(String)
+    /// A socket that systemd hands over under this name (`FileDescriptorName=`).
+    case systemd(String)
+
+    /// Reads `127.0.0.1:8080`, `[::1]:8080`, `unix:/path` or `systemd:NAME`.
+    package init?(text: String) {
+        if text.hasPrefix("unix:") {
+            guard let path = Self.socketPath(text.dropFirst(5)) else { return nil }
+            self = .unix(path)
+        } else if text.hasPrefix("systemd:") {
+            let name = text.dropFirst(8)
+            // systemd.socket(5): names have at most 255 characters and no colon.
+            guard (1...255).contains(name.utf8.count), !name.contains(":"),
+                name.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
+            else { return nil }
+            self = .systemd(String(name))
+        } else {
+            guard let address = HostPort(text: text) else { return nil }
+            self = .tcp(address)
+        }
+    }
+
+    /// Whether only this machine can connect; what systemd passes is the administrator's decision.
+    package var isLocal: Bool {
+        switch self {
+        case .tcp(let address): address.isLoopback
+        case .unix, .systemd: true
+        }
+    }
+
+    /// An absolute path that fits `sockaddr_un` (107 bytes and a NUL on Linux).
+    static func socketPath(_ text: some StringProtocol) -> String? {
+        guard text.hasPrefix("/"), text.utf8.count <= 107 else { return nil }
+        return String(text)
+    }
+}
+
+extension ListenAddress: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .tcp(let address): address.description
+        case .unix(let path): "unix:\(path)"
+        case .systemd(let name): "systemd:\(name)"
+        }
+    }
+}
+
+/// Where the admin interface answers.
+package enum AdminAddress: Sendable, Hashable {
+    /// The absolute path of a unix socket; the default, in the first directory that is known.
+    case unix(String)
+    /// A loopback address.
+    case tcp(HostPort)
+    case off
+}

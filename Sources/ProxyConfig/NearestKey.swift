@@ -1,0 +1,24 @@
+/// Guesses which key a mistyped one was meant to be.
+enum NearestKey {
+    /// The known key with the smallest edit distance; the first of several.
+    static func of(_ key: String, among known: [String]) -> String? {
+        known.map { ($0, distance(Array(key.utf8), Array($0.utf8))) }.min { $0.1 < $1.1 }?.0
+    }
+
+    /// Levenshtein's distance, one row at a time.
+    private static func distance(_ left: [UInt8], _ right: [UInt8]) -> Int {
+        // A very long key is near to nothing, and must not cost a quadratic search.
+        guard left.count <= 64 else { return left.count }
+        var row = Array(0...right.count)
+        for (index, byte) in left.enumerated() {
+            var diagonal = row[0]
+            row[0] = index + 1
+            for column in right.indices {
+                let substituted = diagonal + (byte == right[column] ? 0 : 1)
+                diagonal = row[column + 1]
+                row[column + 1] = min(substituted, diagonal + 1, row[column] + 1)
+            }
+        }
+        return row[right.count]
+    }
+}

@@ -1,0 +1,81 @@
+/// Everything a configuration file says, validated, with the defaults filled in.
+///
+/// Each property is the key of the same name; `config/netproxy.example.yaml` is the manual.
+package struct ProxyConfiguration: Sendable, Equatable {
+    package var listen: [ListenAddress]
+    package var allowRemote: Bool
+    package var admin: AdminAddress
+    /// The absolute path of the directory for tokens.
+    package var state: String
+    package var workers: Workers
+    package var drain: Duration
+    package var limits: Limits
+    package var unmatched: Unmatched
+    package var connect: [ConnectPattern]
+    package var log: LogSettings
+    /// In the order of the file.
+    package var channels: [ChannelConfiguration]
+    /// The files and secrets that the configuration names, for ``ConfigurationChecker``.
+    ///
+    /// They have positions in them: to see whether a reload changes something, compare the rest.
+    package var mentions: [Mention]
+
+    /// How many event loops there are.
+    package enum Workers: Sendable, Hashable {
+        /// As many as there are cores, at most 4.
+        case auto
+        /// 1 to 64.
+        case count(Int)
+    }
+
+    /// What one process accepts from the apps.
+    package struct Limits: Sendable, Hashable {
+        package var headerSize: ByteCount
+        package var headerCount: Int
+        package var targetSize: ByteCount
+        package var connections: Int
+        package var headTimeout: Duration
+    }
+
+    /// What happens to an absolute-form request that no channel claims.
+    package enum Unmatched: String, Sendable, CaseIterable {
+        case deny
+        case forward
+    }
+
+    /// A destination for which CONNECT opens a tunnel.
+    package struct ConnectPattern: Sendable, Hashable {
+        /// A name, an address, `*.suffix` or `*`.
+        package var host: String
+        package var port: Int
+    }
+}
+
+/// Where the request log goes, and how it looks.
+package struct LogSettings: Sendable, Hashable {
+    /// The absolute path of the directory with one file per channel.
+    package var directory: String
+    package var output: Output
+    package var format: Format
+    /// Absent when somebody else rotates.
+    package var rotate: Rotation?
+
+    package enum Output: String, Sendable, CaseIterable {
+        case file
+        case stdout
+        case journal
+    }
+
+    package enum Format: String, Sendable, CaseIterable {
+        case json
+        case logfmt
+        case ecs
+        case clf
+    }
+
+    /// When a file is set aside, and how many of those stay.
+    package struct Rotation: Sendable, Hashable {
+        package var size: ByteCount
+        package var keep: Int
+    }
+}

@@ -1,0 +1,131 @@
+/// Reads the keys at the top of a configuration.
+struct RootReader {
+    let root: Section<RootKey>
+    let directories: DefaultDirectories
+
+    private var reading: Reading { root.reading }
+
+    /// Everything but the channels.
+    func configuration(channels: [ChannelConfiguration]) -> ProxyConfiguration {
+        let state = state()
+        return ProxyConfiguration(
+            listen: root.list(
+                .listen,
+                of: Self.listenForm,
+                default: [.tcp(HostPort(host: "127.0.0.1", port: 8080))],
+                parse: ListenAddress.init(text:)
+            ),
+            allowRemote: root.flag(.allowRemote, default: false),
+            admin: admin(state: state),
+            state: state,
+            workers: workers(),
+            drain: root.duration(.drain, atLeast: .zero, default: .seconds(30)),
+            limits: limits(),
+            unmatched: root.choice(.unmatched, default: .deny),
+            connect: root.list(
+                .connect,
+                of: "host:port",
+                parse: ProxyConfiguration.ConnectPattern.init(text:)
+            ),
+            log: log(),
+            channels: channels,
+            mentions: reading.mentions
+        )
+    }
+
+    static let listenForm = "host:port, unix:/path or systemd:NAME"
+
+    private func workers() -> ProxyConfiguration.Workers {
+        root.value(.workers, expected: "auto or a whole number from 1 to 64") { text in
+            if text == "auto" { return .auto }
+            return WholeNumber.parse(text).flatMap { (1...64).contains($0) ? .count($0) : nil }
+        } ?? .auto
+    }
+
+    private func limits() -> ProxyConfiguration.Limits {
+        let limits = root.section(.limits, LimitsKey.self)
+        let sizes = ByteCount.kibibytes(1)...ByteCount.mebibytes(1)
+        return ProxyConfiguration.Limits(
+            headerSize: limits.size(.headerSize, in: sizes, default: .kibibytes(16)),
+            headerCount: limits.integer(.headerCount, in: 1...10_000, default: 100),
+            targetSize: limits.size(.targetSize, in: sizes, default: .kibibytes(8)),
+            connections: limits.integer(.connections, in: 1...1_000_000, default: 4096),
+            headTimeout: limits.duration(.headTimeout, default: .seconds(10))
+        )
+    }
+
+    private func log() -> LogSettings {
+        let log = root.section(.log, LogKey.self)
+        return LogSettings(
+            directory: directory(
+                log.absolutePath(.directory),
+                of: log,
+                .directory,
+                directories.log
+            ),
+            output: log.choice(.output, default: .file),
+            format: log.choice(.format, default: .json),
+            rotate: rotation(in: log)
+        )
+    }
+
+    private func rotation(in log: Section<LogKey>) -> LogSettings.Rotation? {
+        if log.isOff(.rotate) { return nil }
+        let rotation = log.section(.rotate, RotationKey.self)
+        let sizes = ByteCount.kibibytes(64)...ByteCount.mebibytes(1 << 20)
+        return LogSettings.Rotation(
+            size: rotation.size(.size, in: sizes, default: .mebibytes(64)),
+            keep: rotation.integer(.keep, in: 0...1000, default: 5)
+        )
+    }
+
+    private func state() -> String {
+        directory(root.absolutePath(.state), of: root, .state, directories.state)
+    }
+
+    /// The configured directory or its default; a default that nothing names is an error.
+    private func directory<Key: SectionKey>(
+        _ configured: String?,
+        of section: Section<Key>,
+        _ key: Key,
+        _ fallback: String?
+    ) -> String {
+        if let configured {
+            if let node = section[key] { reading.mention(.directory(configured), at: node) }
+            return configured
+        }
+        if section[key] == nil, fallback == nil {
+            section.require(key, "required, because neither systemd, XDG nor $HOME names a default")
+        }
+        return fallback ?? ""
+    }
+
+    private func admin(state: String) -> AdminAddress {
+        guard let node = root[.admin] else {
+            return .unix("\(directories.runtime ?? state)/admin.sock")
+        }
+        let expected = "unix:/path, a loopback host:port or off"
+        return reading.value(node, expected: expected) { text in
+            if text == "off" { return AdminAddress.off }
+            switch ListenAddress(text: text) {
+            case .unix(let path): return .unix(path)
+            case .tcp(let address) where address.isLoopback: return .tcp(address)
+            default: return nil
+            }
+        } ?? .off
+    }
+}
+
+extension ProxyConfiguration.ConnectPattern {
+    init?(text: String) {
+        if let address = HostPort(text: text), address.port > 0 {
+            self.init(host: address.host.lowercased(), port: address.port)
+            return
+        }
+        guard let colon = text.lastIndex(of: ":"),
+            let port = WholeNumber.parse(text[text.index(after: colon)...]),
+            (1...65_535).contains(port), HostText.isPattern(String(text[..<colon]))
+        else { return nil }
+        self.init(host: text[..<colon].lowercased(), port: port)
+    }
+}

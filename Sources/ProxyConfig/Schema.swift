@@ -1,0 +1,122 @@
+/// The keys of one map of the configuration.
+protocol SectionKey: RawRepresentable<String>, CaseIterable, Hashable, Sendable {}
+
+enum RootKey: String, SectionKey {
+    case listen, admin, state, workers, drain, limits, unmatched, connect, log, defaults, channels
+    case allowRemote = "allow_remote"
+}
+
+enum LimitsKey: String, SectionKey {
+    case connections
+    case headerSize = "header_size"
+    case headerCount = "header_count"
+    case targetSize = "target_size"
+    case headTimeout = "head_timeout"
+}
+
+enum LogKey: String, SectionKey {
+    case directory, output, format, rotate
+}
+
+enum RotationKey: String, SectionKey {
+    case size, keep
+}
+
+enum ChannelKey: String, SectionKey {
+    case upstream, match, log, headers, auth, retry, timeouts, pool, tls, access, proxy, stub
+}
+
+enum MatchKey: String, SectionKey {
+    case path, hosts, listen, strip
+}
+
+enum LogLabelsKey: String, SectionKey {
+    case subsystem, category, query, headers
+}
+
+enum HeadersKey: String, SectionKey {
+    case `default`, set, remove
+}
+
+enum AuthenticationKey: String, SectionKey {
+    case oauth, bearer, basic, header, exec
+    case onClientCredential = "on_client_credential"
+    case allowInsecure = "allow_insecure"
+
+    /// The keys of which a channel has at most one.
+    static let kinds: [AuthenticationKey] = [.oauth, .bearer, .basic, .header, .exec]
+}
+
+enum OAuthKey: String, SectionKey {
+    case grant, issuer, scopes, audience, parameters
+    case tokenURL = "token_url"
+    case clientID = "client_id"
+    case clientSecret = "client_secret"
+    case clientAuthentication = "client_auth"
+    case refreshToken = "refresh_token"
+    case refreshBefore = "refresh_before"
+}
+
+enum BasicKey: String, SectionKey {
+    case username, password
+}
+
+enum HeaderCredentialKey: String, SectionKey {
+    case name, value
+}
+
+enum RetryKey: String, SectionKey {
+    case unauthorized, spill, attempts, status, backoff, budget
+    case replayBody = "replay_body"
+}
+
+enum BackoffKey: String, SectionKey {
+    case base, max
+}
+
+enum TimeoutsKey: String, SectionKey {
+    case connect, response, idle, total
+}
+
+enum PoolKey: String, SectionKey {
+    case connections, idle, queue, wait
+}
+
+enum TLSKey: String, SectionKey {
+    case pins, minimum
+    case authorities = "ca"
+    case pinMode = "pin_mode"
+    case clientCertificate = "client_certificate"
+    case clientKey = "client_key"
+    case serverName = "server_name"
+}
+
+enum AccessKey: String, SectionKey {
+    case hosts, origins, users, key
+}
+
+/// The whole vocabulary, so that a test can hold the example file against it.
+package enum ConfigurationSchema {
+    /// Every key path; `*` stands for the name of a channel.
+    package static let keyPaths: [String] =
+        paths(RootKey.self, under: "") + paths(LimitsKey.self, under: "limits.")
+        + paths(LogKey.self, under: "log.") + paths(RotationKey.self, under: "log.rotate.")
+        + paths(ChannelKey.self, under: "channels.*.")
+        + paths(MatchKey.self, under: "channels.*.match.")
+        + paths(LogLabelsKey.self, under: "channels.*.log.")
+        + paths(HeadersKey.self, under: "channels.*.headers.")
+        + paths(AuthenticationKey.self, under: "channels.*.auth.")
+        + paths(OAuthKey.self, under: "channels.*.auth.oauth.")
+        + paths(BasicKey.self, under: "channels.*.auth.basic.")
+        + paths(HeaderCredentialKey.self, under: "channels.*.auth.header.")
+        + paths(RetryKey.self, under: "channels.*.retry.")
+        + paths(BackoffKey.self, under: "channels.*.retry.backoff.")
+        + paths(TimeoutsKey.self, under: "channels.*.timeouts.")
+        + paths(PoolKey.self, under: "channels.*.pool.")
+        + paths(TLSKey.self, under: "channels.*.tls.")
+        + paths(AccessKey.self, under: "channels.*.access.")
+
+    private static func paths<Key: SectionKey>(_: Key.Type, under prefix: String) -> [String] {
+        Key.allCases.map { prefix + $0.rawValue }
+    }
+}

@@ -1,0 +1,94 @@
+import FoundationEssentials
+
+/// Why a secret could not be read, in words that never contain it.
+package struct SecretError: Error, Hashable, CustomStringConvertible {
+    package let description: String
+
+    package init(_ description: String) {
+        self.description = description
+    }
+}
+
+/// Reads secrets from where a ``SecretReference`` says they are.
+///
+/// Runs where its caller runs; files are read synchronously, a helper is awaited.
+package struct SecretResolver: Sendable {
+    private let environment: [String: String]
+    private let readFile: @Sendable (String) throws(SecretError) -> [UInt8]
+
+    /// Creates a resolver.
+    ///
+    /// - Parameters:
+    ///   - environment: the variables that `env:` and `cred:` look at, and that a helper gets.
+    ///   - readFile: returns the bytes of the file at an absolute path.
+    package init(
+        environment: [String: String],
+        readFile: @escaping @Sendable (String) throws(SecretError) -> [UInt8] = Self.contents
+    ) {
+        self.environment = environment
+        self.readFile = readFile
+    }
+
+    /// Reads the secret, without its trailing newline.
+    ///
+    /// - Throws: when it cannot be read, is empty, or contains a control byte.
+    package func resolve(_ reference: SecretReference) async throws(SecretError) -> [UInt8] {
+        guard case .exec(let command) = reference else { return try read(reference) }
+        let output = try await SecretHelper.run(command, environment: environment)
+        return try Self.cleaned(output, from: reference)
+    }
+
+    /// Reads a secret that needs no helper; an `exec:` reference is only checked to be runnable.
+    func read(_ reference: SecretReference) throws(SecretError) -> [UInt8] {
+        switch reference {
+        case .file(let path):
+            return try Self.cleaned(readFile(path), from: reference)
+        case .environment(let name):
+            guard let value = environment[name] else {
+                throw SecretError("environment variable \(name) is not set")
+            }
+            return try Self.cleaned(Array(value.utf8), from: reference)
+        case .credential(let name):
+            guard let directory = environment["CREDENTIALS_DIRECTORY"], directory.hasPrefix("/")
+            else {
+                throw SecretError("\(reference) needs $CREDENTIALS_DIRECTORY, which is not set")
+            }
+            return try Self.cleaned(readFile("\(directory)/\(name)"), from: reference)
+        case .exec(let command):
+            guard let path = command.first, FileManager.default.isExecutableFile(atPath: path)
+            else { throw SecretError("\(reference) is not an executable file") }
+            return []
+        case .literal(let text):
+            return try Self.cleaned(Array(text.utf8), from: reference)
+        }
+    }
+
+    /// The bytes of a file, at most 64 KiB of them.
+    package static let contents: @Sendable (String) throws(SecretError) -> [UInt8] = {
+        path throws(SecretError) in
+        guard let data = FileManager.default.contents(atPath: path) else {
+            throw SecretError("cannot read \(path)")
+        }
+        guard data.count <= SecretHelper.outputLimit else {
+            throw SecretError("\(path) is larger than 64KiB, too large for a secret")
+        }
+        return Array(data)
+    }
+
+    private static func cleaned(
+        _ bytes: [UInt8],
+        from reference: SecretReference
+    ) throws(SecretError) -> [UInt8] {
+        var secret = bytes[...]
+        if secret.last == UInt8(ascii: "\n") {
+            secret.removeLast()
+            if secret.last == UInt8(ascii: "\r") { secret.removeLast() }
+        }
+        guard !secret.isEmpty else { throw SecretError("\(reference) is empty") }
+        // A line break in a secret would end the header field it is sent in.
+        guard secret.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
+            throw SecretError("\(reference) contains a line break or another control byte")
+        }
+        return Array(secret)
+    }
+}

@@ -1,0 +1,145 @@
+extension Section {
+    /// Reads one scalar through a parser; reports `expected …, found …` when it declines.
+    func value<Value>(
+        _ key: Key,
+        expected: String,
+        parse: (String) -> Value?
+    ) -> Value? {
+        self[key].flatMap { reading.value($0, expected: expected, parse: parse) }
+    }
+
+    /// Whether the value is `off`, quoted or not.
+    func isOff(_ key: Key) -> Bool {
+        self[key]?.text == "off"
+    }
+
+    func text(_ key: Key) -> String? {
+        value(key, expected: "a text") { TextRules.isPlain($0) ? $0 : nil }
+    }
+
+    func flag(_ key: Key, default fallback: Bool) -> Bool {
+        value(key, expected: "true or false") { text in
+            switch text {
+            case "true": true
+            case "false", "off": false
+            default: nil
+            }
+        } ?? fallback
+    }
+
+    func integer(_ key: Key, in range: ClosedRange<Int>, default fallback: Int) -> Int {
+        let expected = "a whole number from \(range.lowerBound) to \(range.upperBound)"
+        return value(key, expected: expected) { text in
+            WholeNumber.parse(text).flatMap { range.contains($0) ? $0 : nil }
+        } ?? fallback
+    }
+
+    func choice<Choice: RawRepresentable<String> & CaseIterable>(
+        _ key: Key,
+        default fallback: Choice
+    ) -> Choice {
+        let names = Choice.allCases.map(\.rawValue)
+        return value(key, expected: names.joined(separator: " or "), parse: Choice.init)
+            ?? fallback
+    }
+
+    /// Reads a duration; `expected` is the wording of the contract.
+    func duration(
+        _ key: Key,
+        atLeast minimum: Duration = .milliseconds(1),
+        default fallback: Duration
+    ) -> Duration {
+        value(key, expected: "a duration such as 5s") { text in
+            DurationText.parse(text).flatMap { $0 >= minimum ? $0 : nil }
+        } ?? fallback
+    }
+
+    func durationOrOff(_ key: Key, default fallback: Duration?) -> Duration? {
+        if isOff(key) { return nil }
+        let parsed = value(key, expected: "a duration such as 5s") { text in
+            DurationText.parse(text).flatMap { $0 > .zero ? $0 : nil }
+        }
+        return parsed ?? fallback
+    }
+
+    func size(
+        _ key: Key,
+        in range: ClosedRange<ByteCount>,
+        default fallback: ByteCount
+    ) -> ByteCount {
+        guard let size = value(key, expected: "a size such as 64KiB", parse: ByteCount.init(text:))
+        else { return fallback }
+        guard range.contains(size) else {
+            let place = place(of: key)
+            reading.report(
+                "expected a size from \(range.lowerBound) to \(range.upperBound), found '\(size)'",
+                at: place.position,
+                key: place.key
+            )
+            return fallback
+        }
+        return size
+    }
+
+    func absolutePath(_ key: Key) -> String? {
+        value(key, expected: "an absolute path") { text in
+            text.hasPrefix("/") && TextRules.isPlain(text) ? text : nil
+        }
+    }
+
+    /// Reads a secret's whereabouts; the text found is never repeated.
+    func secret(_ key: Key) -> SecretReference? {
+        guard let node = self[key] else { return nil }
+        guard let reference = node.text.flatMap(SecretReference.init(text:)) else {
+            reading.report(SecretReference.expectation, at: node)
+            return nil
+        }
+        reading.mention(.secret(reference), at: node)
+        return reference
+    }
+
+    /// Reads a list, or one value in its place, through a parser for each.
+    func list<Value>(
+        _ key: Key,
+        of expected: String,
+        default fallback: [Value] = [],
+        parse: (String) -> Value?
+    ) -> [Value] {
+        guard let node = self[key] else { return fallback }
+        return (node.items ?? [node]).compactMap { item in
+            reading.value(item, expected: expected, parse: parse)
+        }
+    }
+
+    func endpoint(_ key: Key) -> EndpointURL? {
+        self[key].flatMap { reading.url($0, EndpointURL.init(text:)) }
+    }
+}
+
+extension Reading {
+    func value<Value>(
+        _ node: ConfigNode,
+        expected: String,
+        parse: (String) -> Value?
+    ) -> Value? {
+        if let value = node.text.flatMap(parse) { return value }
+        report("expected \(expected), found \(node.found)", at: node)
+        return nil
+    }
+
+    func url<Value>(
+        _ node: ConfigNode,
+        _ parse: (String) throws(URLText.Fault) -> Value
+    ) -> Value? {
+        guard let text = node.text else {
+            report("expected a URL, found \(node.found)", at: node)
+            return nil
+        }
+        do {
+            return try parse(text)
+        } catch {
+            report(error.rawValue, at: node)
+            return nil
+        }
+    }
+}

@@ -1,0 +1,47 @@
+/// An `http` or `https` URL taken apart, without repairing anything.
+struct URLText {
+    let scheme: URLScheme
+    let host: String
+    let port: Int
+    let path: String
+    let query: String?
+
+    /// Why a text is not a URL that netproxy takes; the wording never repeats the text.
+    ///
+    /// A URL with user information carries a password, which must not reach a terminal or a journal.
+    enum Fault: String, Error {
+        case scheme = "expected a URL that begins with https:// or http://"
+        case userInformation = "a URL must not carry a user name or password, use auth"
+        case authority = "expected a host, with or without a port, after the scheme"
+        case query = "a URL of an upstream must not have a query"
+        case fragment = "a URL must not have a fragment"
+        case bytes = "a URL must not contain spaces, control bytes or characters outside ASCII"
+        case dotSegment = "a URL must not contain . or .. segments"
+    }
+
+    init(_ text: String) throws(Fault) {
+        guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else { throw .bytes }
+        guard let separator = text.firstRange(of: "://"),
+            let scheme = URLScheme(rawValue: text[..<separator.lowerBound].lowercased())
+        else { throw .scheme }
+        self.scheme = scheme
+        let rest = text[separator.upperBound...]
+        guard !rest.contains("#") else { throw .fragment }
+        let authorityEnd = rest.firstIndex { $0 == "/" || $0 == "?" } ?? rest.endIndex
+        let authority = rest[..<authorityEnd]
+        guard !authority.contains("@") else { throw .userInformation }
+        guard let parts = HostPort.split(authority), parts.port != 0 else { throw .authority }
+        host = parts.host.lowercased()
+        port = parts.port ?? scheme.defaultPort
+        let target = rest[authorityEnd...]
+        let pathEnd = target.firstIndex(of: "?") ?? target.endIndex
+        path = String(target[..<pathEnd])
+        query = pathEnd == target.endIndex ? nil : String(target[target.index(after: pathEnd)...])
+    }
+
+    /// Whether a segment is `.` or `..`, literal or percent-encoded.
+    static func isDotSegment(_ segment: some StringProtocol) -> Bool {
+        let plain = segment.lowercased().replacing("%2e", with: ".")
+        return plain == "." || plain == ".."
+    }
+}

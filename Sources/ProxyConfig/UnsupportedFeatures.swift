@@ -1,0 +1,88 @@
+/// What the configuration language has and this version does not do yet.
+///
+/// A key either works or is refused here. Whoever builds a feature deletes its line.
+enum UnsupportedFeatures {
+    private static let table: [Feature] = [
+        Feature("connect", when: .notEmpty),
+        Feature("unmatched", when: .oneOf(["forward"])),
+        Feature("log.output", when: .oneOf(["journal"])),
+        Feature("log.format", when: .oneOf(["logfmt", "ecs", "clf"])),
+        Feature("channels.*.upstream", when: .severalItems),
+        Feature("channels.*.auth.oauth.grant", when: .oneOf(["authorization_code"])),
+        Feature("channels.*.auth.oauth.grant", when: .oneOf(["device_code"])),
+        Feature("channels.*.auth.oauth.grant", when: .oneOf(["jwt_bearer"])),
+        Feature("channels.*.auth.oauth.grant", when: .oneOf(["token_exchange"])),
+        Feature("channels.*.auth.oauth.issuer", when: .without("token_url")),
+        Feature("channels.*.auth.oauth.client_auth", when: .oneOf(["private_key_jwt"])),
+        Feature("channels.*.auth.oauth.client_auth", when: .oneOf(["tls"])),
+        Feature("channels.*.auth.exec", when: .notEmpty),
+        Feature("channels.*.retry.spill", when: .notOff),
+        Feature("channels.*.access.users", when: .notEmpty),
+        Feature("channels.*.proxy", when: .notOff),
+        Feature("channels.*.stub", when: .notOff),
+    ]
+
+    /// Reports the uses in the keys at the top.
+    static func check(root: ConfigNode, in reading: Reading) {
+        for feature in table where !feature.path.hasPrefix(channelPrefix) {
+            feature.check(root, path: feature.path, in: reading)
+        }
+    }
+
+    /// Reports the uses in a channel, or in the defaults.
+    static func check(channel: ConfigNode, in reading: Reading) {
+        for feature in table where feature.path.hasPrefix(channelPrefix) {
+            feature.check(
+                channel,
+                path: String(feature.path.dropFirst(channelPrefix.count)),
+                in: reading
+            )
+        }
+    }
+
+    private static let channelPrefix = "channels.*."
+
+    private struct Feature {
+        let path: String
+        let use: Use
+
+        enum Use {
+            case notEmpty
+            case notOff
+            case severalItems
+            case oneOf([String])
+            case without(String)
+        }
+
+        init(_ path: String, when use: Use) {
+            self.path = path
+            self.use = use
+        }
+
+        func check(_ root: ConfigNode, path: String, in reading: Reading) {
+            var parent = root
+            var node = root
+            for key in path.split(separator: ".") {
+                guard let child = node.child(String(key)) else { return }
+                parent = node
+                node = child
+            }
+            switch use {
+            case .notEmpty where node.items?.isEmpty != true,
+                .notOff where node.text != "off",
+                .severalItems where (node.items?.count ?? 0) > 1:
+                reading.report("not supported yet by this version", at: node)
+            case .without(let sibling) where parent.child(sibling) == nil:
+                reading.require(
+                    "without \(sibling): not supported yet by this version",
+                    at: node.position,
+                    key: node.path
+                )
+            case .oneOf(let values):
+                guard let text = node.text, values.contains(text) else { return }
+                reading.report("'\(text)' is not supported yet by this version", at: node)
+            default: break
+            }
+        }
+    }
+}

@@ -1,0 +1,123 @@
+import ProxyConfig
+import Testing
+
+@Suite struct CrossChecks {
+    @Test func `two channels cannot have the same path or host`() {
+        let text = """
+            channels:
+              a: { upstream: https://a.example, match: { path: /api/, hosts: [x.localhost] } }
+              b: { upstream: https://b.example, match: { path: /api, hosts: [X.localhost] } }
+            """
+        #expect(
+            errors(in: text) == [
+                "netproxy.yaml:3:52: channels.b.match.path: '/api' is already taken by channel 'a'",
+                "netproxy.yaml:3:66: channels.b.match.hosts[0]: "
+                    + "'x.localhost' is already taken by channel 'a'",
+            ]
+        )
+    }
+
+    @Test func `a dedicated listener cannot be the common one`() {
+        let text = """
+            listen: 127.0.0.1:8080
+            channels:
+              a: { upstream: https://a.example, match: { listen: "127.0.0.1:8080" } }
+            """
+        #expect(errors(in: text).count == 1)
+    }
+
+    @Test func `a remote listener is accepted where it is allowed`() throws {
+        let text = """
+            listen: ["[::]:8080"]
+            allow_remote: true
+            channels: { a: { upstream: https://a.example } }
+            """
+        #expect(try load(text).listen == [.tcp(HostPort(host: "::", port: 8080))])
+    }
+
+    @Test(arguments: [
+        ("http://api.example.com", "false", 1),
+        ("http://api.example.com", "true", 0),
+        ("http://127.0.0.1:9000", "false", 0),
+        ("http://[::1]:9000", "false", 0),
+        ("http://127.0.0.1.example.com", "false", 1),
+    ])
+    func `credentials do not travel in the clear`(upstream: String, allowed: String, count: Int) {
+        let text = """
+            channels:
+              a:
+                upstream: "\(upstream)"
+                auth: { bearer: "env:TOKEN", allow_insecure: \(allowed) }
+            """
+        #expect(errors(in: text).count == count)
+    }
+
+    @Test(arguments: [
+        (
+            "auth: { oauth: { client_id: a, client_secret: env:S } }",
+            "channels.a.auth.oauth.token_url: token_url or issuer is required"
+        ),
+        (
+            "auth: { oauth: { client_id: a, token_url: https://login.example/t } }",
+            "channels.a.auth.oauth.client_secret: required, unless client_auth is none"
+        ),
+        (
+            "auth: { oauth: { client_id: a, client_auth: none, token_url: http://login.example/ } }",
+            "channels.a.auth.oauth.token_url: would send credentials over http://, use https:// "
+                + "or set auth.allow_insecure: true"
+        ),
+        (
+            "auth: { bearer: env:A, header: { name: X-Key, value: env:B } }",
+            "channels.a.auth.header: a channel has one kind of credential, found bearer, header"
+        ),
+        (
+            "tls: { client_key: /etc/key.pem }",
+            "channels.a.tls.client_certificate: required with client_key"
+        ),
+        (
+            "tls: { pins: [sha256/AAAA] }",
+            "channels.a.tls.pins[0]: expected sha256/ and the base64 of 32 bytes, "
+                + "found 'sha256/AAAA'"
+        ),
+        (
+            "retry: { backoff: { base: 5s, max: 1s } }",
+            "channels.a.retry.backoff.max: must not be shorter than base"
+        ),
+        (
+            "headers: { default: { \"X Y\": a } }",
+            "channels.a.headers.default.X Y: not a header name"
+        ),
+        (
+            "headers: { set: { X-A: \"a\\r\\nX-B: b\" } }",
+            "channels.a.headers.set.X-A: expected a header value without control characters "
+                + "or blanks at its ends"
+        ),
+    ])
+    func `a channel must be coherent`(lines: String, expected: String) {
+        #expect(errors(inChannel: lines) == [expected])
+    }
+
+    @Test(arguments: [
+        ("connect: [\"*.example:443\"]", "connect"),
+        ("unmatched: forward", "unmatched"),
+        ("log: { output: journal }", "log.output"),
+        ("log: { format: ecs }", "log.format"),
+    ])
+    func `what this version cannot do is refused`(line: String, key: String) throws {
+        let lines = errors(in: "\(line)\nchannels: { a: { upstream: https://a.example } }\n")
+        #expect(lines.count == 1)
+        let only = try #require(lines.first)
+        #expect(only.contains(": \(key): "))
+        #expect(only.hasSuffix("not supported yet by this version"))
+    }
+
+    @Test(arguments: [
+        "proxy: http://proxy.example:3128", "stub: /tmp/orders.yaml", "retry: { spill: 1MiB }",
+        "access: { users: [1000] }", "auth: { exec: [/bin/helper] }",
+    ])
+    func `what a channel cannot do yet is refused`(line: String) throws {
+        let lines = errors(inChannel: line)
+        #expect(lines.count == 1)
+        #expect(lines.first?.hasSuffix(": not supported yet by this version") == true)
+    }
+}

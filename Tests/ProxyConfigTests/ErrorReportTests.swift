@@ -1,0 +1,106 @@
+import ProxyConfig
+import Testing
+
+@Suite struct ErrorReports {
+    @Test func `a file with ten faults yields ten lines in the order of the file`() {
+        let text = """
+            listen: [0.0.0.0:8080]
+            worker: 4
+            drain: 30
+            limits: { header_size: 16 }
+            channels:
+              Orders:
+                upstream: https://user:hunter2@api.example.com
+              billing:
+                upstream: https://billing.example.com
+                timeouts: { connect: fast }
+                timeout: 5s
+                auth: { bearer: hunter2 }
+                retry: { attempts: many }
+                headers: { set: { Host: example.com } }
+            """
+        #expect(
+            errors(in: text) == [
+                "netproxy.yaml:1:10: listen[0]: '0.0.0.0:8080' is not a loopback address, "
+                    + "set allow_remote: true",
+                "netproxy.yaml:2:1: worker: unknown key, did you mean 'workers'?",
+                "netproxy.yaml:3:8: drain: expected a duration such as 5s, found '30'",
+                "netproxy.yaml:4:24: limits.header_size: expected a size such as 64KiB, found '16'",
+                "netproxy.yaml:6:3: channels.Orders: a channel's name is lower-case letters, "
+                    + "digits and '-', 63 at most, and does not begin with '-'",
+                "netproxy.yaml:7:15: channels.Orders.upstream: "
+                    + "a URL must not carry a user name or password, use auth",
+                "netproxy.yaml:10:26: channels.billing.timeouts.connect: "
+                    + "expected a duration such as 5s, found 'fast'",
+                "netproxy.yaml:11:5: channels.billing.timeout: "
+                    + "unknown key, did you mean 'timeouts'?",
+                "netproxy.yaml:12:21: channels.billing.auth.bearer: a secret is written "
+                    + "file:/path, env:NAME, cred:NAME, exec:/path arg or literal:text",
+                "netproxy.yaml:13:24: channels.billing.retry.attempts: "
+                    + "expected a whole number from 0 to 10, found 'many'",
+                "netproxy.yaml:14:23: channels.billing.headers.set.Host: "
+                    + "netproxy itself writes Host, it belongs to the connection",
+            ]
+        )
+    }
+
+    @Test(arguments: [
+        ("", "1:1: expected a map with listen, channels and other keys, found an empty file"),
+        (
+            "# nothing\n",
+            "1:1: expected a map with listen, channels and other keys, found an empty file"
+        ),
+        ("- a\n", "1:1: expected a map with listen, channels and other keys, found a list"),
+        ("drain: 5s\n", "1:1: channels: at least one channel is required"),
+        ("channels: {}\n", "1:11: channels: expected a map of channels, found a map"),
+        ("drain: 5s\ndrain: 6s\n", "1:1: duplicate key 'drain'"),
+        ("drain: *nowhere\n", "1:8: found undefined alias"),
+    ])
+    func `a file without sense leads to one located line`(text: String, expected: String) {
+        #expect(errors(in: text) == ["netproxy.yaml:\(expected)"])
+    }
+
+    @Test func `a YAML syntax error leads to one located line`() throws {
+        let lines = errors(in: "drain: 5s\nlog: [a\nchannels: {}\n")
+        #expect(lines.count == 1)
+        #expect(try #require(lines.first).hasPrefix("netproxy.yaml:3:"))
+    }
+
+    @Test func `aliases cannot multiply into a huge configuration`() {
+        let levels = (1...8).map { level in
+            let items = Array(repeating: "*a\(level - 1)", count: 10).joined(separator: ", ")
+            return "a\(level): &a\(level) [\(items)]"
+        }
+        let text = "a0: &a0 x\n" + levels.joined(separator: "\n")
+        #expect(errors(in: text).count == 1)
+        #expect(errors(in: text).first?.hasSuffix("more than 100000 values") == true)
+    }
+
+    @Test(arguments: [40, 100_000])
+    func `deep nesting is one error`(depth: Int) {
+        let text =
+            "connect: " + String(repeating: "[", count: depth)
+            + String(repeating: "]", count: depth)
+        #expect(errors(in: text).count == 1)
+    }
+
+    @Test func `a text above 4 MiB is not parsed`() {
+        let lines = errors(in: String(repeating: "# comment\n", count: 500_000))
+        #expect(lines == ["netproxy.yaml:1:1: larger than 4MiB"])
+    }
+
+    @Test func `a fault in the defaults is reported once, where it stands`() {
+        let text = """
+            defaults: { timeouts: { idle: soon } }
+            channels:
+              a: { upstream: https://a.example }
+              b: { upstream: https://b.example, timeouts: { idle: 5s } }
+            """
+        #expect(
+            errors(in: text) == [
+                "netproxy.yaml:1:31: defaults.timeouts.idle: "
+                    + "expected a duration such as 5s, found 'soon'"
+            ]
+        )
+    }
+}

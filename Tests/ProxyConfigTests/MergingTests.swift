@@ -1,0 +1,54 @@
+import ProxyConfig
+import Testing
+
+@Suite struct Merging {
+    private let defaults = """
+        defaults:
+          headers: { default: { User-Agent: d, Accept-Language: en }, remove: [X-A] }
+          timeouts: { connect: 1s, idle: 2s }
+          retry: { status: [500] }
+          auth: { bearer: env:TOKEN, on_client_credential: reject }
+
+        """
+
+    private func channel(_ lines: String) throws -> ChannelConfiguration {
+        try load("\(defaults)channels:\n  a: { upstream: https://a.example, \(lines) }\n").channels[
+            0
+        ]
+    }
+
+    @Test func `maps are merged key by key`() throws {
+        let timeouts = try channel("timeouts: { idle: 9s }").timeouts
+        #expect(timeouts.connect == .seconds(1))
+        #expect(timeouts.idle == .seconds(9))
+        #expect(timeouts.response == .seconds(60))
+    }
+
+    @Test func `lists are replaced`() throws {
+        #expect(try channel("retry: { status: [503] }").retry.status == [503])
+        #expect(try channel("headers: { remove: [] }").headers.remove.isEmpty)
+    }
+
+    @Test func `header names merge without regard to case, and null takes one away`() throws {
+        let fields = try channel("headers: { default: { user-agent: c, Accept-Language: null } }")
+            .headers.defaults
+        #expect(fields == [HeaderField(name: "user-agent", value: "c")])
+    }
+
+    @Test func `the channel's kind of credential replaces the default's`() throws {
+        let channel = try channel("auth: { header: { name: X-Key, value: env:KEY } }")
+        #expect(channel.authentication == .header(name: "X-Key", value: .environment("KEY")))
+        #expect(channel.onClientCredential == .reject)
+    }
+
+    @Test(arguments: ["auth: off", "auth: \"off\"", "auth: null"])
+    func `a channel can do without the default credential`(line: String) throws {
+        #expect(try channel(line).authentication == .none)
+    }
+
+    @Test func `channels keep the order of the file`() throws {
+        let text =
+            "channels:\n  z: { upstream: https://z.example }\n  b: { upstream: https://b.example }\n"
+        #expect(try load(text).channels.map(\.name) == ["z", "b"])
+    }
+}

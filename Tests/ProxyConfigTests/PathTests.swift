@@ -1,0 +1,69 @@
+import ProxyConfig
+import Testing
+
+@Suite struct Paths {
+    @Test(arguments: [
+        ("/a.yaml", ["NETPROXY_CONFIG": "/b.yaml"], "/a.yaml"),
+        (nil, ["NETPROXY_CONFIG": "/b.yaml", "HOME": "/h"], "/b.yaml"),
+        (nil, ["XDG_CONFIG_HOME": "/x", "HOME": "/h"], "/x/netproxy/netproxy.yaml"),
+        (nil, ["HOME": "/h"], "/h/.config/netproxy/netproxy.yaml"),
+        (nil, [:], "/etc/netproxy/netproxy.yaml"),
+    ])
+    func `the first place that applies has the configuration`(
+        explicit: String?,
+        environment: [String: String],
+        expected: String
+    ) {
+        let path = ConfigurationLocator.path(explicit: explicit, environment: environment) { _ in
+            true
+        }
+        #expect(path == expected)
+    }
+
+    @Test func `without a file of one's own the system's applies`() {
+        let path = ConfigurationLocator.path(explicit: nil, environment: someone) { _ in false }
+        #expect(path == "/etc/netproxy/netproxy.yaml")
+    }
+
+    @Test func `systemd's directories come first, and the first of several`() {
+        let directories = DefaultDirectories(environment: [
+            "STATE_DIRECTORY": "/var/lib/netproxy:/var/lib/other", "HOME": "/h",
+            "LOGS_DIRECTORY": "/var/log/netproxy", "RUNTIME_DIRECTORY": "/run/netproxy",
+            "XDG_RUNTIME_DIR": "/run/user/1",
+        ])
+        #expect(directories.state == "/var/lib/netproxy")
+        #expect(directories.log == "/var/log/netproxy")
+        #expect(directories.runtime == "/run/netproxy")
+    }
+
+    @Test func `a person's directories follow XDG`() throws {
+        let configuration = try load("channels: { a: { upstream: https://a.example } }")
+        #expect(configuration.state == "/home/someone/.local/state/netproxy")
+        #expect(configuration.log.directory == "/home/someone/.local/state/netproxy/log")
+        #expect(configuration.admin == .unix("/home/someone/.local/state/netproxy/admin.sock"))
+    }
+
+    @Test func `the files that a configuration names are looked at`() throws {
+        let configuration = try load(
+            """
+            channels:
+              a:
+                upstream: https://a.example
+                auth: { bearer: env:MISSING }
+                tls: { ca: /does/not/exist.pem }
+            """
+        )
+        let errors = ConfigurationChecker.check(
+            configuration,
+            file: "netproxy.yaml",
+            resolver: SecretResolver(environment: [:])
+        )
+        #expect(
+            errors.map(\.description) == [
+                "netproxy.yaml:4:21: channels.a.auth.bearer: "
+                    + "environment variable MISSING is not set",
+                "netproxy.yaml:5:16: channels.a.tls.ca: cannot read /does/not/exist.pem",
+            ]
+        )
+    }
+}

@@ -1,0 +1,50 @@
+import ProxyConfig
+import Testing
+
+@Suite struct Secrets {
+    private let resolver = SecretResolver(
+        environment: ["TOKEN": "from-env", "CREDENTIALS_DIRECTORY": "/creds"],
+        readFile: { path throws(SecretError) in
+            guard let text = Self.files[path] else { throw SecretError("cannot read \(path)") }
+            return Array(text.utf8)
+        }
+    )
+
+    private static let files = [
+        "/plain": "s3cret", "/newline": "s3cret\n", "/windows": "s3cret\r\n", "/two": "s3cret\n\n",
+        "/nul": "s3\0cret", "/empty": "\n", "/creds/db": "from-cred\n", "/utf8": "pä55",
+    ]
+
+    @Test(arguments: [
+        ("file:/plain", "s3cret"), ("file:/newline", "s3cret"), ("file:/windows", "s3cret"),
+        ("file:/utf8", "pä55"), ("env:TOKEN", "from-env"), ("cred:db", "from-cred"),
+        ("literal:a:b", "a:b"), ("exec:/bin/echo hello", "hello"),
+    ])
+    func `a secret is read without its newline`(text: String, expected: String) async throws {
+        let reference = try #require(SecretReference(text: text))
+        #expect(try await resolver.resolve(reference) == Array(expected.utf8))
+    }
+
+    @Test(arguments: [
+        "file:/two", "file:/nul", "file:/empty", "file:/missing", "env:MISSING", "cred:missing",
+        "exec:/bin/false", "exec:/bin/true", "exec:/does/not/exist", "exec:/usr/bin/yes",
+    ])
+    func `a secret that cannot go into a header is refused`(text: String) async throws {
+        let reference = try #require(SecretReference(text: text))
+        await #expect(throws: SecretError.self) { try await resolver.resolve(reference) }
+    }
+
+    @Test(arguments: ["hunter2", "file:relative", "env:", "env:A B", "cred:../x", "exec:ls", "a:b"])
+    func `a bare string is no reference`(text: String) {
+        #expect(SecretReference(text: text) == nil)
+    }
+
+    @Test func `a literal is never printed`() throws {
+        let channel = try channel("auth: { bearer: literal:hunter2 }")
+        var dumped = ""
+        dump(channel, to: &dumped)
+        #expect(!dumped.contains("hunter2"))
+        #expect(!"\(channel)".contains("hunter2"))
+        #expect(!String(reflecting: channel.authentication).contains("hunter2"))
+    }
+}

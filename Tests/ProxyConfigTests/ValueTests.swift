@@ -1,0 +1,93 @@
+import ProxyConfig
+import Testing
+
+@Suite struct Values {
+    @Test(arguments: [
+        ("250ms", Duration.milliseconds(250)), ("5s", .seconds(5)), ("2m", .seconds(120)),
+        ("1h", .seconds(3600)), ("5", nil), ("s", nil), ("-5s", nil), ("1.5s", nil), ("5 s", nil),
+        ("5S", nil), ("٣s", nil), ("99999h", nil), ("fast", nil), ("", nil),
+    ])
+    func `a duration is digits and a unit`(text: String, expected: Duration?) {
+        #expect(DurationText.parse(text) == expected)
+    }
+
+    @Test(arguments: [
+        ("512B", 512), ("64KiB", 65_536), ("8MiB", 8_388_608), ("1GiB", 1_073_741_824),
+        ("64", nil), ("64KB", nil), ("64kib", nil), ("+1B", nil), ("1.5MiB", nil), ("KiB", nil),
+        ("999999999999GiB", nil),
+    ])
+    func `a size is digits and a unit`(text: String, expected: Int?) {
+        #expect(ByteCount(text: text)?.bytes == expected)
+    }
+
+    @Test(arguments: ["127.0.0.1:0", "[::1]:8080", "unix:/run/a.sock", "systemd:http"])
+    func `a listen address reads back as it was written`(text: String) {
+        #expect(ListenAddress(text: text)?.description == text)
+    }
+
+    @Test(arguments: [
+        "8080", ":8080", "::1:8080", "[::1]", "127.0.0.1:65536", "127.0.0.1:+1", "unix:a.sock",
+        "systemd:", "unix:/\(String(repeating: "a", count: 108))",
+    ])
+    func `a malformed listen address is none`(text: String) {
+        #expect(ListenAddress(text: text) == nil)
+    }
+
+    @Test(arguments: ["off", "\"off\"", "'off'"])
+    func `off means off, quoted or not`(off: String) throws {
+        let configuration = try load(
+            """
+            admin: \(off)
+            log: { rotate: \(off) }
+            channels:
+              a:
+                upstream: https://a.example
+                timeouts: { connect: \(off), total: \(off) }
+                retry: { spill: \(off), replay_body: \(off) }
+                log: { query: \(off) }
+            """
+        )
+        let channel = configuration.channels[0]
+        #expect(configuration.admin == .off)
+        #expect(configuration.log.rotate == nil)
+        #expect(channel.timeouts.connect == nil)
+        #expect(channel.retry.spill == nil)
+        #expect(channel.retry.replayBody == ByteCount(0))
+        #expect(channel.log.query == .off)
+    }
+
+    @Test(arguments: [("1.2", UpstreamTLS.Version.v1_2), ("\"1.3\"", .v1_3)])
+    func `a TLS version may be quoted`(text: String, expected: UpstreamTLS.Version) throws {
+        #expect(try channel("tls: { minimum: \(text) }").tls.minimum == expected)
+    }
+
+    @Test func `an upstream is taken apart`() throws {
+        let text = "channels: { a: { upstream: 'HTTPS://API.example.com:8443/v1/' } }"
+        let expected = UpstreamURL(
+            scheme: .https,
+            host: "api.example.com",
+            port: 8443,
+            basePath: "/v1"
+        )
+        #expect(try load(text).channels[0].upstreams == [expected])
+    }
+
+    @Test(arguments: [
+        "ftp://a.example", "https://", "https://a.example/?x", "https://a.example/#x",
+        "https://u@a.example", "https://a.example:0", "https://a.example/%2e%2E/x", "https://a b",
+    ])
+    func `a URL that is not one of an upstream is refused`(url: String) {
+        #expect(errors(in: "channels: { a: { upstream: '\(url)' } }").count == 1)
+    }
+
+    @Test func `a channel of one line has every default`() throws {
+        let channel = try channel("tls: null")
+        #expect(channel.match.path == "/a")
+        #expect(channel.match.hosts == ["a.localhost"])
+        #expect(channel.match.strip == .remove)
+        #expect(channel.log.subsystem == "netproxy.a")
+        #expect(channel.retry.attempts == 2)
+        #expect(channel.pool.queue == 1024)
+        #expect(channel.tls.minimum == .v1_2)
+    }
+}
