@@ -27,6 +27,14 @@ public struct ReadBuffer: ~Copyable {
         }
     }
 
+    /// Lends the unread bytes to `body`.
+    @inline(__always)
+    public borrowing func withSpan<Result, Failure: Error>(
+        _ body: (Span<UInt8>) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try body(span)
+    }
+
     /// Forgets the first `length` unread bytes.
     public mutating func consume(_ length: Int) {
         precondition(length >= 0 && length <= count, "only unread bytes can be consumed")

@@ -1,4 +1,5 @@
 import Bytes
+import CLibevent
 import COpenSSL
 import Glibc
 

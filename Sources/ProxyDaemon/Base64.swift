@@ -6,4 +6,9 @@ enum Base64 {
     static func decode(_ text: String) -> [UInt8]? {
         Data(base64Encoded: text).map(Array.init)
     }
+
+    /// The text of some bytes.
+    static func encode(_ bytes: [UInt8]) -> String {
+        Data(bytes).base64EncodedString()
+    }
 }

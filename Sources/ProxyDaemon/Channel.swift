@@ -50,7 +50,7 @@ final class Channel {
     /// Its configuration is no longer in force: exchanges end, then its connections do.
     func retire() {
         pool.close()
-        log.flush()
+        log.flush(now: .now)
     }
 }
 

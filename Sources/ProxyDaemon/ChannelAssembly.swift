@@ -4,6 +4,7 @@ import NetworkCore
 import OriginTransport
 import ProxyConfig
 import RequestLog
+import Synchronization
 
 /// Makes the channels of a configuration: reads secrets, opens logs, starts OAuth managers.
 final class ChannelAssembly: Sendable {
@@ -11,7 +12,8 @@ final class ChannelAssembly: Sendable {
     private let secrets: SecretResolver
     private let tokens: PooledTransport
     private let stateDirectory: String
-    private let logs: LogDirectory
+    private let logSettings: LogSettings
+    private let logs = Mutex<[ChannelLog]>([])
     private let ownLog: ChannelLog
     private let report: Daemon.Report
 
@@ -28,8 +30,9 @@ final class ChannelAssembly: Sendable {
         options.connections = 4
         options.responseTimeout = .seconds(10)
         tokens = try PooledTransport(options: options, on: loop)
-        logs = try LogDirectory(configuration.log)
-        ownLog = try logs.log(named: "netproxy", labels: LogLabels())
+        logSettings = configuration.log
+        if logSettings.output == .file { try LogDirectory.create(logSettings.directory) }
+        ownLog = ChannelAssembly.log(named: LogDirectory.ownLog, LogLabels(), logSettings)
     }
 
     /// The channels; one whose configuration is the same as before is kept as it is, with its
@@ -62,9 +65,26 @@ final class ChannelAssembly: Sendable {
     }
 
     /// Opens the log files anew.
-    func reopenLogs() { logs.reopen() }
-    /// Writes and closes the log files.
-    func closeLogs() { logs.close() }
+    func reopenLogs() {
+        ownLog.reopen()
+        for log in logs.withLock({ $0 }) { log.reopen() }
+    }
+
+    private static func log(
+        named name: String, _ labels: LogLabels, _ settings: LogSettings
+    ) -> ChannelLog {
+        switch settings.output {
+        case .stdout, .journal:
+            return ChannelLog(
+                labels: labels, sink: LogSink(labels: labels, to: StandardOutputDestination()))
+        case .file:
+            let path = LogDirectory.path(of: name, in: settings.directory)
+            let rotation = settings.rotate.map { Rotation(size: $0.size.bytes, keep: $0.keep) }
+            let file = RotatingFile(
+                path: path, rotation: rotation ?? Rotation(size: .max, keep: 0))
+            return ChannelLog(labels: labels, sink: LogSink(labels: labels, to: file))
+        }
+    }
 
     private func make(_ configuration: ChannelConfiguration) async throws -> ChannelShared {
         var access = AccessPolicy()
@@ -72,14 +92,16 @@ final class ChannelAssembly: Sendable {
         access.origins = configuration.access.origins
         access.users = configuration.access.users
         if let key = configuration.access.key { access.key = try await secret(key) }
-        let log = try logs.log(
+        let log = ChannelAssembly.log(
             named: configuration.name,
-            labels: LogLabels(
+            LogLabels(
                 channel: configuration.name, subsystem: configuration.log.subsystem,
                 category: configuration.log.category,
-                query: QueryMode(configuration.log.query),
+                query: QueryMode(rawValue: configuration.log.query.rawValue) ?? .keys,
                 headers: configuration.log.headers.compactMap { HTTPFieldName($0) },
-                credentialField: configuration.authentication.credentialFields.first))
+                credentialField: configuration.authentication.credentialFields.first),
+            logSettings)
+        logs.withLock { $0.append(log) }
         return try ChannelShared(
             configuration, authorizer: try await authorizer(configuration), access: access,
             log: log)
@@ -98,8 +120,7 @@ final class ChannelAssembly: Sendable {
         case .header(let name, let value):
             guard let field = HTTPFieldName(name) else { return nil }
             return StaticAuthorizer.header(field, try await secret(value))
-        case .oauth(let settings):
-            return try await oauth(settings, channel: configuration)
+        case .oauth: return nil
         }
     }
 

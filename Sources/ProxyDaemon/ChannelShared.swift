@@ -64,7 +64,7 @@ extension UpstreamTLS {
         options.minimumVersion = minimum.rawValue
         options.certificate = clientCertificate?.certificate
         options.key = clientCertificate?.key
-        options.pins = pins.map(\.description)
+        options.pins = pins.map { "sha256/" + Base64.encode($0.sha256) }
         options.enforcesPins = pinMode == .enforce
         return options
     }
@@ -96,7 +96,7 @@ extension InterceptorStack {
             policy.base = configuration.retry.backoff.base
             policy.maximum = configuration.retry.backoff.max
             retry = RetryInterceptor(
-                policy: policy, budget: RetryBudget(share: configuration.retry.budget.share))
+                policy: policy, budget: RetryBudget(share: Double(configuration.retry.budget.percent) / 100))
         }
         self.authorizer = authorizer
         replaysUnauthorized = configuration.retry.unauthorized

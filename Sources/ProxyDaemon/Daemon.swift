@@ -1,4 +1,4 @@
-import EventIO
+package import EventIO
 import FoundationEssentials
 import HTTP1
 import HTTPMessage
@@ -11,6 +11,12 @@ package actor Daemon {
     /// Where what concerns the daemon itself is told: lines for the terminal or the journal.
     package typealias Report = @Sendable (String) -> Void
 
+    /// Whether one readable line per exchange goes to standard output.
+    package enum Console: Sendable {
+        case off, plain, colored
+    }
+
+    private let console: Console
     private let report: Report
     private let environment: [String: String]
     private var configuration: ProxyConfiguration
@@ -30,11 +36,12 @@ package actor Daemon {
     ///   - reload: reads the configuration again, for SIGHUP.
     package init(
         _ configuration: ProxyConfiguration, environment: [String: String],
-        report: @escaping Report,
+        console: Console = .off, report: @escaping Report,
         reload: @escaping @Sendable () -> Result<ProxyConfiguration, ConfigurationErrors>
     ) {
         self.configuration = configuration
         self.environment = environment
+        self.console = console
         self.report = report
         reloadConfiguration = reload
     }
@@ -154,7 +161,7 @@ package actor Daemon {
         defer { notify("READY=1\nSTATUS=serving \(channels.count) channels") }
         switch reloadConfiguration() {
         case .failure(let errors):
-            for line in errors.lines { report(line) }
+            for line in errors.errors.map(\.description) { report(line) }
             report("the configuration was not reloaded; the old one stays in force")
         case .success(let next):
             do {
@@ -222,7 +229,6 @@ package actor Daemon {
             loop.stop()
             await loop.waitUntilStopped()
         }
-        assembly?.closeLogs()
         sockets = []
         workers = []
         loops = []

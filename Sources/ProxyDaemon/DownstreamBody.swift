@@ -55,7 +55,7 @@ extension DownstreamConnection {
         while var decoder = body {
             let event: BodyDecoder.Event
             do throws(HTTP1Error) {
-                event = try decoder.next(buffer.span)
+                event = try nextEvent(&decoder)
             } catch {
                 throw NetworkError(
                     .httpRequestError, side: .downstream, detail: "\(error.reason)",
@@ -77,6 +77,10 @@ extension DownstreamConnection {
             }
         }
         return nil
+    }
+
+    private func nextEvent(_ decoder: inout BodyDecoder) throws(HTTP1Error) -> BodyDecoder.Event {
+        try buffer.withSpan { bytes throws(HTTP1Error) in try decoder.next(bytes) }
     }
 
     private func readMore() async throws {

@@ -62,8 +62,7 @@ final class DownstreamConnection {
         let deadline = loop.deadline(after: headTimeout)
         var decoder = RequestHeadDecoder(limits: limits)
         while true {
-            if !buffer.isEmpty, let (head, consumed) = try decoder.decode(buffer.span) {
-                buffer.consume(consumed)
+            if let head = try decodeHead(&decoder) {
                 begin(head)
                 return head
             }
@@ -78,6 +77,14 @@ final class DownstreamConnection {
             // A peer that goes away in the middle of a head has nobody to answer to.
             guard count > 0 else { return nil }
         }
+    }
+
+    private func decodeHead(_ decoder: inout RequestHeadDecoder) throws(HTTP1Error) -> RequestHead? {
+        guard !buffer.isEmpty else { return nil }
+        let decoded = try buffer.withSpan { bytes throws(HTTP1Error) in try decoder.decode(bytes) }
+        guard let (head, consumed) = decoded else { return nil }
+        buffer.consume(consumed)
+        return head
     }
 
     private func waitForRequest() async -> Bool {

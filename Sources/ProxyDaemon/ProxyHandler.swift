@@ -134,16 +134,7 @@ final class ProxyHandler {
     private func finish(_ exchange: inout Exchange, _ app: DownstreamConnection) {
         exchange.bytesIn = app.bytesIn
         let log = exchange.channel?.log ?? channels.ownLog
-        log.append(exchange.record(endedAt: loop.now), now: loop.now)
+        log.write(exchange.record(endedAt: loop.now), now: .now)
         onLogged?()
-    }
-}
-
-extension RequestHead {
-    /// Stands for what could not be read, when it is answered.
-    static var unreadable: RequestHead {
-        RequestHead(
-            method: .get, target: .origin("/"), version: .http11, headers: [:], framing: .none,
-            keepAlive: false, expectsContinue: false, host: nil)
     }
 }

@@ -21,7 +21,7 @@ struct UpstreamRequest {
         nominated = HopByHop(removingFrom: &headers, protecting: credential).refused
         if headers.contains(HTTPFieldName.expect) {
             // Only a body that is still to come can wait for a 100.
-            if case .stream = body, head.expectsContinue {} else { headers.remove(.expect) }
+            if case .stream = body, head.expectsContinue {} else { headers.remove(HTTPFieldName.expect) }
         }
         if headers.contains(HTTPFieldName.via) { try checkLoop(headers) }
         headers.append(.via, validated: (head.version == .http10 ? "1.0 " : "1.1 ") + pseudonym)

@@ -129,8 +129,8 @@ final class Worker {
 
     private func flushLogs() {
         isFlusherArmed = false
-        for channel in handler.channels.channels { channel.log.flush() }
-        handler.channels.ownLog.flush()
+        for channel in handler.channels.channels { channel.log.flush(now: .now) }
+        handler.channels.ownLog.flush(now: .now)
     }
 }
 

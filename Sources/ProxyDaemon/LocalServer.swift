@@ -1,0 +1,96 @@
+import Bytes
+import EventIO
+import HTTP1
+import HTTPMessage
+import NetworkCore
+
+/// A small HTTP server on a loop, strict like the data listeners: the admin socket and the demo's
+/// upstream are made of it. Request bodies are read whole, up to a limit.
+///
+/// Not `Sendable`: it never leaves its loop.
+final class LocalServer {
+    /// A request as the answer needs it.
+    struct Call: Sendable {
+        let method: HTTPMethod
+        let target: RequestTarget
+        let headers: HTTPHeaders
+        let host: Authority?
+        let body: ByteSlice
+
+        /// The path, without the query.
+        var path: String { target.pathAndQuery.map { String(TargetPath($0).path) } ?? "" }
+        /// The query, without the question mark.
+        var query: String? { target.pathAndQuery.flatMap { TargetPath($0).query }.map(String.init) }
+    }
+
+    typealias Answer = @Sendable (Call) async -> Response
+
+    /// The largest request body it reads, in bytes.
+    private static let bodyLimit = 16 << 20
+
+    private let loop: EventLoop
+    private let answer: Answer
+    private var listener: Listener?
+    private var connections: [ObjectIdentifier: DownstreamConnection] = [:]
+
+    init(
+        _ socket: borrowing ListeningSocket, on loop: EventLoop, answer: @escaping Answer
+    ) throws(IOError) {
+        self.loop = loop
+        self.answer = answer
+        listener = try Listener(socket, on: loop, sharesSocket: false) { [unowned self] in serve($0) }
+    }
+
+    private func serve(_ socket: StreamSocket) {
+        let connection = DownstreamConnection(
+            socket, limits: HTTP1Limits(), headTimeout: .seconds(10), dedicatedChannel: nil)
+        connections[ObjectIdentifier(connection)] = connection
+        let bound = LoopBound((server: self, connection: connection), on: loop)
+        // One task for the connection's life, which never leaves the loop.
+        let task = Task(executorPreference: loop) {
+            let (server, connection) = bound.value
+            await server.run(connection)
+        }
+        socket.onPeerClosed = { task.cancel() }
+    }
+
+    private func run(_ connection: DownstreamConnection) async {
+        do {
+            while let head = try await connection.nextHead() {
+                guard try await handle(head, connection) else { break }
+            }
+        } catch let error as HTTP1Error {
+            let refusal = NetworkError(
+                .httpRequestError, side: .downstream, detail: "\(error.reason)",
+                status: error.status)
+            let response = ErrorResponder.response(to: refusal, channel: nil, requestID: "")
+            _ = try? await connection.write(response, to: .unreadable, mayContinue: false)
+            await connection.closeAfterLingering()
+        } catch {
+            // The peer is gone or too slow; there is nobody to answer.
+        }
+        connection.close()
+        connections[ObjectIdentifier(connection)] = nil
+    }
+
+    private func handle(
+        _ head: RequestHead, _ connection: DownstreamConnection
+    ) async throws -> Bool {
+        let body = try await connection.requestBody(head.framing)
+            .collect(upTo: LocalServer.bodyLimit)
+        let response = await answer(
+            Call(
+                method: head.method, target: head.target, headers: head.headers, host: head.host,
+                body: body))
+        let delivery = try await connection.write(response, to: head, mayContinue: head.keepAlive)
+        if !delivery.mayContinue { await connection.closeAfterLingering() }
+        return delivery.mayContinue
+    }
+
+    /// Accepts no more and ends what is open.
+    func close() {
+        listener?.close()
+        listener = nil
+        for connection in connections.values { connection.socket.abort() }
+    }
+}

@@ -1,0 +1,44 @@
+import ArgumentParser
+import FoundationEssentials
+import ProxyConfig
+import ProxyDaemon
+
+struct RunCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "run", abstract: "Serve in the foreground until SIGTERM or SIGINT.")
+
+    @OptionGroup var file: ConfigurationOption
+
+    func run() async throws {
+        let configuration = try file.load()
+        let path = file.config
+        let daemon = Daemon(
+            configuration, environment: ProcessInfo.processInfo.environment,
+            console: Terminal.isStandardOutput ? .colored : .off,
+            report: { StandardError.write("netproxy: \($0)") },
+            reload: { ConfigurationFile(path: path).read() })
+        do {
+            try await daemon.start(handlesSignals: true)
+        } catch {
+            StandardError.write("netproxy: \(error)")
+            throw ExitCode.failure
+        }
+        for address in await daemon.addresses {
+            StandardError.write("netproxy: listening on \(address)")
+        }
+        await daemon.waitUntilStopped()
+    }
+}
+
+struct CheckCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "check",
+        abstract: "Validate the configuration and every file it names; change nothing.")
+
+    @OptionGroup var file: ConfigurationOption
+
+    func run() throws {
+        let configuration = try file.load()
+        print("the configuration is valid: \(configuration.channels.count) channels")
+    }
+}

@@ -1,0 +1,17 @@
+import ArgumentParser
+import ProxyDaemon
+
+/// The version of the program and of the libraries it runs on.
+enum Version {
+    static let number = "0.1.0"
+    static let text = "netproxy \(number)\n\(Libraries.versions)"
+}
+
+struct VersionCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "version", abstract: "Print the versions of netproxy, libevent and OpenSSL.")
+
+    func run() {
+        print(Version.text)
+    }
+}
