@@ -26,6 +26,7 @@ package struct OAuthSettings: Sendable, Hashable {
     /// The advisory window before expiry; the engine clamps it to a share of the lifetime.
     package var refreshBefore: Duration
 
+    /// How the first token is obtained.
     package enum Grant: String, Sendable, CaseIterable {
         case clientCredentials = "client_credentials"
         case refreshToken = "refresh_token"
@@ -35,6 +36,7 @@ package struct OAuthSettings: Sendable, Hashable {
         case tokenExchange = "token_exchange"
     }
 
+    /// How the client proves itself to the token endpoint.
     package enum ClientAuthentication: String, Sendable, CaseIterable {
         case basic
         case post
@@ -43,6 +45,7 @@ package struct OAuthSettings: Sendable, Hashable {
         case none
     }
 
+    /// A form parameter for the token endpoint.
     package struct Parameter: Sendable, Hashable {
         package var name: String
         package var value: String

@@ -60,12 +60,14 @@ package struct LogSettings: Sendable, Hashable {
     /// Absent when somebody else rotates.
     package var rotate: Rotation?
 
+    /// What the log is written to.
     package enum Output: String, Sendable, CaseIterable {
         case file
         case stdout
         case journal
     }
 
+    /// How a record becomes a line.
     package enum Format: String, Sendable, CaseIterable {
         case json
         case logfmt

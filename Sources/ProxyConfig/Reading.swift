@@ -46,6 +46,7 @@ package struct Mention: Sendable, Hashable {
     package var position: Position
     package var key: String
 
+    /// What is named, which decides how it is checked.
     package enum Resource: Sendable, Hashable {
         case secret(SecretReference)
         /// The absolute path of a PEM file.

@@ -26,17 +26,13 @@ enum SecretHelper {
         process.standardInput = FileHandle.nullDevice
         process.standardOutput = pipe
         process.terminationHandler = { sink.yield(.exited($0.terminationStatus)) }
-        pipe.fileHandleForReading.readabilityHandler = { handle in
-            let data = handle.availableData
-            if data.isEmpty { handle.readabilityHandler = nil }
-            sink.yield(data.isEmpty ? .closed : .output(Array(data)))
-        }
-        defer { pipe.fileHandleForReading.readabilityHandler = nil }
         do {
             try process.run()
         } catch {
             throw SecretError("cannot run \(path)")
         }
+        let output = pipe.fileHandleForReading
+        Thread.detachNewThread { forward(output, to: sink) }
         let identifier = process.processIdentifier
         let outcome = await firstOutcome(of: events, path: path, within: limit)
         if process.isRunning { kill(identifier, SIGKILL) }
@@ -47,6 +43,22 @@ enum SecretHelper {
         case output([UInt8])
         case closed
         case exited(Int32)
+    }
+
+    /// Reads until the end on a thread of its own.
+    ///
+    /// A `readabilityHandler` of Foundation on Linux is not called when the pipe closes. The thread
+    /// ends with the pipe, or with the first read after nobody listens any more.
+    private static func forward(
+        _ output: FileHandle,
+        to sink: AsyncStream<Event>.Continuation
+    ) {
+        while true {
+            let data = output.availableData
+            let result = sink.yield(data.isEmpty ? .closed : .output(Array(data)))
+            if data.isEmpty { return }
+            if case .terminated = result { return }
+        }
     }
 
     private static func firstOutcome(

@@ -15,6 +15,7 @@ package struct UpstreamTLS: Sendable, Hashable {
         case report
     }
 
+    /// The oldest protocol version that is accepted.
     package enum Version: String, Sendable, CaseIterable {
         case v1_2 = "1.2"
         case v1_3 = "1.3"

@@ -2,7 +2,7 @@ import ProxyConfig
 import Testing
 
 @Suite struct ErrorReports {
-    @Test func `a file with ten faults yields ten lines in the order of the file`() {
+    @Test func `a file with eleven faults yields eleven lines in the order of the file`() {
         let text = """
             listen: [0.0.0.0:8080]
             worker: 4
