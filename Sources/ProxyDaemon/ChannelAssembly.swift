@@ -1,3 +1,4 @@
+import Bytes
 import EventIO
 import HTTPMessage
 import NetworkCore
@@ -10,6 +11,8 @@ import Synchronization
 final class ChannelAssembly: Sendable {
     private let environment: [String: String]
     private let secrets: SecretResolver
+    private let loop: EventLoop
+    private let tokenOptions: UpstreamOptions
     private let tokens: PooledTransport
     private let stateDirectory: String
     private let logSettings: LogSettings
@@ -30,6 +33,8 @@ final class ChannelAssembly: Sendable {
         options.connections = 4
         options.responseTimeout = .seconds(10)
         tokens = try PooledTransport(options: options, on: loop)
+        self.loop = loop
+        tokenOptions = options
         logSettings = configuration.log
         if logSettings.output == .file { try LogDirectory.create(logSettings.directory) }
         ownLog = ChannelAssembly.log(named: LogDirectory.ownLog, LogLabels(), logSettings)
@@ -120,11 +125,75 @@ final class ChannelAssembly: Sendable {
         case .header(let name, let value):
             guard let field = HTTPFieldName(name) else { return nil }
             return StaticAuthorizer.header(field, try await secret(value))
-        case .oauth: return nil
+        case .oauth(let settings):
+            return try await oauth(settings, of: configuration, report: report)
         }
+    }
+
+    /// Token endpoints are trusted by the system's roots, or by the channel's own authority beside
+    /// whose API they mostly are.
+    private func tokenTransport(_ channel: ChannelConfiguration) throws -> any HTTPTransport {
+        guard let authorities = channel.tls.authorities else { return tokens }
+        var options = tokenOptions
+        options.authorities = authorities
+        return try PooledTransport(options: options, on: loop)
     }
 
     private func secret(_ reference: SecretReference) async throws -> Secret {
         Secret(String(decoding: try await secrets.resolve(reference), as: UTF8.self))
+    }
+
+    private func oauth(
+        _ settings: OAuthSettings, of channel: ChannelConfiguration,
+        report: @escaping Daemon.Report
+    ) async throws -> OAuthManager {
+        guard let endpoint = settings.tokenURL else {
+            throw IOError.system("channel \(channel.name): auth.oauth.token_url is missing")
+        }
+        var secret: Secret?
+        if let reference = settings.clientSecret { secret = try await self.secret(reference) }
+        var initial: Secret?
+        if let reference = settings.refreshToken { initial = try await self.secret(reference) }
+        var configuration = OAuthConfiguration(
+            tokenOrigin: Origin(
+                scheme: endpoint.scheme == .https ? .https : .http, host: endpoint.host,
+                port: UInt16(clamping: endpoint.port)),
+            tokenTarget: endpoint.target, clientID: settings.clientID, clientSecret: secret,
+            grant: settings.grant == .clientCredentials
+                ? .clientCredentials : .refreshToken(initial: initial))
+        configuration.clientAuthentication =
+            switch settings.clientAuthentication {
+            case .post: .post
+            case .none: .none
+            default: .basic
+            }
+        configuration.scopes = settings.scopes
+        configuration.audience = settings.audience
+        configuration.parameters = settings.parameters.map { ($0.name, $0.value) }
+        configuration.refreshBefore = settings.refreshBefore
+        try DurableFile.makeDirectory(stateDirectory, mode: 0o700)
+        let name = channel.name
+        let store = FileTokenStore(directory: stateDirectory, family: name) { aside in
+            report("channel \(name): the token file was corrupt and is now \(aside)")
+        }
+        return OAuthManager(
+            service: TokenEndpointClient(configuration, transport: try tokenTransport(channel)),
+            tokenStore: store, configuration: configuration
+        ) { event in
+            if let line = event.line { report("channel \(name): \(line)") }
+        }
+    }
+}
+
+extension OAuthEvent {
+    /// What a person should know of it; nothing for what is routine.
+    var line: String? {
+        switch self {
+        case .refreshed, .adopted: nil
+        case .failed(let words, let wait):
+            "no token (\(words)); next attempt in \(wait.components.seconds) s at the earliest"
+        case .dead(let words): "the refresh token is no longer accepted (\(words)); sign in again"
+        case .storeFailed(let words): "the new token could not be stored: \(words)"
+        }
     }
 }

@@ -1,14 +1,14 @@
 import FoundationEssentials
 
 /// Base64 as RFC 4648 §4 has it.
-enum Base64 {
+package enum Base64 {
     /// The bytes, or nothing if the text is not base64.
-    static func decode(_ text: String) -> [UInt8]? {
+    package static func decode(_ text: String) -> [UInt8]? {
         Data(base64Encoded: text).map(Array.init)
     }
 
     /// The text of some bytes.
-    static func encode(_ bytes: [UInt8]) -> String {
+    package static func encode(_ bytes: [UInt8]) -> String {
         Data(bytes).base64EncodedString()
     }
 }
