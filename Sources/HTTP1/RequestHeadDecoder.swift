@@ -8,7 +8,9 @@ package struct RequestHeadDecoder: Sendable {
     /// Room in the header bytes for what is added on the way, credentials above all.
     private static let spare = 1200
     private let limits: HTTP1Limits
-    private(set) var lines: LineScanner
+    private var lines: LineScanner
+    /// How many bytes were looked at for line ends so far: a test holds it against the input's length.
+    package var examinedBytes: Int { lines.examined }
 
     package init(limits: HTTP1Limits = HTTP1Limits()) {
         self.limits = limits

@@ -7,7 +7,7 @@ package import HTTPMessage
 package struct ResponseHeadDecoder: Sendable {
     /// Room in the header bytes for what is added on the way.
     private static let spare = 256
-    private(set) var lines: LineScanner
+    private var lines: LineScanner
 
     package init(limits: HTTP1Limits = HTTP1Limits()) {
         lines = LineScanner(.statusLine, limits: limits)
