@@ -16,9 +16,9 @@ package struct HTTP1Limits: Sendable {
     package var targetSize = 8 * 1024
     /// The longest extension of one chunk; extensions are dropped, nobody needs them.
     package var chunkExtensionSize = 256
-    /// All extensions of one body: Go's CVE-2023-39326 was a body of nothing else.
+    /// All extensions of one body: Go's CVE-2023-39326 was a body of little else.
     package var chunkExtensionTotal = 16 * 1024
-    /// How many interim responses the caller lets one upstream send; curl and hyper have no bound.
+    /// How many interim responses the caller accepts before the final one.
     package var informationalCount = 10
 
     package init() {}
