@@ -37,7 +37,8 @@ public struct ByteSlice: Sendable {
         get {
             // SAFETY: the slab outlives `self`, and the range was checked when the slice was made.
             let pointer = unsafe UnsafePointer(
-                (slab.memory + start).assumingMemoryBound(to: UInt8.self))
+                (slab.memory + start).assumingMemoryBound(to: UInt8.self)
+            )
             let span = unsafe Span(_unsafeStart: pointer, count: count)
             return unsafe _overrideLifetime(span, borrowing: self)
         }

@@ -80,7 +80,8 @@
     public func append(_ text: StaticString) {
         // SAFETY: a static string's bytes live for ever.
         unsafe append(
-            UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+            UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)
+        )
     }
 
     /// Appends the UTF-8 form of a text.
@@ -104,7 +105,10 @@
         for position in stride(from: count + digits - 1, through: count, by: -1) {
             // SAFETY: at most 20 digits, for which room was made above.
             unsafe memory.storeBytes(
-                of: UInt8(ascii: "0") + UInt8(rest % 10), toByteOffset: position, as: UInt8.self)
+                of: UInt8(ascii: "0") + UInt8(rest % 10),
+                toByteOffset: position,
+                as: UInt8.self
+            )
             rest /= 10
         }
         count += digits

@@ -21,7 +21,8 @@ public struct ReadBuffer: ~Copyable {
             guard let slab else { return Span() }
             // SAFETY: the slab is kept by `self`; start...end lies within its capacity.
             let pointer = unsafe UnsafePointer(
-                (slab.memory + start).assumingMemoryBound(to: UInt8.self))
+                (slab.memory + start).assumingMemoryBound(to: UInt8.self)
+            )
             let span = unsafe Span(_unsafeStart: pointer, count: end - start)
             return unsafe _overrideLifetime(span, borrowing: self)
         }
@@ -98,7 +99,9 @@ public struct ReadBuffer: ~Copyable {
         guard let slab else { return 0 }
         // SAFETY: the free space lies behind every byte that a slice may share.
         let free = unsafe UnsafeMutableRawBufferPointer(
-            start: slab.memory + end, count: slab.capacity - end)
+            start: slab.memory + end,
+            count: slab.capacity - end
+        )
         let written = try unsafe body(free)
         precondition(written >= 0 && written <= slab.capacity - end, "wrote beyond the free space")
         end += written

@@ -1,9 +1,9 @@
+// SAFETY: the memory belongs to this object from init to deinit; bytes below the owner's end mark
+// are immutable while the slab is shared, which `ReadBuffer` guarantees.
 /// A fixed piece of memory that bytes are read into and that slices keep alive.
 ///
 /// One owner writes to it (a `ReadBuffer`); what lies in front of the owner's end mark is never
 /// written again while a slice refers to it, so slices may be read from any thread.
-// SAFETY: the memory belongs to this object from init to deinit; bytes below the owner's end mark
-// are immutable while the slab is shared, which `ReadBuffer` guarantees.
 @safe public final class Slab: @unchecked Sendable {
     /// The size of a slab where nobody asks for another, in bytes.
     ///

@@ -12,8 +12,10 @@ extension Span<UInt8> {
         unsafe withUnsafeBufferPointer { unsafe Array($0) }
     }
 
-    /// Where the first control byte (0x00...0x1F, 0x7F) of a range stands; the range's upper bound
-    /// where there is none. Eight bytes are looked at in one step.
+    /// Where the first control byte (0x00...0x1F, 0x7F) of a range stands; its upper bound
+    /// where there is none.
+    ///
+    /// Eight bytes are looked at in one step.
     public func firstControl(in range: Range<Int>) -> Int {
         precondition(range.lowerBound >= 0 && range.upperBound <= count, "range of the span")
         // SAFETY: the span is borrowed for the scan; every load ends within the checked range.
@@ -23,7 +25,8 @@ extension Span<UInt8> {
             var index = range.lowerBound
             while index &+ 8 <= end {
                 let word = unsafe UInt64(
-                    littleEndian: bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self))
+                    littleEndian: bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+                )
                 let deletes = word ^ (ones &* 0x7F)
                 // The lowest flag of each term is exact; a borrow can only raise flags above it.
                 let flags =

@@ -1,10 +1,11 @@
 import Bytes
 package import HTTPMessage
 
-/// Finds content in the bytes of a body, and the body's end. It never holds content itself.
+/// Finds content in the bytes of a body, and the body's end, without holding content itself.
 package struct BodyDecoder: Sendable {
-    /// What the next bytes are. Their state is taken over by the decoder: consume exactly what an
-    /// event names before the next call.
+    /// What the next bytes are.
+    ///
+    /// The decoder counts on it: consume exactly what an event names before the next call.
     package enum Event: Sendable, Equatable {
         /// Consume these bytes and come back with more.
         case needMore(consumed: Int)

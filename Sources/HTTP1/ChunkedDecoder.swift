@@ -12,9 +12,23 @@ struct ChunkedDecoder: Sendable {
     /// Fields that have no meaning, or a dangerous one, behind the content (RFC 9110 §6.5.1).
     private static let dropped = KnownFieldSet.hopByHop.union(
         KnownFieldSet(
-            .trailer, .expect, .authorization, .cookie, .setCookie, .maxForwards, .cacheControl,
-            .contentType, .contentEncoding, .contentRange, .range, .wwwAuthenticate, .dpop,
-            .location, .origin))
+            .trailer,
+            .expect,
+            .authorization,
+            .cookie,
+            .setCookie,
+            .maxForwards,
+            .cacheControl,
+            .contentType,
+            .contentEncoding,
+            .contentRange,
+            .range,
+            .wwwAuthenticate,
+            .dpop,
+            .location,
+            .origin
+        )
+    )
 
     private let limits: HTTP1Limits
     private var place = Place.size

@@ -26,7 +26,9 @@ struct ConnectionOptions: Sendable {
 
 /// Which codings are accepted: `chunked`, alone.
 enum TransferEncoding {
-    /// Passes for `chunked` in any case. A list in order that names another coding is not
+    /// Passes for `chunked` in any case.
+    ///
+    /// A list in order that names another coding is not
     /// implemented; anything else is malformed (RFC 9112 §6.1, §7).
     static func requireChunked(_ value: Span<UInt8>) throws(HTTP1Error) {
         if value.equals("chunked", in: 0..<value.count) { return }

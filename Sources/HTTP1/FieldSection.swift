@@ -15,9 +15,12 @@ struct FieldSection {
 
     /// Indexes lines that a `LineScanner` found in `head`, from the line at `first` on.
     ///
-    /// - Parameter spare: room for fields that will be added, in bytes.
+    /// `spare` is room for fields that will be added, in bytes.
     init(
-        _ head: Span<UInt8>, lines: LineScanner, from first: Int, spare: Int
+        _ head: Span<UInt8>,
+        lines: LineScanner,
+        from first: Int,
+        spare: Int
     ) throws(HTTP1Error) {
         headers = HTTPHeaders(head: head, spare: spare)
         let ends = lines.lineEnds
@@ -54,7 +57,8 @@ struct FieldSection {
     }
 
     private mutating func parseLine(
-        _ line: Range<Int>, in head: Span<UInt8>
+        _ line: Range<Int>,
+        in head: Span<UInt8>
     ) throws(HTTP1Error) {
         var colon = line.lowerBound
         while colon < line.upperBound, Grammar.isTokenByte(head[colon]) { colon += 1 }
@@ -68,12 +72,17 @@ struct FieldSection {
         while end > start, Grammar.isWhitespace(head[end - 1]) { end -= 1 }
         let isVerbatim = start == colon + 2 && head[colon + 1] == 0x20 && end == line.upperBound
         let known = headers.append(
-            name: line.lowerBound..<colon, value: start..<end, isVerbatim: isVerbatim)
+            name: line.lowerBound..<colon,
+            value: start..<end,
+            isVerbatim: isVerbatim
+        )
         if let known { try notice(known, start..<end, in: head) }
     }
 
     private mutating func notice(
-        _ field: KnownField, _ value: Range<Int>, in head: Span<UInt8>
+        _ field: KnownField,
+        _ value: Range<Int>,
+        in head: Span<UInt8>
     ) throws(HTTP1Error) {
         switch field {
         case .contentLength:
@@ -106,7 +115,9 @@ struct FieldSection {
     }
 
     private static func nameFault(
-        _ line: Range<Int>, at index: Int, in head: Span<UInt8>
+        _ line: Range<Int>,
+        at index: Int,
+        in head: Span<UInt8>
     ) -> HTTP1Error {
         guard index < line.upperBound, Grammar.isWhitespace(head[index]) else {
             return .malformedFieldName

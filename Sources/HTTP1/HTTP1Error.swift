@@ -1,7 +1,8 @@
 package import HTTPMessage
 
-/// Why a message is refused. After any of these the connection closes: where the next message
-/// would begin is in doubt.
+/// Why a message is refused.
+///
+/// After any of these the connection closes: where the next message would begin is in doubt.
 package enum HTTP1Error: Error, Sendable, CaseIterable {
     case bareLineFeed, bareCarriageReturn, controlByte
     case sectionTooLarge, tooManyFields, targetTooLong
@@ -15,7 +16,7 @@ package enum HTTP1Error: Error, Sendable, CaseIterable {
     case malformedChunkSize, malformedChunkExtension, chunkExtensionTooLarge, malformedChunkEnd
     case forbiddenTrailer, cutShort
 
-    /// The status that answers a request with this fault. In a response, every fault means 502.
+    /// The status that answers a request with this fault; in a response every fault means 502.
     package var status: HTTPStatus { row.0 }
     /// One clause that a person can act on.
     package var reason: StaticString { row.1 }
@@ -29,8 +30,9 @@ package enum HTTP1Error: Error, Sendable, CaseIterable {
         case .tooManyFields: (431, "the field section has too many lines")
         case .targetTooLong: (414, "the request target is too long")
         case .malformedRequestLine:
-            (400, "the request line is not exactly method, target and HTTP/1.1 between single spaces")
-        case .malformedStatusLine: (400, "the status line is not HTTP/1.1, a space and three digits")
+            (400, "the request line is not method, target and HTTP/1.1 between single spaces")
+        case .malformedStatusLine:
+            (400, "the status line is not HTTP/1.1, a space and three digits")
         case .unsupportedVersion: (505, "only HTTP/1.1 and HTTP/1.0 are spoken here")
         case .malformedTarget:
             (400, "the request target is malformed, wrongly percent-encoded or not for this method")

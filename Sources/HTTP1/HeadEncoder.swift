@@ -11,24 +11,35 @@ package enum ConnectionDirective: Sendable, Equatable {
     case keepAlive
 }
 
-/// Writes heads and chunk framing. Host, framing and connection fields come from the arguments
-/// alone; lines of that kind in `headers` are left out.
+/// Writes heads and chunk framing.
+///
+/// Host, framing and connection fields come from the arguments alone; lines of that kind in
+/// `headers` are left out.
 package enum HeadEncoder {
     private static let written = KnownFieldSet(
-        .contentLength, .transferEncoding, .connection, .keepAlive, .proxyConnection, .te, .upgrade)
+        .contentLength,
+        .transferEncoding,
+        .connection,
+        .keepAlive,
+        .proxyConnection,
+        .te,
+        .upgrade
+    )
     private static let writtenInRequests = written.union(KnownFieldSet(.host))
 
     /// Writes a request head.
     ///
-    /// - Parameters:
-    ///   - target: must be a request target, byte for byte; a control byte in it is our bug.
-    ///   - host: the value of Host, likewise.
-    ///   - framing: not `untilClose`, which requests do not have.
-    ///   - hopFields: fields for the next hop only, such as `TE` or `Upgrade`.
+    /// Target and host are visible ASCII, the framing is not `untilClose`: anything else is our
+    /// bug, and stops here. `hopFields` are for the next hop only, such as `TE` or `Upgrade`.
     package static func encodeRequest(
-        method: HTTPMethod, target: String, host: String, headers: HTTPHeaders,
-        framing: BodyFraming, connection: ConnectionDirective = .persistent,
-        hopFields: HTTPHeaders = HTTPHeaders(), into output: OutputBuffer
+        method: HTTPMethod,
+        target: String,
+        host: String,
+        headers: HTTPHeaders,
+        framing: BodyFraming,
+        connection: ConnectionDirective = .persistent,
+        hopFields: HTTPHeaders = HTTPHeaders(),
+        into output: OutputBuffer
     ) {
         precondition(isVisible(target), "a request target is visible ASCII")
         precondition(isVisible(host), "a host is visible ASCII")
@@ -51,11 +62,16 @@ package enum HeadEncoder {
 
     /// Writes the head of a final response.
     ///
-    /// - Parameter announcedLength: the Content-Length of a response without body (HEAD, 304).
+    /// `announcedLength` is the Content-Length of a response without body: to HEAD, or 304. A body
+    /// that ends with the connection brings `Connection: close` with it.
     package static func encodeResponse(
-        status: HTTPStatus, headers: HTTPHeaders, framing: BodyFraming,
-        announcedLength: Int? = nil, connection: ConnectionDirective = .persistent,
-        hopFields: HTTPHeaders = HTTPHeaders(), into output: OutputBuffer
+        status: HTTPStatus,
+        headers: HTTPHeaders,
+        framing: BodyFraming,
+        announcedLength: Int? = nil,
+        connection: ConnectionDirective = .persistent,
+        hopFields: HTTPHeaders = HTTPHeaders(),
+        into output: OutputBuffer
     ) {
         encode(status, into: output)
         headers.encode(into: output, omitting: written)
@@ -69,8 +85,10 @@ package enum HeadEncoder {
 
     /// Writes an interim response, or 101 with its hop fields.
     package static func encodeInformational(
-        status: HTTPStatus, headers: HTTPHeaders = HTTPHeaders(),
-        hopFields: HTTPHeaders = HTTPHeaders(), into output: OutputBuffer
+        status: HTTPStatus,
+        headers: HTTPHeaders = HTTPHeaders(),
+        hopFields: HTTPHeaders = HTTPHeaders(),
+        into output: OutputBuffer
     ) {
         precondition(status.kind == .informational, "an interim response is 1xx")
         encode(status, into: output)
@@ -118,7 +136,9 @@ package enum HeadEncoder {
 
     /// Writes the connection's own fields and the empty line.
     private static func encode(
-        _ connection: ConnectionDirective, _ hopFields: HTTPHeaders, into output: OutputBuffer
+        _ connection: ConnectionDirective,
+        _ hopFields: HTTPHeaders,
+        into output: OutputBuffer
     ) {
         switch connection {
         case .persistent: break

@@ -4,14 +4,17 @@ package import HTTPMessage
 /// The removal of what is meant for one connection only (RFC 9110 §7.6.1), before anybody adds
 /// fields of our own.
 package struct HopByHop: Sendable {
-    /// What `Connection` nominated though nobody may; it stayed. Worth a log line.
+    /// What `Connection` nominated in vain: worth a log line.
     package private(set) var refused: [HTTPFieldName] = []
 
     /// Removes the hop-by-hop fields and everything that `Connection` nominates.
     ///
-    /// - Parameter protected: fields that may not be nominated, beside those of
-    ///   `KnownField.isProtected`: the ones a channel puts its credential in.
-    package init(removingFrom headers: inout HTTPHeaders, protecting protected: [HTTPFieldName] = []) {
+    /// `protected` may not be nominated, beside what `KnownField.isProtected` names: the fields
+    /// that a channel puts its credential in.
+    package init(
+        removingFrom headers: inout HTTPHeaders,
+        protecting protected: [HTTPFieldName] = []
+    ) {
         guard !headers.knownFields.isDisjoint(with: .hopByHop) else { return }
         let nominated = headers.contains(KnownField.connection) ? HopByHop.nominations(headers) : []
         headers.remove(.hopByHop)

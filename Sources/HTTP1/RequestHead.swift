@@ -14,8 +14,9 @@ package struct RequestHead: Sendable {
     package var keepAlive: Bool
     /// Whether the sender waits for 100 (Continue) before it sends the body.
     package var expectsContinue: Bool
-    /// The Host field, which equals the target's authority in absolute-form. Without a Host
-    /// (HTTP/1.0) the target's authority, where it has one.
+    /// The Host field, which equals the target's authority in absolute-form.
+    ///
+    /// Without a Host (HTTP/1.0) the target's authority, where it has one.
     package var host: Authority?
 }
 

@@ -8,15 +8,18 @@ package struct RequestHeadDecoder: Sendable {
     /// Room in the header bytes for what is added on the way, credentials above all.
     private static let spare = 1200
     private let limits: HTTP1Limits
-    private(set) var lines: LineScanner
+    private var lines: LineScanner
+    /// How many bytes were looked at for line ends so far: a test holds it against the input's length.
+    package var examinedBytes: Int { lines.examined }
 
     package init(limits: HTTP1Limits = HTTP1Limits()) {
         self.limits = limits
         lines = LineScanner(.requestLine, limits: limits)
     }
 
-    /// Decodes the head that `bytes` starts with; `consumed` is its length. Nil: call again with
-    /// the same bytes and more behind them.
+    /// Decodes the head that `bytes` starts with; `consumed` is its length.
+    ///
+    /// Nil: call again with the same bytes and more behind them.
     package mutating func decode(
         _ bytes: Span<UInt8>
     ) throws(HTTP1Error) -> (head: RequestHead, consumed: Int)? {
@@ -24,25 +27,35 @@ package struct RequestHeadDecoder: Sendable {
         let head = bytes.extracting(0..<length)
         let line = try RequestLine(head.extracting(lines.start..<lines.lineEnds[0]), limits)
         let fields = try FieldSection(
-            head, lines: lines, from: 1, spare: RequestHeadDecoder.spare)
+            head,
+            lines: lines,
+            from: 1,
+            spare: RequestHeadDecoder.spare
+        )
         let framing = try fields.framing(line.version, in: head) ?? .none
         let host = try RequestHeadDecoder.host(fields, line, in: head)
         // RFC 9110 §10.1.1: an expectation in HTTP/1.0 is ignored.
         let isExpectant =
             line.version == .http11 ? try fields.expectsContinue(in: head) : false
         let request = RequestHead(
-            method: line.method, target: line.target, version: line.version,
-            headers: fields.headers, framing: framing,
+            method: line.method,
+            target: line.target,
+            version: line.version,
+            headers: fields.headers,
+            framing: framing,
             keepAlive: fields.connection.persists(line.version),
             expectsContinue: isExpectant && framing != .none && framing != .length(0),
-            host: host)
+            host: host
+        )
         lines.reset()
         return (request, length)
     }
 
     /// RFC 9112 §3.2: exactly one Host, well-formed, and the same as the target's authority.
     private static func host(
-        _ fields: FieldSection, _ line: RequestLine, in head: Span<UInt8>
+        _ fields: FieldSection,
+        _ line: RequestLine,
+        in head: Span<UInt8>
     ) throws(HTTP1Error) -> Authority? {
         guard fields.hosts > 0 else {
             guard line.version == .http10 else { throw .missingHost }
@@ -73,7 +86,9 @@ private struct RequestLine {
             let targetEnd = line.firstIndex(of: 0x20, from: methodEnd + 1)
         else { throw .malformedRequestLine }
         version = try HTTP1Version(
-            line.extracting((targetEnd + 1)..<line.count), else: .malformedRequestLine)
+            line.extracting((targetEnd + 1)..<line.count),
+            else: .malformedRequestLine
+        )
         let targetBytes = line.extracting((methodEnd + 1)..<targetEnd)
         guard targetBytes.count <= limits.targetSize else { throw .targetTooLong }
         // A text of up to 15 bytes is kept in place: no method of the registry allocates.

@@ -7,28 +7,39 @@ package import HTTPMessage
 package struct ResponseHeadDecoder: Sendable {
     /// Room in the header bytes for what is added on the way.
     private static let spare = 256
-    private(set) var lines: LineScanner
+    private var lines: LineScanner
 
     package init(limits: HTTP1Limits = HTTP1Limits()) {
         lines = LineScanner(.statusLine, limits: limits)
     }
 
-    /// Decodes the head that `bytes` starts with; `consumed` is its length. Nil: call again with
-    /// the same bytes and more behind them.
+    /// Decodes the head that `bytes` starts with; `consumed` is its length.
+    ///
+    /// Nil: call again with the same bytes and more behind them.
     package mutating func decode(
-        _ bytes: Span<UInt8>, answering method: HTTPMethod
+        _ bytes: Span<UInt8>,
+        answering method: HTTPMethod
     ) throws(HTTP1Error) -> (head: ResponseHead, consumed: Int)? {
         guard let length = try lines.scan(bytes) else { return nil }
         let head = bytes.extracting(0..<length)
         let (version, status) = try ResponseHeadDecoder.statusLine(
-            head.extracting(lines.start..<lines.lineEnds[0]))
+            head.extracting(lines.start..<lines.lineEnds[0])
+        )
         let fields = try FieldSection(
-            head, lines: lines, from: 1, spare: ResponseHeadDecoder.spare)
+            head,
+            lines: lines,
+            from: 1,
+            spare: ResponseHeadDecoder.spare
+        )
         let announced = try fields.framing(version, in: head)
         var response = ResponseHead(
-            status: status, version: version, headers: fields.headers,
-            framing: announced ?? .untilClose, keepAlive: fields.connection.persists(version),
-            announcedLength: nil)
+            status: status,
+            version: version,
+            headers: fields.headers,
+            framing: announced ?? .untilClose,
+            keepAlive: fields.connection.persists(version),
+            announcedLength: nil
+        )
         try response.omitBody(answering: method, announced: announced)
         if response.framing == .untilClose { response.keepAlive = false }
         lines.reset()
@@ -57,7 +68,8 @@ package struct ResponseHeadDecoder: Sendable {
 extension ResponseHead {
     /// Takes the body away where there is none whatever the fields say (RFC 9112 §6.3 ¶1, ¶2).
     fileprivate mutating func omitBody(
-        answering method: HTTPMethod, announced: BodyFraming?
+        answering method: HTTPMethod,
+        announced: BodyFraming?
     ) throws(HTTP1Error) {
         let announcesContent = announced != nil && announced != .length(0)
         switch status.rawValue {

@@ -50,7 +50,9 @@ public enum Grammar {
     }
 
     /// Whether a byte is SP or HTAB (OWS, RFC 9110 §5.6.3).
-    @inlinable public static func isWhitespace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+    @inlinable public static func isWhitespace(_ byte: UInt8) -> Bool {
+        byte == 0x20 || byte == 0x09
+    }
 
     /// The lower-case form of an ASCII letter; any other byte as it is.
     @inlinable public static func lowercased(_ byte: UInt8) -> UInt8 {

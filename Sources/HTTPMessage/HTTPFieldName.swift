@@ -1,5 +1,7 @@
 /// A field name (RFC 9110 §5.1): a token, compared without regard to case.
-public struct HTTPFieldName: Sendable, Hashable, CustomStringConvertible, ExpressibleByStringLiteral {
+public struct HTTPFieldName: Sendable, Hashable, CustomStringConvertible,
+    ExpressibleByStringLiteral
+{
     package let known: KnownField?
     /// The name as it was spelled.
     public let text: String
@@ -60,9 +62,13 @@ extension HTTPFieldName {
     /// `Proxy-Authenticate`.
     public static var proxyAuthenticate: HTTPFieldName { HTTPFieldName(known: .proxyAuthenticate) }
     /// `Proxy-Authorization`.
-    public static var proxyAuthorization: HTTPFieldName { HTTPFieldName(known: .proxyAuthorization) }
+    public static var proxyAuthorization: HTTPFieldName {
+        HTTPFieldName(known: .proxyAuthorization)
+    }
     /// `Proxy-Authentication-Info`.
-    public static var proxyAuthenticationInfo: HTTPFieldName { HTTPFieldName(known: .proxyAuthenticationInfo) }
+    public static var proxyAuthenticationInfo: HTTPFieldName {
+        HTTPFieldName(known: .proxyAuthenticationInfo)
+    }
     /// `Expect`.
     public static var expect: HTTPFieldName { HTTPFieldName(known: .expect) }
     /// `Authorization`.
@@ -100,7 +106,9 @@ extension HTTPFieldName {
     /// `Content-Range`.
     public static var contentRange: HTTPFieldName { HTTPFieldName(known: .contentRange) }
     /// `Content-Disposition`.
-    public static var contentDisposition: HTTPFieldName { HTTPFieldName(known: .contentDisposition) }
+    public static var contentDisposition: HTTPFieldName {
+        HTTPFieldName(known: .contentDisposition)
+    }
     /// `Date`.
     public static var date: HTTPFieldName { HTTPFieldName(known: .date) }
     /// `Server`.

@@ -147,7 +147,9 @@ public struct HTTPHeaders: Sendable {
     }
 
     private static func matches(
-        _ entry: Entry, _ name: HTTPFieldName, in arena: [UInt8]
+        _ entry: Entry,
+        _ name: HTTPFieldName,
+        in arena: [UInt8]
     ) -> Bool {
         if let known = name.known { return entry.known == known.rawValue }
         guard entry.known == Entry.unknown, Int(entry.nameCount) == name.text.utf8.count else {
@@ -165,9 +167,11 @@ public struct HTTPHeaders: Sendable {
 
     /// Indexes a line whose bytes stand in the head already.
     ///
-    /// - Parameter isVerbatim: whether the head holds exactly `name: value CRLF`.
+    /// `isVerbatim` says that the head holds exactly `name: value CRLF`.
     @inline(__always)
-    package mutating func append(name: Range<Int>, value: Range<Int>, isVerbatim: Bool) -> KnownField? {
+    package mutating func append(name: Range<Int>, value: Range<Int>, isVerbatim: Bool)
+        -> KnownField?
+    {
         let known = KnownFieldTable.lookup(arena.span.extracting(name))
         entries.append(
             Entry(
@@ -175,7 +179,10 @@ public struct HTTPHeaders: Sendable {
                 valueStart: UInt32(truncatingIfNeeded: value.lowerBound),
                 valueCount: UInt32(truncatingIfNeeded: value.count),
                 nameCount: UInt16(truncatingIfNeeded: name.count),
-                known: known?.rawValue ?? Entry.unknown, isVerbatim: isVerbatim))
+                known: known?.rawValue ?? Entry.unknown,
+                isVerbatim: isVerbatim
+            )
+        )
         if let known { present |= 1 << UInt64(known.rawValue) }
         return known
     }
@@ -193,17 +200,22 @@ public struct HTTPHeaders: Sendable {
         arena.append(0x0A)
         entries.append(
             Entry(
-                nameStart: UInt32(nameStart), valueStart: UInt32(valueStart),
+                nameStart: UInt32(nameStart),
+                valueStart: UInt32(valueStart),
                 valueCount: UInt32(valueEnd - valueStart),
                 nameCount: UInt16(valueStart - nameStart - 2),
-                known: name.known?.rawValue ?? Entry.unknown, isVerbatim: true))
+                known: name.known?.rawValue ?? Entry.unknown,
+                isVerbatim: true
+            )
+        )
         if let known = name.known { present |= 1 << UInt64(known.rawValue) }
     }
 
     /// The value bytes of the first line of a known field.
     @inline(__always)
     package func withValue<Result>(
-        of known: KnownField, _ body: (Span<UInt8>) -> Result
+        of known: KnownField,
+        _ body: (Span<UInt8>) -> Result
     ) -> Result? {
         guard contains(known) else { return nil }
         for entry in entries where entry.known == known.rawValue {
@@ -213,18 +225,22 @@ public struct HTTPHeaders: Sendable {
     }
 
     /// Visits every line as bytes, in order.
-    package func forEachLine(_ body: (KnownField?, _ name: Span<UInt8>, _ value: Span<UInt8>) -> Void) {
+    package func forEachLine(
+        _ body: (KnownField?, _ name: Span<UInt8>, _ value: Span<UInt8>) -> Void
+    ) {
         let bytes = arena.span
         for entry in entries {
             body(
-                KnownField(rawValue: entry.known), bytes.extracting(nameRange(entry)),
-                bytes.extracting(valueRange(entry)))
+                KnownField(rawValue: entry.known),
+                bytes.extracting(nameRange(entry)),
+                bytes.extracting(valueRange(entry))
+            )
         }
     }
 
     /// Writes the lines, each with CRLF, without the empty line that ends the section.
     ///
-    /// - Parameter omitted: fields that the caller writes itself, or not at all.
+    /// The `omitted` fields are those that the caller writes itself, or not at all.
     package func encode(into output: OutputBuffer, omitting omitted: KnownFieldSet = []) {
         let bytes = arena.span
         var runStart = 0
@@ -257,7 +273,8 @@ extension HTTPHeaders: Sequence {
         entries.lazy.map { entry in
             HTTPField(
                 validated: HTTPFieldName(stringLiteral: arena.string(in: nameRange(entry))),
-                arena.string(in: valueRange(entry)))
+                arena.string(in: valueRange(entry))
+            )
         }.makeIterator()
     }
 }

@@ -30,7 +30,8 @@ enum IPv4Address {
         guard !label.isEmpty else { return false }
         let isHex = label.count >= 2 && label[0] == UInt8(ascii: "0") && label[1] | 0x20 == 0x78
         for index in (isHex ? 2 : 0)..<label.count {
-            let isPart = isHex ? Grammar.hexValue(label[index]) != nil : Grammar.isDigit(label[index])
+            let isPart =
+                isHex ? Grammar.hexValue(label[index]) != nil : Grammar.isDigit(label[index])
             guard isPart else { return false }
         }
         return true

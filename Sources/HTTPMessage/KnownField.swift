@@ -135,7 +135,9 @@ package enum KnownField: UInt8, CaseIterable, Sendable {
     }
 
     /// Whether the field is meant for the next hop only (RFC 9110 §7.6.1), or names what netproxy
-    /// does not forward. `Transfer-Encoding` is rebuilt from the framing; `Trailer` stays, since
+    /// does not forward.
+    ///
+    /// `Transfer-Encoding` is rebuilt from the framing; `Trailer` stays, since
     /// response trailers are forwarded.
     package var isHopByHop: Bool {
         switch self {

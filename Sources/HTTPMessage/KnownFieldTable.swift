@@ -26,8 +26,11 @@ enum KnownFieldTable {
         let count = name.count
         guard count > 1, count < 32 else { return nil }
         var slot = hash(
-            count, Grammar.lowercased(name[0]), Grammar.lowercased(name[count / 2]),
-            Grammar.lowercased(name[count - 1]))
+            count,
+            Grammar.lowercased(name[0]),
+            Grammar.lowercased(name[count / 2]),
+            Grammar.lowercased(name[count - 1])
+        )
         while true {
             let candidate = slots[slot]
             if candidate == absent { return nil }

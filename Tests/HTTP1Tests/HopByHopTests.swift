@@ -1,0 +1,44 @@
+import HTTP1
+import HTTPMessage
+import Testing
+
+@Suite struct HopByHopTests {
+    @Test func `fields of one connection go, all others stay`() {
+        var headers: HTTPHeaders = [
+            "Connection": "keep-alive", "TE": "trailers", "X-A": "1", "Upgrade": "h2c",
+            "HTTP2-Settings": "x", "Proxy-Authorization": "x", "Keep-Alive": "timeout=5",
+            "Trailer": "X-Sum", "Authorization": "x", "Transfer-Encoding": "chunked",
+        ]
+        let removal = HopByHop(removingFrom: &headers)
+        #expect(headers.map(\.name) == ["X-A", "Trailer", "Authorization"])
+        #expect(removal.refused.isEmpty)
+    }
+
+    @Test func `what Connection nominates goes too`() {
+        var headers: HTTPHeaders = [
+            "X-A": "1", "Connection": "x-a, ETag", "X-B": "2", "ETag": "c", "x-C": "3",
+            "connection": "close,, X-C",
+        ]
+        let removal = HopByHop(removingFrom: &headers)
+        #expect(headers == ["X-B": "2"])
+        #expect(removal.refused.isEmpty)
+    }
+
+    @Test func `a credential cannot be nominated`() {
+        var headers: HTTPHeaders = [
+            "Connection": "authorization, Host, X-Key, cookie, content-length, connection",
+            "Authorization": "x", "Host": "a", "X-Key": "k", "Cookie": "c", "Content-Length": "5",
+        ]
+        let removal = HopByHop(removingFrom: &headers, protecting: ["x-key"])
+        #expect(headers.count == 5)
+        #expect(removal.refused.map(\.text).count == 6)
+        #expect(removal.refused.contains("X-Key"))
+    }
+
+    @Test func `a section without such fields is left alone`() {
+        var headers: HTTPHeaders = ["X-A": "1", "Host": "a"]
+        let before = headers
+        _ = HopByHop(removingFrom: &headers)
+        #expect(headers == before)
+    }
+}

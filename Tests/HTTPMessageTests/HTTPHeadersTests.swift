@@ -1,0 +1,109 @@
+import Bytes
+import HTTPMessage
+import Testing
+
+@Suite struct HTTPHeadersTests {
+    private func encoded(_ headers: HTTPHeaders, omitting omitted: KnownFieldSet = []) -> String {
+        let output = OutputBuffer()
+        headers.encode(into: output, omitting: omitted)
+        return String(decoding: output.span.array, as: UTF8.self)
+    }
+
+    /// A section over a head with an untouched line, one without space, and one untouched again.
+    private func parsed() -> HTTPHeaders {
+        let head = Array("GET\r\nA: 1\r\nHost:b\r\nC: 3\r\n\r\n".utf8)
+        var headers = HTTPHeaders(head: head.span, spare: 100)
+        #expect(headers.append(name: 5..<6, value: 8..<9, isVerbatim: true) == nil)
+        #expect(headers.append(name: 11..<15, value: 16..<17, isVerbatim: false) == .host)
+        #expect(headers.append(name: 19..<20, value: 22..<23, isVerbatim: true) == nil)
+        return headers
+    }
+
+    @Test func `lines are written in order and in one form`() {
+        #expect(encoded(parsed()) == "A: 1\r\nHost: b\r\nC: 3\r\n")
+    }
+
+    @Test func `removed, replaced and added lines show`() throws {
+        var headers = parsed()
+        headers.remove("a")
+        headers.set(try #require(HTTPField(.host, "x")))
+        headers.append(try #require(HTTPField("D", "")))
+        #expect(encoded(headers) == "C: 3\r\nHost: x\r\nD: \r\n")
+        #expect(headers["c"] == "3")
+        #expect(headers["d"]?.isEmpty == true)
+    }
+
+    @Test func `omitted lines are not written and stay`() {
+        let headers = parsed()
+        #expect(encoded(headers, omitting: KnownFieldSet(.host, .via)) == "A: 1\r\nC: 3\r\n")
+        #expect(headers.contains(HTTPFieldName.host))
+    }
+
+    @Test func `a set of fields is removed at once`() {
+        var headers: HTTPHeaders = ["Via": "1", "X": "2", "via": "3", "Host": "4"]
+        headers.remove(KnownFieldSet(.via, .age))
+        #expect(headers == ["x": "2", "host": "4"])
+        #expect(!headers.contains(KnownField.via))
+        #expect(headers.knownFields == KnownFieldSet(.host))
+    }
+
+    @Test func `removing by predicate keeps the others findable`() {
+        var headers: HTTPHeaders = ["Via": "1", "X": "2", "Age": "3", "Y": "4"]
+        headers.removeAll { known, name in known == .via || name.array == Array("X".utf8) }
+        #expect(headers == ["Age": "3", "Y": "4"])
+        #expect(!headers.contains(HTTPFieldName.via))
+        #expect(headers[.age] == "3")
+    }
+
+    @Test func `a copy does not change with the original`() {
+        let first = parsed()
+        var second = first
+        second.remove(HTTPFieldName.host)
+        #expect(first.contains(HTTPFieldName.host))
+        #expect(!second.contains(HTTPFieldName.host))
+    }
+
+    @Test(arguments: ["a\r\nb", "a\nb", "a\0", "\u{7F}", " a", "a\t", "\u{1B}"])
+    func `an unfit value makes no field`(_ value: String) {
+        #expect(HTTPField("X", value) == nil)
+    }
+
+    @Test func `credentials are not described`() {
+        let headers: HTTPHeaders = ["Authorization": "Bearer s3cret", "X": "1"]
+        #expect(headers.description == "Authorization: <redacted>\nX: 1")
+    }
+}
+
+@Suite struct KnownFieldTests {
+    @Test(arguments: KnownField.allCases)
+    func `every known field is found in any case`(_ field: KnownField) {
+        for text in [field.text, field.text.lowercased(), field.text.uppercased()] {
+            #expect(HTTPFieldName(text)?.known == field)
+        }
+        #expect(HTTPFieldName(field.text + "x")?.known == nil)
+    }
+
+    @Test func `the table fits in the bits of a section`() {
+        #expect(KnownField.allCases.allSatisfy { $0.rawValue < 64 })
+    }
+}
+
+@Suite struct GrammarTests {
+    @Test func `the classes are those of the RFCs`() {
+        let token = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+        for byte in UInt8.min...UInt8.max {
+            #expect(Grammar.isTokenByte(byte) == token.utf8.contains(byte))
+            #expect(Grammar.isFieldValueByte(byte) == (byte == 9 || byte >= 32 && byte != 127))
+            #expect(Grammar.isTargetByte(byte) == (byte > 32 && byte < 127 && byte != 35))
+            let text = String(UnicodeScalar(byte))
+            #expect(Grammar.isDigit(byte) == "0123456789".contains(text))
+            #expect(Grammar.hexValue(byte) == (byte < 128 ? UInt8(text, radix: 16) : nil))
+        }
+    }
+
+    @Test func `letters alone change case`() {
+        #expect("@AZ[`az{\u{7F}".utf8.map(Grammar.lowercased) == Array("@az[`az{\u{7F}".utf8))
+        #expect(Grammar.equalIgnoringCase("Keep-ALIVE", "keep-alive"))
+        #expect(!Grammar.equalIgnoringCase("a@", "a`"))
+    }
+}
