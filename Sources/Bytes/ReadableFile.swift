@@ -1,0 +1,39 @@
+import Glibc
+
+/// A file that is read at any place while somebody else may append to it; closed when it goes away.
+public final class ReadableFile: Sendable {
+    private let descriptor: Int32
+
+    /// Opens a file for reading.
+    public init(path: String) throws(AppendFileError) {
+        descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else { throw AppendFileError(call: "open", code: errno) }
+    }
+
+    deinit {
+        _ = close(descriptor)
+    }
+
+    /// Which file it is, and how long.
+    public var status: FileStatus {
+        get throws(AppendFileError) { try FileStatus(descriptor: descriptor) }
+    }
+
+    /// Reads up to `count` bytes from `offset` on; fewer at the end of the file.
+    public func read(_ count: Int, at offset: Int) throws(AppendFileError) -> [UInt8] {
+        var code: Int32 = 0
+        let bytes = unsafe [UInt8](unsafeUninitializedCapacity: count) { free, filled in
+            while filled < count {
+                // SAFETY: the rest of `free` has room for `count - filled` bytes.
+                let rest = unsafe UnsafeMutableBufferPointer(rebasing: free[filled..<count])
+                let read = unsafe pread(descriptor, rest.baseAddress, rest.count, offset + filled)
+                if read < 0, errno == EINTR { continue }
+                if read < 0 { code = errno }
+                guard read > 0 else { return }
+                filled += read
+            }
+        }
+        guard code == 0 else { throw AppendFileError(call: "read", code: code) }
+        return bytes
+    }
+}

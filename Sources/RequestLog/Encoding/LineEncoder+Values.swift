@@ -1,0 +1,91 @@
+import Bytes
+import HTTPMessage
+import NetworkCore
+
+extension LineEncoder {
+    @inline(__always)
+    func text(_ key: StaticString, _ value: String?, _ output: OutputBuffer) {
+        guard let value else { return }
+        output.append(key)
+        output.append(escaped: value)
+        output.append(UInt8(ascii: "\""))
+    }
+
+    @inline(__always)
+    func number(_ key: StaticString, _ value: Int?, _ output: OutputBuffer) {
+        guard let value else { return }
+        output.append(key)
+        output.append(decimal: value)
+    }
+
+    func encode(_ timings: Timings, _ output: OutputBuffer) {
+        var opening: StaticString = ",\"timings\":{\""
+        func phase(_ key: StaticString, _ duration: Duration?) {
+            guard let duration else { return }
+            output.append(opening)
+            output.append(key)
+            output.append("_ms\":")
+            output.append(milliseconds: duration)
+            opening = ",\""
+        }
+        let start = output.count
+        phase("queue", timings.queue)
+        phase("dns", timings.dns)
+        phase("connect", timings.connect)
+        phase("tls", timings.tls)
+        phase("first_byte", timings.firstByte)
+        if output.count > start { output.append(UInt8(ascii: "}")) }
+    }
+
+    func encode(_ retries: [RetryReason], _ output: OutputBuffer) {
+        guard !retries.isEmpty else { return }
+        output.append(",\"retries\":[")
+        for (index, reason) in retries.enumerated() {
+            output.append(index == 0 ? "\"" : ",\"")
+            output.append(reason.description)
+            output.append(UInt8(ascii: "\""))
+        }
+        output.append(UInt8(ascii: "]"))
+    }
+
+    func encode(_ facts: AuthorizationFacts?, _ output: OutputBuffer) {
+        guard let facts else { return }
+        text(",\"auth\":{\"kind\":\"", facts.kind, output)
+        number(",\"generation\":", facts.generation, output)
+        number(",\"age_s\":", facts.age.map { Int($0.components.seconds) }, output)
+        output.append(facts.isRefreshed ? ",\"refreshed\":true" : ",\"refreshed\":false")
+        if facts.overrodeClient { output.append(",\"overrode_client\":true") }
+        text(",\"not_replayed\":\"", facts.notReplayed, output)
+        output.append(UInt8(ascii: "}"))
+    }
+
+    /// Appends the fields that `log.headers` names, by lower-case name; the values of several field
+    /// lines are joined as in RFC 9110 §5.3.
+    func encode(_ key: StaticString, _ fields: [HTTPField], _ output: OutputBuffer) {
+        guard !fields.isEmpty else { return }
+        var opening = key
+        for (index, field) in fields.enumerated() {
+            guard shows(field.name), !fields[..<index].contains(where: { $0.name == field.name })
+            else { continue }
+            output.append(opening)
+            opening = ","
+            output.append(UInt8(ascii: "\""))
+            for byte in field.name.text.utf8 { output.append(Grammar.lowercased(byte)) }
+            output.append("\":\"")
+            if hides(field.name) {
+                output.append(Redaction.mark)
+            } else {
+                output.append(escaped: field.value)
+                for other in fields[(index + 1)...] where other.name == field.name {
+                    output.append(", ")
+                    output.append(escaped: other.value)
+                }
+            }
+            output.append(UInt8(ascii: "\""))
+        }
+        if opening.utf8CodeUnitCount == 1 { output.append(UInt8(ascii: "}")) }
+    }
+
+    private func shows(_ name: HTTPFieldName) -> Bool { labels.headers.contains(name) }
+    private func hides(_ name: HTTPFieldName) -> Bool { redaction.hides(name) }
+}

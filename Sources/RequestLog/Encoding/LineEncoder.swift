@@ -1,0 +1,108 @@
+package import Bytes
+import HTTPMessage
+import NetworkCore
+
+/// Encodes records of one channel as lines of JSON, in one pass and without intermediate texts.
+///
+/// Each loop has its own: what stays the same for a channel or a second is kept encoded.
+package struct LineEncoder {
+    let labels: LogLabels
+    let redaction: Redaction
+    private let query: QueryText
+    private var timestamps = TimestampCache()
+    /// From behind the level's word to the word of the event.
+    private let afterLevel: [UInt8]
+
+    /// Prepares the lines of a channel.
+    package init(labels: LogLabels) {
+        self.labels = labels
+        redaction = Redaction(channelField: labels.credentialField)
+        query = QueryText(mode: labels.query, redaction: redaction)
+        let output = OutputBuffer()
+        output.append("\"")
+        for (key, value) in [
+            ("subsystem", labels.subsystem), ("category", labels.category),
+            ("channel", labels.channel),
+        ] {
+            guard let value else { continue }
+            output.append(",\"")
+            output.append(key)
+            output.append("\":\"")
+            output.append(escaped: value)
+            output.append("\"")
+        }
+        output.append(",\"event\":\"")
+        afterLevel = output.span.array
+    }
+
+    /// Appends the line of an exchange, with its newline.
+    package mutating func encode(_ record: ExchangeRecord, to output: OutputBuffer) {
+        begin(record.time, record.level, "exchange", output)
+        text(",\"request_id\":\"", record.requestID, output)
+        text(",\"trace_id\":\"", record.traceID, output)
+        text(",\"client\":\"", record.client, output)
+        number(",\"client_uid\":", record.clientUID.map(Int.init), output)
+        text(",\"method\":\"", record.method, output)
+        text(",\"scheme\":\"", record.scheme, output)
+        text(",\"host\":\"", record.host, output)
+        text(",\"path\":\"", record.path, output)
+        if labels.query != .off, let text = record.query {
+            output.append(",\"query\":\"")
+            query.append(text, to: output)
+            output.append("\"")
+        }
+        text(",\"protocol\":\"", record.protocolVersion, output)
+        number(",\"status\":", record.status?.rawValue, output)
+        number(",\"upstream_status\":", record.upstreamStatus?.rawValue, output)
+        number(",\"bytes_in\":", record.bytesIn, output)
+        number(",\"bytes_out\":", record.bytesOut, output)
+        output.append(",\"duration_ms\":")
+        output.append(milliseconds: record.duration)
+        encode(record.timings, output)
+        if let upstream = record.upstream {
+            text(",\"upstream\":\"", upstream, output)
+            output.append(record.isReused ? ",\"reused\":true" : ",\"reused\":false")
+        }
+        number(",\"attempts\":", record.attempts, output)
+        encode(record.retries, output)
+        encode(record.authorization, output)
+        text(",\"error\":\"", record.error?.rawValue, output)
+        text(",\"aborted_by\":\"", record.abortedBy?.rawValue, output)
+        encode(",\"headers\":{", record.headers, output)
+        encode(",\"response_headers\":{", record.responseHeaders, output)
+        output.append("}\n")
+    }
+
+    /// Appends the line of another event, with its newline.
+    package mutating func encode(_ record: EventRecord, to output: OutputBuffer) {
+        begin(record.time, record.level, record.event.rawValue, output)
+        text(",\"message\":\"", record.message, output)
+        for (name, value) in record.facts {
+            output.append(",\"")
+            output.append(escaped: name)
+            output.append("\":")
+            switch value {
+            case .text(let value):
+                output.append("\"")
+                output.append(escaped: value)
+                output.append("\"")
+            case .number(let value): output.append(decimal: value)
+            case .flag(let value): output.append(value ? "true" : "false")
+            case .duration(let value): output.append(milliseconds: value)
+            }
+        }
+        output.append("}\n")
+    }
+
+    private mutating func begin(
+        _ time: WallTime, _ level: LogLevel, _ event: String, _ output: OutputBuffer
+    ) {
+        output.append("{\"time\":\"")
+        timestamps.append(time, to: output)
+        output.append("\",\"level\":\"")
+        output.append(level.rawValue)
+        output.append(afterLevel)
+        output.append(event)
+        output.append("\"")
+    }
+}

@@ -1,0 +1,75 @@
+package import Bytes
+
+extension OutputBuffer {
+    /// Appends a text as the inside of a JSON string.
+    package func append(escaped text: String) {
+        append(escaped: text.utf8.span)
+    }
+
+    /// Appends bytes as the inside of a JSON string (RFC 8259 §7).
+    ///
+    /// Control bytes, DEL included, are escaped, so that a line stays one line and a terminal obeys
+    /// nothing in it. What is not UTF-8 becomes U+FFFD, one per maximal invalid part.
+    package func append(escaped bytes: Span<UInt8>) {
+        var start = 0
+        var index = 0
+        let end = bytes.count
+        while index < end {
+            let byte = bytes[index]
+            if byte >= 0x20, byte < 0x7f, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") {
+                index += 1
+                continue
+            }
+            if byte >= 0x80, let length = bytes.scalarLength(at: index) {
+                index += length
+                continue
+            }
+            append(bytes.extracting(start..<index))
+            if byte < 0x80 {
+                append(escape: byte)
+                index += 1
+            } else {
+                append("\\ufffd")
+                index += bytes.invalidLength(at: index)
+            }
+            start = index
+        }
+        append(bytes.extracting(start..<end))
+    }
+
+    private func append(escape byte: UInt8) {
+        switch byte {
+        case UInt8(ascii: "\""): append("\\\"")
+        case UInt8(ascii: "\\"): append("\\\\")
+        case 0x0a: append("\\n")
+        case 0x0d: append("\\r")
+        case 0x09: append("\\t")
+        default:
+            append(byte < 16 ? "\\u000" : "\\u00")
+            append(hexadecimal: UInt64(byte))
+        }
+    }
+
+    /// Appends a duration in milliseconds, with at most three decimals, the rest cut off.
+    package func append(milliseconds duration: Duration) {
+        let microseconds = Self.microseconds(duration)
+        append(decimal: microseconds / 1000)
+        let fraction = microseconds % 1000
+        guard fraction != 0 else { return }
+        append(UInt8(ascii: "."))
+        append(UInt8(ascii: "0") + UInt8(fraction / 100))
+        guard fraction % 100 != 0 else { return }
+        append(UInt8(ascii: "0") + UInt8(fraction / 10 % 10))
+        guard fraction % 10 != 0 else { return }
+        append(UInt8(ascii: "0") + UInt8(fraction % 10))
+    }
+
+    /// Whole microseconds of a duration; nothing below zero, since a span of time is meant.
+    private static func microseconds(_ duration: Duration) -> UInt64 {
+        let attoseconds = duration.attoseconds
+        guard attoseconds > 0 else { return 0 }
+        // Up to 18 s fit into 64 bits, whose division costs a tenth of the wide one.
+        if let small = UInt64(exactly: attoseconds) { return small / 1_000_000_000_000 }
+        return UInt64(clamping: attoseconds / 1_000_000_000_000)
+    }
+}

@@ -1,0 +1,33 @@
+import Bytes
+
+/// Writes as much of a query as the mode allows; percent-encoded text is kept as it is.
+struct QueryText {
+    let mode: QueryMode
+    let redaction: Redaction
+
+    /// Appends the inside of a JSON string.
+    func append(_ query: String, to output: OutputBuffer) {
+        let bytes = query.utf8.span
+        var start = 0
+        while start <= bytes.count {
+            let end = bytes.firstIndex(of: UInt8(ascii: "&"), from: start) ?? bytes.count
+            let parameter = bytes.extracting(start..<end)
+            if start > 0 { output.append(mode == .keys ? "," : "&") }
+            append(parameter: parameter, to: output)
+            start = end + 1
+        }
+    }
+
+    private func append(parameter: Span<UInt8>, to output: OutputBuffer) {
+        let equals = parameter.firstIndex(of: UInt8(ascii: "="), from: 0)
+        let nameEnd = equals ?? parameter.count
+        output.append(escaped: parameter.extracting(0..<nameEnd))
+        guard mode == .full, let equals else { return }
+        output.append(UInt8(ascii: "="))
+        if redaction.hides(parameter: parameter.string(in: 0..<nameEnd)) {
+            output.append(Redaction.mark)
+        } else {
+            output.append(escaped: parameter.extracting((equals + 1)..<parameter.count))
+        }
+    }
+}

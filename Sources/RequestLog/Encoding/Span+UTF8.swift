@@ -1,0 +1,41 @@
+extension Span<UInt8> {
+    /// How long the well-formed UTF-8 sequence of a non-ASCII scalar at `index` is, or nothing
+    /// (Unicode 16, table 3-7).
+    func scalarLength(at index: Int) -> Int? {
+        let length = Self.expectedLength(self[index])
+        return length > 0 && wellFormedPrefix(at: index, of: length) == length ? length : nil
+    }
+
+    /// How many bytes the invalid part at `index` has: the longest start of a well-formed sequence,
+    /// at least one byte.
+    func invalidLength(at index: Int) -> Int {
+        Swift.max(1, wellFormedPrefix(at: index, of: Self.expectedLength(self[index])))
+    }
+
+    private static func expectedLength(_ first: UInt8) -> Int {
+        switch first {
+        case 0xc2...0xdf: 2
+        case 0xe0...0xef: 3
+        case 0xf0...0xf4: 4
+        default: 0
+        }
+    }
+
+    private func wellFormedPrefix(at index: Int, of length: Int) -> Int {
+        var good = Swift.min(length, 1)
+        while good < length, index + good < count {
+            let byte = self[index + good]
+            let allowed: ClosedRange<UInt8> =
+                switch (good, self[index]) {
+                case (1, 0xe0): 0xa0...0xbf
+                case (1, 0xed): 0x80...0x9f
+                case (1, 0xf0): 0x90...0xbf
+                case (1, 0xf4): 0x80...0x8f
+                default: 0x80...0xbf
+                }
+            guard allowed.contains(byte) else { break }
+            good += 1
+        }
+        return good
+    }
+}

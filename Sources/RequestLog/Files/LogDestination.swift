@@ -1,0 +1,40 @@
+package import Bytes
+
+/// Where whole lines end up: a file that rotates, or standard output.
+package protocol LogDestination: AnyObject {
+    /// Counts up each time a new file begins, so that the rest of a line that was cut off in the
+    /// old one is not written to the new one.
+    var generation: Int { get }
+
+    /// Makes ready for `count` more bytes: opens, reopens or rotates the file where that is due.
+    ///
+    /// - Throws: what failed; nothing can be written then.
+    func prepare(adding count: Int, now: ContinuousClock.Instant) throws(AppendFileError)
+
+    /// Writes some or all of the bytes, with one system call, and returns how many.
+    func write(_ bytes: Span<UInt8>) throws(AppendFileError) -> Int
+
+    /// Forgets the open file, so that the next `prepare` opens the path anew.
+    func reopen()
+}
+
+/// Standard output as a destination. It never waits for a reader: what a full pipe does not take is
+/// lost and counted.
+package final class StandardOutputDestination: LogDestination {
+    /// Always the same stream.
+    package let generation = 0
+
+    /// Makes a destination.
+    package init() {}
+
+    /// Nothing to prepare.
+    package func prepare(adding count: Int, now: ContinuousClock.Instant) {}
+
+    /// Writes at most what the reader's pipe takes at once.
+    package func write(_ bytes: Span<UInt8>) throws(AppendFileError) -> Int {
+        try StandardOutput.write(bytes)
+    }
+
+    /// Nothing to reopen.
+    package func reopen() {}
+}

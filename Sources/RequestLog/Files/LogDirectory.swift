@@ -1,0 +1,27 @@
+import FoundationEssentials
+
+/// The names of the files beside each other in the log directory.
+package enum LogDirectory {
+    /// The log for requests that no channel claims and for netproxy's own events.
+    package static let ownLog = "netproxy"
+
+    /// The path of a channel's log.
+    package static func path(of channel: String, in directory: String) -> String {
+        directory.hasSuffix("/") ? "\(directory)\(channel).log" : "\(directory)/\(channel).log"
+    }
+
+    /// The channels that have a log, in alphabetical order.
+    package static func channels(in directory: String) throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: directory)
+            .filter { $0.hasSuffix(".log") && $0.count > 4 }
+            .map { String($0.dropLast(4)) }
+            .sorted()
+    }
+
+    /// Makes the directory and those above it, with mode 0750, where they do not exist.
+    package static func create(_ directory: String) throws {
+        try FileManager.default.createDirectory(
+            atPath: directory, withIntermediateDirectories: true,
+            attributes: [.posixPermissions: 0o750])
+    }
+}

@@ -1,0 +1,143 @@
+package import Bytes
+import Synchronization
+
+/// One stream of whole lines that several event loops write to.
+///
+/// Callable from any thread; a flush holds the lock for one system call. Nothing here fails: what
+/// cannot be written is dropped and counted, and the next line that can be written is preceded by
+/// one that tells how many were lost.
+package final class LogSink: Sendable {
+    /// What became of the lines.
+    package struct Counters: Sendable, Equatable {
+        /// Lines that are in the file.
+        package var written = 0
+        /// Lines that were lost.
+        package var dropped = 0
+        /// Why lines were lost last.
+        package var lastError: AppendFileError?
+    }
+
+    fileprivate struct State {
+        let destination: any LogDestination
+        var encoder: LineEncoder
+        var counters = Counters()
+        /// What of `counters.dropped` no line has told yet.
+        var untold = 0
+        /// The rest of a line whose beginning is in the file already.
+        var rest: [UInt8] = []
+        var generation = 0
+        let notice = OutputBuffer(capacity: 512)
+    }
+
+    private let state: Mutex<State>
+
+    /// Makes a stream; `labels` are those of its notices about lost lines.
+    package init(labels: LogLabels, to destination: sending any LogDestination) {
+        state = Mutex(State(destination: destination, encoder: LineEncoder(labels: labels)))
+    }
+
+    /// What became of the lines so far.
+    package var counters: Counters {
+        state.withLock { $0.counters }
+    }
+
+    /// Opens the file anew (SIGUSR1).
+    package func reopen() {
+        state.withLock { $0.destination.reopen() }
+    }
+
+    /// Writes whole lines, or drops them.
+    ///
+    /// `time` is for the notice about lines that were lost before.
+    package func write(_ lines: Span<UInt8>, at time: WallTime, now: ContinuousClock.Instant) {
+        guard !lines.isEmpty else { return }
+        state.withLock { $0.write(lines, at: time, now: now) }
+    }
+}
+
+extension LogSink.State {
+    fileprivate mutating func write(
+        _ lines: Span<UInt8>, at time: WallTime, now: ContinuousClock.Instant
+    ) {
+        var written = 0
+        do throws(AppendFileError) {
+            try destination.prepare(adding: rest.count + lines.count, now: now)
+            if destination.generation != generation { startFile() }
+            try finishLine()
+            try tellLosses(at: time)
+            try write(all: lines, written: &written)
+            counters.written += lineCount(lines)
+        } catch {
+            counters.lastError = error
+            keepLine(of: lines, written: written)
+        }
+    }
+
+    private mutating func startFile() {
+        generation = destination.generation
+        guard !rest.isEmpty else { return }
+        // The line was counted as written when its rest was kept, but its file is gone.
+        rest = []
+        counters.written -= 1
+        lose(1)
+    }
+
+    private mutating func finishLine() throws(AppendFileError) {
+        while !rest.isEmpty {
+            let count = try destination.write(rest.span)
+            guard count > 0 else { throw AppendFileError(call: "write", code: 0) }
+            rest.removeFirst(count)
+        }
+    }
+
+    private mutating func tellLosses(at time: WallTime) throws(AppendFileError) {
+        guard untold > 0 else { return }
+        notice.removeAll()
+        var event = EventRecord(
+            time: time, level: .warning, event: .log, message: "lines were dropped",
+            facts: [("dropped", .number(untold))])
+        if let error = counters.lastError { event.facts.append(("reason", .text("\(error)"))) }
+        encoder.encode(event, to: notice)
+        var written = 0
+        defer {
+            if written > 0 { untold = 0 }
+            if written > 0, written < notice.count {
+                rest = notice.span.extracting(written..<notice.count).array
+            }
+        }
+        try write(all: notice.span, written: &written)
+    }
+
+    private func write(all lines: Span<UInt8>, written: inout Int) throws(AppendFileError) {
+        while written < lines.count {
+            let piece = lines.extracting(written..<lines.count)
+            let count = try destination.write(piece)
+            guard count > 0 else { throw AppendFileError(call: "write", code: 0) }
+            written += count
+        }
+    }
+
+    /// Keeps what is missing of the line in whose middle the writing stopped, and drops the rest.
+    private mutating func keepLine(of lines: Span<UInt8>, written: Int) {
+        let newline = UInt8(ascii: "\n")
+        var next = written
+        if written > 0, lines[written - 1] != newline {
+            let end = lines.firstIndex(of: newline, from: written) ?? lines.count - 1
+            rest = lines.extracting(written..<(end + 1)).array
+            next = end + 1
+        }
+        counters.written += lineCount(lines.extracting(0..<next))
+        lose(lineCount(lines.extracting(next..<lines.count)))
+    }
+
+    private mutating func lose(_ count: Int) {
+        counters.dropped += count
+        untold += count
+    }
+
+    private func lineCount(_ lines: Span<UInt8>) -> Int {
+        var count = 0
+        for index in lines.indices where lines[index] == UInt8(ascii: "\n") { count += 1 }
+        return count
+    }
+}

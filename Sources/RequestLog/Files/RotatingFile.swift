@@ -1,0 +1,112 @@
+package import Bytes
+
+/// When a log file makes room for a new one, and how many old ones stay.
+package struct Rotation: Sendable, Equatable {
+    /// The size that a file does not exceed, in bytes, unless one flush alone does.
+    package var size: Int
+    /// How many old files stay, as `<name>.1` (the youngest), `<name>.2`, …
+    package var keep: Int
+
+    /// Default 64 MiB and 5 files, as in the configuration.
+    package init(size: Int = 64 << 20, keep: Int = 5) {
+        self.size = size
+        self.keep = keep
+    }
+}
+
+/// A log file under a path: rotated by size, and opened anew when another tool moved or removed it.
+package final class RotatingFile: LogDestination {
+    /// How often the path is compared with the open file, and a failed opening is tried again.
+    private static let checkInterval = Duration.seconds(1)
+
+    /// The path of the file that is written.
+    package let path: String
+    private let rotation: Rotation
+    private var file: AppendFile?
+    private var status: FileStatus?
+    private var size = 0
+    private var nextCheck: ContinuousClock.Instant?
+    private var failure: AppendFileError?
+    /// Counts the files that were opened.
+    package private(set) var generation = 0
+
+    /// Names a file; it is opened when the first line comes.
+    package init(path: String, rotation: Rotation) {
+        self.path = path
+        self.rotation = rotation
+    }
+
+    /// Opens the file if none is open or another one stands under the path, and rotates if `count`
+    /// more bytes do not fit.
+    package func prepare(adding count: Int, now: ContinuousClock.Instant) throws(AppendFileError) {
+        if nextCheck.map({ now >= $0 }) ?? true {
+            nextCheck = now + Self.checkInterval
+            failure = nil
+            check()
+        }
+        if let failure { throw failure }
+        do {
+            if file == nil { try open() }
+            guard size > 0, size + count > rotation.size else { return }
+            try rotate()
+            try open()
+        } catch {
+            // Not again for each flush: a directory that is gone costs one call a second.
+            failure = error
+            throw error
+        }
+    }
+
+    /// Writes with one system call.
+    package func write(_ bytes: Span<UInt8>) throws(AppendFileError) -> Int {
+        // Unreachable: `prepare` has opened the file or thrown.
+        guard file != nil else { return 0 }
+        let written = try file?.write(bytes) ?? 0
+        size += written
+        return written
+    }
+
+    /// Closes the file; the path is opened anew for the next line.
+    package func reopen() {
+        file = nil
+        failure = nil
+    }
+
+    private func check() {
+        guard file != nil else { return }
+        do {
+            let current = try FileStatus.of(path: path)
+            if let status, current.isSameFile(as: status) {
+                // Somebody may have emptied it (copytruncate); O_APPEND follows by itself.
+                size = current.size
+            } else {
+                file = nil
+            }
+        } catch {
+            // Moved or removed, or the path cannot be reached any more, which opening will tell.
+            file = nil
+        }
+    }
+
+    private func open() throws(AppendFileError) {
+        let opened = try AppendFile(path: path)
+        let found = try opened.status
+        file = consume opened
+        status = found
+        size = found.size
+        generation += 1
+    }
+
+    private func rotate() throws(AppendFileError) {
+        file = nil
+        guard rotation.keep > 0 else { return try AppendFile.remove(path) }
+        for number in stride(from: rotation.keep - 1, through: 1, by: -1) {
+            do {
+                try AppendFile.rename("\(path).\(number)", to: "\(path).\(number + 1)")
+            } catch where error.isMissing {
+                continue
+            }
+        }
+        try AppendFile.rename(path, to: "\(path).1")
+    }
+}

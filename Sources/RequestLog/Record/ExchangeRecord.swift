@@ -1,0 +1,101 @@
+package import HTTPMessage
+package import NetworkCore
+
+/// Everything the log says about one exchange, as values: nothing is formatted before the exchange
+/// is over.
+///
+/// Absent facts stay absent in the line. The fields are in the order of the line's keys.
+package struct ExchangeRecord: Sendable {
+    /// When the request head was complete.
+    package var time: WallTime
+    /// The id of the exchange.
+    package var requestID: String
+    /// The trace it belongs to, from `traceparent` or our own.
+    package var traceID: String?
+    /// The peer's address, or `unix`.
+    package var client: String
+    /// The peer's user, where the kernel tells it.
+    package var clientUID: UInt32?
+
+    /// The method, as it stood on the request line.
+    package var method: String
+    /// The scheme of the upstream request; absent, like the four below, where none was made out.
+    package var scheme: String?
+    /// The authority of the upstream request.
+    package var host: String?
+    /// The path of the upstream request, percent-encoded as it is sent.
+    package var path: String
+    /// The query of the upstream request, without the question mark.
+    package var query: String?
+    /// Such as `HTTP/1.1`.
+    package var protocolVersion: String?
+
+    /// What the app got; nothing if no head reached it.
+    package var status: HTTPStatus?
+    /// What the last attempt got.
+    package var upstreamStatus: HTTPStatus?
+    /// Content bytes from the app.
+    package var bytesIn = 0
+    /// Content bytes to the app.
+    package var bytesOut = 0
+    /// From the complete head to the last byte to the app.
+    package var duration: Duration = .zero
+    /// How long the phases of the last attempt took.
+    package var timings = Timings()
+
+    /// Address and port of the last attempt's connection.
+    package var upstream: String?
+    /// Whether a pooled connection served the last attempt.
+    package var isReused = false
+    /// How many times the request was sent upstream.
+    package var attempts = 0
+    /// Why each attempt after the first was made.
+    package var retries: [RetryReason] = []
+    /// What happened to the credential.
+    package var authorization: AuthorizationFacts?
+
+    /// The error's word, the same that the app got.
+    package var error: ErrorKind?
+    /// Which side ended the exchange early.
+    package var abortedBy: AbortedBy?
+    /// The request's fields that `log.headers` names.
+    package var headers: [HTTPField] = []
+    /// The response's fields that `log.headers` names.
+    package var responseHeaders: [HTTPField] = []
+
+    /// Begins the record of an exchange, as soon as its head is complete.
+    package init(
+        time: WallTime, requestID: String, client: String, method: String, path: String
+    ) {
+        self.time = time
+        self.requestID = requestID
+        self.client = client
+        self.method = method
+        self.path = path
+    }
+
+    /// Takes over what interceptors and transport found out.
+    package mutating func take(_ context: RequestContext) {
+        upstreamStatus = context.upstreamStatus
+        timings = context.timings
+        upstream = context.upstreamAddress
+        isReused = context.isConnectionReused
+        attempts = context.attempts
+        retries = context.retries
+        authorization = context.authorization
+    }
+
+    /// How much the line matters.
+    ///
+    /// `error`: the app got a 5xx, or the response broke off for another reason than the app's own
+    /// leaving. `warning`: a 4xx (a refusal by netproxy included), an app that left early, an
+    /// attempt that had to be repeated, a 401 that could not be replayed. `info`: the rest.
+    package var level: LogLevel {
+        let code = status?.rawValue ?? 0
+        if code >= 500 { return .error }
+        if abortedBy == .client || code >= 400 { return .warning }
+        if error != nil || abortedBy != nil { return .error }
+        if !retries.isEmpty || authorization?.notReplayed != nil { return .warning }
+        return .info
+    }
+}
