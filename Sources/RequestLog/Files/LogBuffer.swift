@@ -50,7 +50,8 @@ package final class LogBuffer {
     /// Hands the lines over now.
     package func flush(now: ContinuousClock.Instant) {
         flushDeadline = nil
-        log.sink.write(lines, at: lastTime, now: now)
+        let (lines, time) = (lines, lastTime)
+        log.sink.write(lines.span, at: time, now: now)
         lines.removeAll()
     }
 

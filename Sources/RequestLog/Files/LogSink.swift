@@ -49,20 +49,15 @@ package final class LogSink: Sendable {
     /// Writes whole lines, or drops them.
     ///
     /// `time` is for the notice about lines that were lost before.
-    package func write(_ lines: OutputBuffer, at time: WallTime, now: ContinuousClock.Instant) {
+    package func write(_ lines: Span<UInt8>, at time: WallTime, now: ContinuousClock.Instant) {
         guard !lines.isEmpty else { return }
-        let bytes = lines.span.array
-        state.withLock { (state: inout State) in
-            let buffer = OutputBuffer(capacity: bytes.count)
-            buffer.append(bytes)
-            state.write(buffer, at: time, now: now)
-        }
+        state.withLock { $0.write(lines, at: time, now: now) }
     }
 }
 
 extension LogSink.State {
     fileprivate mutating func write(
-        _ lines: OutputBuffer, at time: WallTime, now: ContinuousClock.Instant
+        _ lines: Span<UInt8>, at time: WallTime, now: ContinuousClock.Instant
     ) {
         var written = 0
         do throws(AppendFileError) {
@@ -71,10 +66,10 @@ extension LogSink.State {
             try finishLine()
             try tellLosses(at: time)
             try write(all: lines, written: &written)
-            counters.written += lineCount(lines.span)
+            counters.written += lineCount(lines)
         } catch {
             counters.lastError = error
-            keepLine(of: lines.span, written: written)
+            keepLine(of: lines, written: written)
         }
     }
 
@@ -110,12 +105,12 @@ extension LogSink.State {
                 rest = notice.span.extracting(written..<notice.count).array
             }
         }
-        try write(all: notice, written: &written)
+        try write(all: notice.span, written: &written)
     }
 
-    private func write(all lines: OutputBuffer, written: inout Int) throws(AppendFileError) {
+    private func write(all lines: Span<UInt8>, written: inout Int) throws(AppendFileError) {
         while written < lines.count {
-            let piece = lines.span.extracting(written..<lines.count)
+            let piece = lines.extracting(written..<lines.count)
             let count = try destination.write(piece)
             guard count > 0 else { throw AppendFileError(call: "write", code: 0) }
             written += count
