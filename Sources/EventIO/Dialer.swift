@@ -7,18 +7,26 @@ package enum Dialer {
     ///
     /// - Throws: `.timedOut`, `.refused`, `.system`.
     package static func connect(
-        to address: SocketAddress, on loop: EventLoop, until deadline: UInt64
+        to address: SocketAddress,
+        on loop: EventLoop,
+        until deadline: UInt64
     ) async throws(IOError) -> StreamSocket {
         let descriptor = socket(
             address.family,
-            Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
+            Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue),
+            0
+        )
         guard descriptor >= 0 else { throw .system(describe(errno: systemError())) }
         if !address.isUnix {
             var one: Int32 = 1
             // SAFETY: the option lives for the call.
             unsafe setsockopt(
-                descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &one,
-                socklen_t(MemoryLayout<Int32>.size))
+                descriptor,
+                Int32(IPPROTO_TCP),
+                TCP_NODELAY,
+                &one,
+                socklen_t(MemoryLayout<Int32>.size)
+            )
         }
         let code = unsafe address.withSystemAddress { unsafe Glibc.connect(descriptor, $0, $1) }
         let failure = code == 0 ? 0 : systemError()

@@ -32,7 +32,8 @@ import Synchronization
     private let thread = Atomic<UInt>(0)
     private let inbox = Mutex(Inbox())
     private let finished = Mutex<(isOver: Bool, waiters: [CheckedContinuation<Void, Never>])>(
-        (false, []))
+        (false, [])
+    )
 
     private struct Inbox {
         var jobs: [UnownedJob] = []
@@ -54,7 +55,9 @@ import Synchronization
         unsafe event_config_set_flag(configuration, Int32(EVENT_BASE_FLAG_NOLOCK.rawValue))
         // Edge triggering and early close are what the sockets are written for: epoll only.
         unsafe event_config_require_features(
-            configuration, Int32(EV_FEATURE_ET.rawValue | EV_FEATURE_EARLY_CLOSE.rawValue))
+            configuration,
+            Int32(EV_FEATURE_ET.rawValue | EV_FEATURE_EARLY_CLOSE.rawValue)
+        )
         guard let base = unsafe event_base_new_with_config(configuration) else {
             throw IOError.system("libevent offers no edge-triggered backend")
         }
@@ -63,7 +66,12 @@ import Synchronization
         guard wakeDescriptor >= 0 else { throw IOError.system(describe(errno: systemError())) }
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
         unsafe wakeEvent = event_new(
-            base, wakeDescriptor, Int16(EV_READ | EV_PERSIST), loopWoken, context)
+            base,
+            wakeDescriptor,
+            Int16(EV_READ | EV_PERSIST),
+            loopWoken,
+            context
+        )
         unsafe event_add(wakeEvent, nil)
         unsafe timerEvent = event_new(base, -1, 0, loopTimerFired, context)
     }
@@ -79,7 +87,11 @@ import Synchronization
 
     /// Runs the loop on a thread of its own until `stop()`.
     package func start() {
-        unsafe startThread(named: "loop-\(index)", loopThread, Unmanaged.passRetained(self).toOpaque())
+        unsafe startThread(
+            named: "loop-\(index)",
+            loopThread,
+            Unmanaged.passRetained(self).toOpaque()
+        )
     }
 
     /// Runs the loop on the calling thread until `stop()`.
@@ -227,7 +239,9 @@ import Synchronization
         timerArmed = next
         let delay = next > now ? next - now : 0
         var interval = timeval(
-            tv_sec: Int(delay / 1_000_000_000), tv_usec: Int(delay % 1_000_000_000 / 1000) + 1)
+            tv_sec: Int(delay / 1_000_000_000),
+            tv_usec: Int(delay % 1_000_000_000 / 1000) + 1
+        )
         unsafe event_add(timerEvent, &interval)
     }
 }

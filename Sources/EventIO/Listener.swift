@@ -20,7 +20,9 @@ import Glibc
     ///   - sharesSocket: whether other loops accept from it, too.
     ///   - onAccept: called on the loop.
     package init(
-        _ socket: borrowing ListeningSocket, on loop: EventLoop, sharesSocket: Bool,
+        _ socket: borrowing ListeningSocket,
+        on loop: EventLoop,
+        sharesSocket: Bool,
         onAccept: @escaping (StreamSocket) -> Void
     ) throws(IOError) {
         loop.preconditionCurrent()
@@ -32,7 +34,12 @@ import Glibc
         guard descriptor >= 0 else { throw .system(describe(errno: systemError())) }
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
         unsafe event = event_new(
-            loop.base, descriptor, Int16(EV_READ | EV_PERSIST), listenerReady, context)
+            loop.base,
+            descriptor,
+            Int16(EV_READ | EV_PERSIST),
+            listenerReady,
+            context
+        )
         unsafe event_add(event, nil)
     }
 
@@ -59,8 +66,11 @@ import Glibc
             let accepted = unsafe withUnsafeMutablePointer(to: &storage) { pointer in
                 unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                     unsafe accept4(
-                        descriptor, $0, &length,
-                        Int32(SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue))
+                        descriptor,
+                        $0,
+                        &length,
+                        Int32(SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
+                    )
                 }
             }
             guard accepted >= 0 else {

@@ -17,7 +17,9 @@ package struct ListeningSocket: ~Copyable, Sendable {
         if case .unix(let path) = wanted.kind { try ListeningSocket.removeStale(path, wanted) }
         let descriptor = socket(
             wanted.family,
-            Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
+            Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue),
+            0
+        )
         guard descriptor >= 0 else { throw .system(describe(errno: systemError())) }
         var one: Int32 = 1
         let size = socklen_t(MemoryLayout<Int32>.size)

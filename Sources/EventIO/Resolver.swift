@@ -39,7 +39,10 @@ import Synchronization
     /// - Throws: `.unknownHost`, or `.timedOut` at the deadline (the question goes on and its answer
     ///   is kept).
     package func addresses(
-        of host: String, port: UInt16, on loop: EventLoop, until deadline: UInt64
+        of host: String,
+        port: UInt16,
+        on loop: EventLoop,
+        until deadline: UInt64
     ) async throws(IOError) -> [SocketAddress] {
         if let address = SocketAddress(ip: host, port: port) { return [address] }
         if let known = cached(host, port, now: loop.now) { return known }
@@ -47,7 +50,8 @@ import Synchronization
         ask(
             Question(host: host, port: port) { result in
                 loop.submit { waiter.value.finish(result) }
-            })
+            }
+        )
         loop.schedule(waiter.value, at: deadline)
         defer { loop.remove(waiter.value) }
         return try await waiter.value.wait()
@@ -73,7 +77,11 @@ import Synchronization
             return true
         }
         if startsThread {
-            unsafe startThread(named: "resolver", resolverThread, Unmanaged.passRetained(self).toOpaque())
+            unsafe startThread(
+                named: "resolver",
+                resolverThread,
+                Unmanaged.passRetained(self).toOpaque()
+            )
         }
         unsafe sem_post(wake)
     }
@@ -100,7 +108,8 @@ import Synchronization
     }
 
     private static func lookUp(
-        _ host: String, _ port: UInt16
+        _ host: String,
+        _ port: UInt16
     ) -> Result<[SocketAddress], IOError> {
         var hints = unsafe addrinfo()
         unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)

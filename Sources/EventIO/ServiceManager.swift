@@ -7,7 +7,10 @@ package enum ServiceManager {
     package static func notify(_ message: String, to path: String?) {
         guard let path, let first = path.utf8.first else { return }
         let descriptor = socket(
-            AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+            AF_UNIX,
+            Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue),
+            0
+        )
         guard descriptor >= 0 else { return }
         defer { _ = close(descriptor) }
         var address = sockaddr_un()
@@ -35,7 +38,9 @@ package enum ServiceManager {
             environment["LISTEN_PID"].flatMap(Int32.init) == getpid()
         else { return [:] }
         let names = (environment["LISTEN_FDNAMES"] ?? "").split(
-            separator: ":", omittingEmptySubsequences: false)
+            separator: ":",
+            omittingEmptySubsequences: false
+        )
         var found: [String: [Int32]] = [:]
         for index in 0..<count {
             let name = index < names.count ? String(names[index]) : "unknown"

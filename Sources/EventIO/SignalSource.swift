@@ -27,7 +27,12 @@ import Glibc
             let what = Int16(EV_SIGNAL | EV_PERSIST)
             guard
                 let event = unsafe event_new(
-                    loop.base, signal.rawValue, what, signalArrived, context)
+                    loop.base,
+                    signal.rawValue,
+                    what,
+                    signalArrived,
+                    context
+                )
             else { continue }
             unsafe event_add(event, nil)
             unsafe events.append(event)
@@ -36,7 +41,7 @@ import Glibc
 
     /// Gives the signals back to the system.
     package func close() {
-        for unsafe event in unsafe events { unsafe event_free(event) }
+        for unsafeevent in unsafe unsafe unsafe events { unsafe event_free(event) }
         unsafe events = []
     }
 

@@ -42,7 +42,8 @@ package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
             var bytes = address.sin_addr
             kind = .ip(
                 bytes: unsafe withUnsafeBytes(of: &bytes) { unsafe Array($0) },
-                port: UInt16(bigEndian: address.sin_port))
+                port: UInt16(bigEndian: address.sin_port)
+            )
         case AF_INET6:
             let address = unsafe withUnsafeBytes(of: &storage) { raw in
                 unsafe raw.loadUnaligned(as: sockaddr_in6.self)
@@ -50,7 +51,8 @@ package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
             var bytes = address.sin6_addr
             kind = .ip(
                 bytes: unsafe withUnsafeBytes(of: &bytes) { unsafe Array($0) },
-                port: UInt16(bigEndian: address.sin6_port))
+                port: UInt16(bigEndian: address.sin6_port)
+            )
         case AF_UNIX: kind = .unix(path: "")
         default: return nil
         }
@@ -95,7 +97,9 @@ package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
             var address = sockaddr_in()
             address.sin_family = sa_family_t(AF_INET)
             address.sin_port = port.bigEndian
-            unsafe withUnsafeMutableBytes(of: &address.sin_addr) { unsafe $0.copyBytes(from: bytes) }
+            unsafe withUnsafeMutableBytes(of: &address.sin_addr) {
+                unsafe $0.copyBytes(from: bytes)
+            }
             length = MemoryLayout<sockaddr_in>.size
             unsafe withUnsafeMutableBytes(of: &storage) { raw in
                 unsafe raw.storeBytes(of: address, as: sockaddr_in.self)
@@ -104,7 +108,9 @@ package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
             var address = sockaddr_in6()
             address.sin6_family = sa_family_t(AF_INET6)
             address.sin6_port = port.bigEndian
-            unsafe withUnsafeMutableBytes(of: &address.sin6_addr) { unsafe $0.copyBytes(from: bytes) }
+            unsafe withUnsafeMutableBytes(of: &address.sin6_addr) {
+                unsafe $0.copyBytes(from: bytes)
+            }
             length = MemoryLayout<sockaddr_in6>.size
             unsafe withUnsafeMutableBytes(of: &storage) { raw in
                 unsafe raw.storeBytes(of: address, as: sockaddr_in6.self)

@@ -60,7 +60,9 @@ import Glibc
     /// - Returns: how many bytes came; 0 at the end of the stream.
     /// - Throws: `.timedOut`, `.closedByPeer` on a reset, `.aborted`, `.system`.
     package func read(
-        into buffer: inout ReadBuffer, minimum: Int = 4096, until deadline: UInt64
+        into buffer: inout ReadBuffer,
+        minimum: Int = 4096,
+        until deadline: UInt64
     ) async throws(IOError) -> Int {
         while true {
             if let count = try readNow(into: &buffer, minimum: minimum) { return count }
@@ -70,7 +72,8 @@ import Glibc
 
     /// Reads what is there without waiting; nothing if there is nothing.
     package func readNow(
-        into buffer: inout ReadBuffer, minimum: Int = 4096
+        into buffer: inout ReadBuffer,
+        minimum: Int = 4096
     ) throws(IOError) -> Int? {
         if isAborted || isClosed { throw .aborted }
         guard isReadable else { return nil }
@@ -162,7 +165,9 @@ import Glibc
     /// - Throws: `.timedOut` when nothing could be written until the deadline, `.closedByPeer`,
     ///   `.aborted`, `.system`.
     package func write(
-        _ output: OutputBuffer, _ body: ByteSlice? = nil, until deadline: UInt64
+        _ output: OutputBuffer,
+        _ body: ByteSlice? = nil,
+        until deadline: UInt64
     ) async throws(IOError) {
         var body = body
         if tls != nil, let small = body, small.count + output.count <= Slab.standardCapacity {
@@ -183,7 +188,9 @@ import Glibc
 
     /// Writes some of the bytes behind the first `offset`; nothing if the kernel is full.
     private func writeNow(
-        _ output: OutputBuffer, _ body: ByteSlice?, from offset: Int
+        _ output: OutputBuffer,
+        _ body: ByteSlice?,
+        from offset: Int
     ) throws(IOError) -> Int? {
         if isAborted || isClosed { throw .aborted }
         guard isWritable else { return nil }
@@ -199,10 +206,12 @@ import Glibc
                 var pieces = unsafe (
                     iovec(
                         iov_base: UnsafeMutableRawPointer(mutating: output.unsafeAddress + offset),
-                        iov_len: headLeft),
+                        iov_len: headLeft
+                    ),
                     iovec(
                         iov_base: UnsafeMutableRawPointer(mutating: body.unsafeAddress),
-                        iov_len: bodyLeft)
+                        iov_len: bodyLeft
+                    )
                 )
                 count = unsafe withUnsafePointer(to: &pieces) { pointer in
                     unsafe pointer.withMemoryRebound(to: iovec.self, capacity: 2) {
@@ -213,7 +222,10 @@ import Glibc
                 count = unsafe CLibevent.write(descriptor, output.unsafeAddress + offset, headLeft)
             } else if let body {
                 count = unsafe CLibevent.write(
-                    descriptor, body.unsafeAddress + bodyOffset, bodyLeft)
+                    descriptor,
+                    body.unsafeAddress + bodyOffset,
+                    bodyLeft
+                )
             } else {
                 return 0
             }
@@ -280,7 +292,12 @@ import Glibc
         var option = linger(l_onoff: 1, l_linger: 0)
         // SAFETY: the option lives for the call.
         _ = unsafe setsockopt(
-            descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
+            descriptor,
+            SOL_SOCKET,
+            SO_LINGER,
+            &option,
+            socklen_t(MemoryLayout<linger>.size)
+        )
         tls = nil
         close()
     }

@@ -54,7 +54,8 @@ import Glibc
 
     /// Decrypts what is there; nothing if no whole record is, 0 at a clean end.
     func read(
-        into buffer: inout ReadBuffer, from socket: StreamSocket
+        into buffer: inout ReadBuffer,
+        from socket: StreamSocket
     ) throws(IOError) -> Int? {
         ERR_clear_error()
         var code: Int32 = 0
@@ -99,18 +100,27 @@ import Glibc
 
     /// Encrypts some of the bytes behind the first `offset`; nothing if the kernel is full.
     func write(
-        _ output: OutputBuffer, _ body: ByteSlice?, from offset: Int, to socket: StreamSocket
+        _ output: OutputBuffer,
+        _ body: ByteSlice?,
+        from offset: Int,
+        to socket: StreamSocket
     ) throws(IOError) -> Int? {
         ERR_clear_error()
         let code: Int32
         // SAFETY: output and body are kept alive by the caller for the duration of the call.
         if offset < output.count {
             code = unsafe SSL_write(
-                ssl, output.unsafeAddress + offset, Int32(clamping: output.count - offset))
+                ssl,
+                output.unsafeAddress + offset,
+                Int32(clamping: output.count - offset)
+            )
         } else if let body {
             let start = offset - output.count
             code = unsafe SSL_write(
-                ssl, body.unsafeAddress + start, Int32(clamping: body.count - start))
+                ssl,
+                body.unsafeAddress + start,
+                Int32(clamping: body.count - start)
+            )
         } else {
             return 0
         }
@@ -141,7 +151,8 @@ import Glibc
         }
         let reason = openSSLError()
         return .tlsProtocol(
-            reason == "no reason given" ? "the peer ended the connection in the handshake" : reason)
+            reason == "no reason given" ? "the peer ended the connection in the handshake" : reason
+        )
     }
 
     /// RFC 7469 §2.6 in spirit: one pinned key anywhere in the verified chain suffices.
@@ -186,15 +197,20 @@ nonisolated(unsafe) private let socketMethod: OpaquePointer? = {
     return unsafe method
 }()
 
-private let tlsRead: @convention(c) (OpaquePointer?, UnsafeMutablePointer<CChar>?, Int32) -> Int32 = {
-    bio, bytes, count in
-    guard let context = unsafe BIO_get_data(bio) else { return -1 }
-    let socket = unsafe Unmanaged<StreamSocket>.fromOpaque(context).takeUnretainedValue()
-    return unsafe socket.receive(bytes, Int(count), bio)
-}
+private let tlsRead: @convention(c) (OpaquePointer?, UnsafeMutablePointer<CChar>?, Int32) -> Int32 =
+    {
+        bio,
+        bytes,
+        count in
+        guard let context = unsafe BIO_get_data(bio) else { return -1 }
+        let socket = unsafe Unmanaged<StreamSocket>.fromOpaque(context).takeUnretainedValue()
+        return unsafe socket.receive(bytes, Int(count), bio)
+    }
 
 private let tlsWrite: @convention(c) (OpaquePointer?, UnsafePointer<CChar>?, Int32) -> Int32 = {
-    bio, bytes, count in
+    bio,
+    bytes,
+    count in
     guard let context = unsafe BIO_get_data(bio) else { return -1 }
     let socket = unsafe Unmanaged<StreamSocket>.fromOpaque(context).takeUnretainedValue()
     return unsafe socket.transmit(bytes, Int(count), bio)
@@ -202,7 +218,10 @@ private let tlsWrite: @convention(c) (OpaquePointer?, UnsafePointer<CChar>?, Int
 
 private let tlsControl:
     @convention(c) (OpaquePointer?, Int32, Int, UnsafeMutableRawPointer?) -> Int = {
-        _, command, _, _ in
+        _,
+        command,
+        _,
+        _ in
         command == BIO_CTRL_FLUSH ? 1 : 0
     }
 
@@ -211,7 +230,9 @@ extension StreamSocket {
     ///
     /// - Throws: `.tlsCertificate`, `.tlsProtocol`, and what reading throws.
     package func startTLS(
-        _ context: TLSContext, serverName: String, until deadline: UInt64
+        _ context: TLSContext,
+        serverName: String,
+        until deadline: UInt64
     ) async throws(IOError) {
         let session = try TLSSession(context, serverName: serverName, over: self)
         try await session.handshake(self, until: deadline)
@@ -219,7 +240,9 @@ extension StreamSocket {
     }
 
     fileprivate func receive(
-        _ bytes: UnsafeMutablePointer<CChar>?, _ count: Int, _ bio: OpaquePointer?
+        _ bytes: UnsafeMutablePointer<CChar>?,
+        _ count: Int,
+        _ bio: OpaquePointer?
     ) -> Int32 {
         unsafe netproxy_BIO_clear_retry(bio)
         guard isReadable else {
@@ -244,7 +267,9 @@ extension StreamSocket {
     }
 
     fileprivate func transmit(
-        _ bytes: UnsafePointer<CChar>?, _ count: Int, _ bio: OpaquePointer?
+        _ bytes: UnsafePointer<CChar>?,
+        _ count: Int,
+        _ bio: OpaquePointer?
     ) -> Int32 {
         unsafe netproxy_BIO_clear_retry(bio)
         var sent: Int

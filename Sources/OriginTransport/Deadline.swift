@@ -7,7 +7,8 @@ package enum Deadline {
     ///
     /// - Throws: `http_response_timeout` past the deadline, else what `operation` throws.
     package static func run<Result: Sendable>(
-        on loop: EventLoop, until deadline: ContinuousClock.Instant?,
+        on loop: EventLoop,
+        until deadline: ContinuousClock.Instant?,
         _ operation: @Sendable @escaping () async throws -> Result
     ) async throws -> Result {
         guard let deadline else { return try await operation() }
@@ -21,7 +22,10 @@ package enum Deadline {
             defer { group.cancelAll() }
             if let first = try await group.next(), let result = first { return result }
             throw NetworkError(
-                .httpResponseTimeout, side: .upstream, detail: "the exchange took too long")
+                .httpResponseTimeout,
+                side: .upstream,
+                detail: "the exchange took too long"
+            )
         }
     }
 }

@@ -12,7 +12,10 @@ enum FaultTable {
     /// The error of a fault; `isReused` and `isUntouched` (no byte of a response came) decide
     /// whether it is safe to try again.
     static func error(
-        _ fault: IOError, in phase: Phase, to peer: String, isReused: Bool = false,
+        _ fault: IOError,
+        in phase: Phase,
+        to peer: String,
+        isReused: Bool = false,
         isUntouched: Bool = true
     ) -> NetworkError {
         let beforeSending = phase == .resolving || phase == .connecting || phase == .handshake
@@ -40,7 +43,10 @@ enum FaultTable {
                 : make(.connectionTerminated, "\(peer) closed the connection without an answer")
         case .aborted:
             return NetworkError(
-                .cancelled, side: .downstream, detail: "the caller went away before the answer")
+                .cancelled,
+                side: .downstream,
+                detail: "the caller went away before the answer"
+            )
         case .refused:
             return make(.connectionRefused, "\(peer) refuses connections; is it running?")
         case .unknownHost(let reason):
@@ -49,18 +55,23 @@ enum FaultTable {
             return make(.tlsProtocolError, "TLS with \(peer) failed: \(reason)")
         case .tlsCertificate(let reason):
             return make(
-                .tlsCertificateError, "the certificate of \(peer) is not trusted: \(reason)")
+                .tlsCertificateError,
+                "the certificate of \(peer) is not trusted: \(reason)"
+            )
         case .system(let reason):
             return make(
                 beforeSending ? .destinationUnavailable : .connectionTerminated,
-                "\(peer) cannot be reached: \(reason)")
+                "\(peer) cannot be reached: \(reason)"
+            )
         }
     }
 
     /// The error of a response that breaks the rules of HTTP/1.1.
     static func error(_ fault: HTTP1Error, from peer: String) -> NetworkError {
         NetworkError(
-            .httpProtocolError, side: .upstream,
-            detail: "\(peer) sent a malformed answer: \(fault.reason)")
+            .httpProtocolError,
+            side: .upstream,
+            detail: "\(peer) sent a malformed answer: \(fault.reason)"
+        )
     }
 }

@@ -11,7 +11,8 @@ package struct LoopTransport: HTTPTransport {
     }
 
     package func send(
-        _ request: Request, context: inout RequestContext
+        _ request: Request,
+        context: inout RequestContext
     ) async throws -> Response {
         let pool = pool.value
         context.attempts += 1

@@ -131,9 +131,13 @@ package final class OriginPool {
 
     private func limitReached(_ reason: String) -> NetworkError {
         NetworkError(
-            .connectionLimitReached, side: .proxy, retry: .unsafe,
-            detail: "all \(options.connections) connections to \(origin.authority) are busy: \(reason)",
-            retryAfter: 1)
+            .connectionLimitReached,
+            side: .proxy,
+            retry: .unsafe,
+            detail:
+                "all \(options.connections) connections to \(origin.authority) are busy: \(reason)",
+            retryAfter: 1
+        )
     }
 
     private func dial(_ context: inout RequestContext) async throws -> UpstreamConnection {
@@ -142,7 +146,11 @@ package final class OriginPool {
         var phase = FaultTable.Phase.resolving
         do throws(IOError) {
             let addresses = try await Resolver.shared.addresses(
-                of: origin.host, port: origin.port, on: loop, until: deadline)
+                of: origin.host,
+                port: origin.port,
+                on: loop,
+                until: deadline
+            )
             let resolved = loop.now
             if resolved > started {
                 context.timings.dns = .nanoseconds(Int64(resolved - started))
@@ -155,7 +163,10 @@ package final class OriginPool {
                 phase = .handshake
                 do throws(IOError) {
                     try await socket.startTLS(
-                        tls, serverName: options.serverName ?? origin.host, until: deadline)
+                        tls,
+                        serverName: options.serverName ?? origin.host,
+                        until: deadline
+                    )
                 } catch {
                     socket.close()
                     throw error
@@ -170,7 +181,8 @@ package final class OriginPool {
     }
 
     private func connect(
-        to addresses: [SocketAddress], until deadline: UInt64
+        to addresses: [SocketAddress],
+        until deadline: UInt64
     ) async throws(IOError) -> StreamSocket {
         var failure = IOError.unknownHost("no address")
         for (position, address) in addresses.enumerated() {

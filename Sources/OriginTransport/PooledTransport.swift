@@ -35,7 +35,8 @@ public final class PooledTransport: HTTPTransport {
 
     /// Sends the request once; see `HTTPTransport`.
     public func send(
-        _ request: Request, context: inout RequestContext
+        _ request: Request,
+        context: inout RequestContext
     ) async throws -> Response {
         let started = context
         let (response, ended) = try await withTaskExecutorPreference(loop) {
@@ -47,7 +48,8 @@ public final class PooledTransport: HTTPTransport {
 
     @concurrent
     private func sendOnLoop(
-        _ request: Request, _ context: RequestContext
+        _ request: Request,
+        _ context: RequestContext
     ) async throws -> (Response, RequestContext) {
         var context = context
         let transport = LoopTransport(pool(for: request.origin))
@@ -68,7 +70,11 @@ public final class PooledTransport: HTTPTransport {
         let known = pools.withLock { $0[origin] }
         if let known { return known.value }
         let pool = OriginPool(
-            origin, options: options, tls: origin.scheme == .https ? tls : nil, on: loop)
+            origin,
+            options: options,
+            tls: origin.scheme == .https ? tls : nil,
+            on: loop
+        )
         pools.withLock { $0[origin] = LoopBound(pool, on: loop) }
         return pool
     }

@@ -44,7 +44,8 @@ extension UpstreamConnection {
     private func readBody() async throws {
         let count = try await read(
             minimum: Slab.standardCapacity,
-            until: loop.deadline(after: pool.options.idleTimeout))
+            until: loop.deadline(after: pool.options.idleTimeout)
+        )
         guard count == 0 else { return }
         guard var decoder = body else { return }
         do {
@@ -101,7 +102,10 @@ extension UpstreamConnection {
     private func write(_ output: OutputBuffer, _ piece: ByteSlice?) async throws {
         do throws(IOError) {
             try await socket.write(
-                output, piece, until: loop.deadline(after: pool.options.idleTimeout))
+                output,
+                piece,
+                until: loop.deadline(after: pool.options.idleTimeout)
+            )
         } catch {
             throw UploadFault(fault: error)
         }

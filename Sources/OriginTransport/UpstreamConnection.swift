@@ -110,11 +110,19 @@ final class UpstreamConnection: TimerEntry {
         case .stream(_, let length): framing = length.map { .length($0) } ?? .chunked
         }
         HeadEncoder.encodeRequest(
-            method: request.method, target: request.target, host: request.origin.authority,
-            headers: request.headers, framing: framing, into: output)
+            method: request.method,
+            target: request.target,
+            host: request.origin.authority,
+            headers: request.headers,
+            framing: framing,
+            into: output
+        )
         do throws(IOError) {
             try await socket.write(
-                output, whole, until: loop.deadline(after: pool.options.idleTimeout))
+                output,
+                whole,
+                until: loop.deadline(after: pool.options.idleTimeout)
+            )
         } catch {
             // It may have answered before it closed: the head is looked for all the same.
             guard error == .closedByPeer else { throw fault(error, in: .sending) }
@@ -124,12 +132,15 @@ final class UpstreamConnection: TimerEntry {
 
     /// Waits for the final head; a body that streams is sent meanwhile by a task of its own.
     private func receiveHead(
-        _ request: Request, context: inout RequestContext
+        _ request: Request,
+        context: inout RequestContext
     ) async throws -> ResponseHead {
         guard case .stream(let source, let length) = request.body else {
             return try await readHead(
-                answering: request.method, context: &context,
-                until: loop.deadline(after: pool.options.responseTimeout))
+                answering: request.method,
+                context: &context,
+                until: loop.deadline(after: pool.options.responseTimeout)
+            )
         }
         let bound = LoopBound(self, on: loop)
         let isChunked = length == nil
@@ -153,7 +164,11 @@ final class UpstreamConnection: TimerEntry {
             }
             do {
                 let head = try await readHead(
-                    answering: request.method, context: &context, until: .max, gate: gate)
+                    answering: request.method,
+                    context: &context,
+                    until: .max,
+                    gate: gate
+                )
                 gate.close()
                 return head
             } catch {
@@ -165,7 +180,9 @@ final class UpstreamConnection: TimerEntry {
 
     /// Reads heads until the final one; interim answers go to whoever wants them.
     private func readHead(
-        answering method: HTTPMethod, context: inout RequestContext, until fixed: UInt64,
+        answering method: HTTPMethod,
+        context: inout RequestContext,
+        until fixed: UInt64,
         gate: UploadGate? = nil
     ) async throws -> ResponseHead {
         var decoder = ResponseHeadDecoder(limits: UpstreamConnection.limits)
@@ -189,8 +206,10 @@ final class UpstreamConnection: TimerEntry {
             interim += 1
             guard interim <= 16, head.status != 101 else {
                 throw NetworkError(
-                    .httpProtocolError, side: .upstream,
-                    detail: "\(pool.origin.authority) sent interim answers that nobody asked for")
+                    .httpProtocolError,
+                    side: .upstream,
+                    detail: "\(pool.origin.authority) sent interim answers that nobody asked for"
+                )
             }
             if head.status == 100 {
                 gate?.open()
@@ -225,8 +244,12 @@ final class UpstreamConnection: TimerEntry {
                     continue
                 }
                 throw FaultTable.error(
-                    error, in: .awaitingHead, to: pool.origin.authority,
-                    isReused: exchange > 1, isUntouched: !hadBytes)
+                    error,
+                    in: .awaitingHead,
+                    to: pool.origin.authority,
+                    isReused: exchange > 1,
+                    isUntouched: !hadBytes
+                )
             }
         }
     }
@@ -248,7 +271,10 @@ final class UpstreamConnection: TimerEntry {
     private func response(_ head: ResponseHead) throws -> Response {
         if !head.keepAlive { mayReuse = false }
         var response = Response(
-            status: head.status, headers: head.headers, announcedLength: head.announcedLength)
+            status: head.status,
+            headers: head.headers,
+            announcedLength: head.announcedLength
+        )
         switch head.framing {
         case .none, .length(0):
             finish()
@@ -285,7 +311,11 @@ final class UpstreamConnection: TimerEntry {
 
     func fault(_ error: IOError, in phase: FaultTable.Phase) -> NetworkError {
         FaultTable.error(
-            error, in: phase, to: pool.origin.authority, isReused: exchange > 1,
-            isUntouched: phase == .sending)
+            error,
+            in: phase,
+            to: pool.origin.authority,
+            isReused: exchange > 1,
+            isUntouched: phase == .sending
+        )
     }
 }

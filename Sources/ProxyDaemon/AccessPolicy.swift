@@ -20,15 +20,21 @@ struct AccessPolicy: Sendable {
     ///   - userID: the peer's, on a unix socket.
     /// - Throws: `http_request_denied` with 421, 403 or 407.
     func check(
-        _ head: RequestHead, isChannelHost: Bool, userID: UInt32?
+        _ head: RequestHead,
+        isChannelHost: Bool,
+        userID: UInt32?
     ) throws(NetworkError) {
         if case .origin = head.target, let host = head.host {
             guard isChannelHost || isLocal(host) || isListed(host.host) else {
                 throw denied(
-                    421, "the host \(host.host) is not served here; list it in access.hosts")
+                    421,
+                    "the host \(host.host) is not served here; list it in access.hosts"
+                )
             }
         }
-        if head.headers.contains(HTTPFieldName.origin) || head.headers.contains(HTTPFieldName.secFetchSite) {
+        if head.headers.contains(HTTPFieldName.origin)
+            || head.headers.contains(HTTPFieldName.secFetchSite)
+        {
             try checkBrowser(head.headers)
         }
         if !users.isEmpty, let userID, !users.contains(userID) {
@@ -55,7 +61,8 @@ struct AccessPolicy: Sendable {
         if let origin = headers[.origin] {
             guard origins.contains(origin) else {
                 throw denied(
-                    403, "requests of the web page \(origin) are not in the channel's access.origins"
+                    403,
+                    "requests of the web page \(origin) are not in the channel's access.origins"
                 )
             }
             return

@@ -16,7 +16,11 @@ final class Channel {
         self.shared = shared
         log = LogBuffer(shared.log)
         pool = OriginPool(
-            shared.origin, options: shared.options(loops: loops), tls: shared.tls, on: loop)
+            shared.origin,
+            options: shared.options(loops: loops),
+            tls: shared.tls,
+            on: loop
+        )
         chain = RequestChain(shared.stack.interceptors, transport: LoopTransport(pool))
     }
 

@@ -22,7 +22,9 @@ final class ChannelAssembly: Sendable {
 
     /// - Parameter loop: where token endpoints are spoken to.
     init(
-        _ configuration: ProxyConfiguration, environment: [String: String], loop: EventLoop,
+        _ configuration: ProxyConfiguration,
+        environment: [String: String],
+        loop: EventLoop,
         report: @escaping Daemon.Report
     ) throws {
         self.environment = environment
@@ -43,7 +45,8 @@ final class ChannelAssembly: Sendable {
     /// The channels; one whose configuration is the same as before is kept as it is, with its
     /// token, its pools and its open connections.
     func channels(
-        of configuration: ProxyConfiguration, keeping present: [ChannelShared]
+        of configuration: ProxyConfiguration,
+        keeping present: [ChannelShared]
     ) async throws -> [ChannelShared] {
         var channels: [ChannelShared] = []
         for wanted in configuration.channels {
@@ -58,7 +61,10 @@ final class ChannelAssembly: Sendable {
 
     /// The channels of one loop; those that `present` has already are kept.
     func table(
-        of channels: [ChannelShared], keeping present: ChannelTable?, on loop: EventLoop, loops: Int
+        of channels: [ChannelShared],
+        keeping present: ChannelTable?,
+        on loop: EventLoop,
+        loops: Int
     ) -> ChannelTable {
         ChannelTable(
             router: Router(channels.map(\.configuration)),
@@ -66,7 +72,8 @@ final class ChannelAssembly: Sendable {
                 present?.channels.first { $0.shared === shared }
                     ?? Channel(shared, on: loop, loops: loops)
             },
-            ownLog: present?.ownLog ?? LogBuffer(ownLog))
+            ownLog: present?.ownLog ?? LogBuffer(ownLog)
+        )
     }
 
     /// Opens the log files anew.
@@ -76,17 +83,23 @@ final class ChannelAssembly: Sendable {
     }
 
     private static func log(
-        named name: String, _ labels: LogLabels, _ settings: LogSettings
+        named name: String,
+        _ labels: LogLabels,
+        _ settings: LogSettings
     ) -> ChannelLog {
         switch settings.output {
         case .stdout, .journal:
             return ChannelLog(
-                labels: labels, sink: LogSink(labels: labels, to: StandardOutputDestination()))
+                labels: labels,
+                sink: LogSink(labels: labels, to: StandardOutputDestination())
+            )
         case .file:
             let path = LogDirectory.path(of: name, in: settings.directory)
             let rotation = settings.rotate.map { Rotation(size: $0.size.bytes, keep: $0.keep) }
             let file = RotatingFile(
-                path: path, rotation: rotation ?? Rotation(size: .max, keep: 0))
+                path: path,
+                rotation: rotation ?? Rotation(size: .max, keep: 0)
+            )
             return ChannelLog(labels: labels, sink: LogSink(labels: labels, to: file))
         }
     }
@@ -100,16 +113,22 @@ final class ChannelAssembly: Sendable {
         let log = ChannelAssembly.log(
             named: configuration.name,
             LogLabels(
-                channel: configuration.name, subsystem: configuration.log.subsystem,
+                channel: configuration.name,
+                subsystem: configuration.log.subsystem,
                 category: configuration.log.category,
                 query: QueryMode(rawValue: configuration.log.query.rawValue) ?? .keys,
                 headers: configuration.log.headers.compactMap { HTTPFieldName($0) },
-                credentialField: configuration.authentication.credentialFields.first),
-            logSettings)
+                credentialField: configuration.authentication.credentialFields.first
+            ),
+            logSettings
+        )
         logs.withLock { $0.append(log) }
         return try ChannelShared(
-            configuration, authorizer: try await authorizer(configuration), access: access,
-            log: log)
+            configuration,
+            authorizer: try await authorizer(configuration),
+            access: access,
+            log: log
+        )
     }
 
     private func authorizer(
@@ -121,7 +140,9 @@ final class ChannelAssembly: Sendable {
             return StaticAuthorizer.bearer(try await secret(reference))
         case .basic(let username, let password):
             return StaticAuthorizer.basic(
-                username: username, password: try await secret(password))
+                username: username,
+                password: try await secret(password)
+            )
         case .header(let name, let value):
             guard let field = HTTPFieldName(name) else { return nil }
             return StaticAuthorizer.header(field, try await secret(value))
@@ -144,7 +165,8 @@ final class ChannelAssembly: Sendable {
     }
 
     private func oauth(
-        _ settings: OAuthSettings, of channel: ChannelConfiguration,
+        _ settings: OAuthSettings,
+        of channel: ChannelConfiguration,
         report: @escaping Daemon.Report
     ) async throws -> OAuthManager {
         guard let endpoint = settings.tokenURL else {
@@ -156,11 +178,16 @@ final class ChannelAssembly: Sendable {
         if let reference = settings.refreshToken { initial = try await self.secret(reference) }
         var configuration = OAuthConfiguration(
             tokenOrigin: Origin(
-                scheme: endpoint.scheme == .https ? .https : .http, host: endpoint.host,
-                port: UInt16(clamping: endpoint.port)),
-            tokenTarget: endpoint.target, clientID: settings.clientID, clientSecret: secret,
+                scheme: endpoint.scheme == .https ? .https : .http,
+                host: endpoint.host,
+                port: UInt16(clamping: endpoint.port)
+            ),
+            tokenTarget: endpoint.target,
+            clientID: settings.clientID,
+            clientSecret: secret,
             grant: settings.grant == .clientCredentials
-                ? .clientCredentials : .refreshToken(initial: initial))
+                ? .clientCredentials : .refreshToken(initial: initial)
+        )
         configuration.clientAuthentication =
             switch settings.clientAuthentication {
             case .post: .post
@@ -178,7 +205,8 @@ final class ChannelAssembly: Sendable {
         }
         return OAuthManager(
             service: TokenEndpointClient(configuration, transport: try tokenTransport(channel)),
-            tokenStore: store, configuration: configuration
+            tokenStore: store,
+            configuration: configuration
         ) { event in
             if let line = event.line { report("channel \(name): \(line)") }
         }

@@ -18,8 +18,10 @@ final class ChannelShared: Sendable {
     let stack: InterceptorStack
 
     init(
-        _ configuration: ChannelConfiguration, authorizer: (any Authorizing)?,
-        access: AccessPolicy, log: ChannelLog
+        _ configuration: ChannelConfiguration,
+        authorizer: (any Authorizing)?,
+        access: AccessPolicy,
+        log: ChannelLog
     ) throws {
         self.configuration = configuration
         self.authorizer = authorizer
@@ -29,8 +31,10 @@ final class ChannelShared: Sendable {
             throw IOError.system("channel \(configuration.name) has no upstream")
         }
         origin = Origin(
-            scheme: upstream.scheme == .https ? .https : .http, host: upstream.host,
-            port: UInt16(clamping: upstream.port))
+            scheme: upstream.scheme == .https ? .https : .http,
+            host: upstream.host,
+            port: UInt16(clamping: upstream.port)
+        )
         tls = origin.scheme == .https ? try TLSContext(configuration.tls.options) : nil
         credentialFields = configuration.authentication.credentialFields
         loggedHeaders = configuration.log.headers.compactMap { HTTPFieldName($0) }
@@ -88,7 +92,8 @@ extension InterceptorStack {
         headers = DefaultHeadersInterceptor(
             defaults: fields(configuration.headers.defaults),
             replacements: fields(configuration.headers.set),
-            removed: configuration.headers.remove.compactMap { HTTPFieldName($0) })
+            removed: configuration.headers.remove.compactMap { HTTPFieldName($0) }
+        )
         if configuration.retry.attempts > 0 {
             var policy = RetryPolicy()
             policy.attempts = configuration.retry.attempts
@@ -96,7 +101,9 @@ extension InterceptorStack {
             policy.base = configuration.retry.backoff.base
             policy.maximum = configuration.retry.backoff.max
             retry = RetryInterceptor(
-                policy: policy, budget: RetryBudget(share: Double(configuration.retry.budget.percent) / 100))
+                policy: policy,
+                budget: RetryBudget(share: Double(configuration.retry.budget.percent) / 100)
+            )
         }
         self.authorizer = authorizer
         replaysUnauthorized = configuration.retry.unauthorized

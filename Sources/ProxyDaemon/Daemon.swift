@@ -35,8 +35,10 @@ package actor Daemon {
     /// - Parameters:
     ///   - reload: reads the configuration again, for SIGHUP.
     package init(
-        _ configuration: ProxyConfiguration, environment: [String: String],
-        console: Console = .off, report: @escaping Report,
+        _ configuration: ProxyConfiguration,
+        environment: [String: String],
+        console: Console = .off,
+        report: @escaping Report,
         reload: @escaping @Sendable () -> Result<ProxyConfiguration, ConfigurationErrors>
     ) {
         self.configuration = configuration
@@ -63,7 +65,11 @@ package actor Daemon {
             loops.append(loop)
         }
         let assembly = try ChannelAssembly(
-            configuration, environment: environment, loop: loops[0], report: report)
+            configuration,
+            environment: environment,
+            loop: loops[0],
+            report: report
+        )
         self.assembly = assembly
         channels = try await assembly.channels(of: configuration, keeping: [])
         SignalSource.ignoreBrokenPipes()
@@ -83,20 +89,27 @@ package actor Daemon {
         wire.fieldCount = limits.headerCount
         wire.targetSize = limits.targetSize.bytes
         let settings = Worker.Settings(
-            limits: wire, headTimeout: limits.headTimeout,
+            limits: wire,
+            headTimeout: limits.headTimeout,
             connections: max(1, limits.connections / loops.count),
-            sharesListeners: loops.count > 1)
+            sharesListeners: loops.count > 1
+        )
         let requests = UpstreamRequest(
-            pseudonym: "netproxy-" + String(UInt32.random(in: .min ... .max), radix: 36))
+            pseudonym: "netproxy-" + String(UInt32.random(in: .min ... .max), radix: 36)
+        )
         guard let assembly else { return }
         let (channels, count) = (channels, loops.count)
         for loop in loops {
             workers.append(
                 await loop.call { loop in
                     Worker(
-                        loop, settings: settings, requests: requests,
-                        table: assembly.table(of: channels, keeping: nil, on: loop, loops: count))
-                })
+                        loop,
+                        settings: settings,
+                        requests: requests,
+                        table: assembly.table(of: channels, keeping: nil, on: loop, loops: count)
+                    )
+                }
+            )
         }
     }
 
@@ -187,7 +200,12 @@ package actor Daemon {
             await worker.call { worker in
                 worker.install(
                     assembly.table(
-                        of: channels, keeping: worker.table, on: worker.loop, loops: count))
+                        of: channels,
+                        keeping: worker.table,
+                        on: worker.loop,
+                        loops: count
+                    )
+                )
             }
         }
     }

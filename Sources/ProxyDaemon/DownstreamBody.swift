@@ -58,8 +58,11 @@ extension DownstreamConnection {
                 event = try nextEvent(&decoder)
             } catch {
                 throw NetworkError(
-                    .httpRequestError, side: .downstream, detail: "\(error.reason)",
-                    status: error.status)
+                    .httpRequestError,
+                    side: .downstream,
+                    detail: "\(error.reason)",
+                    status: error.status
+                )
             }
             body = decoder
             switch event {
@@ -86,21 +89,29 @@ extension DownstreamConnection {
     private func readMore() async throws {
         do throws(IOError) {
             let count = try await socket.read(
-                into: &buffer, minimum: Slab.standardCapacity,
-                until: loop.deadline(after: idleTimeout))
+                into: &buffer,
+                minimum: Slab.standardCapacity,
+                until: loop.deadline(after: idleTimeout)
+            )
             guard count == 0 else { return }
             throw IOError.closedByPeer
         } catch {
             switch error {
             case .timedOut:
                 throw NetworkError(
-                    .connectionReadTimeout, side: .downstream,
-                    detail: "the request body stopped arriving", status: 408)
+                    .connectionReadTimeout,
+                    side: .downstream,
+                    detail: "the request body stopped arriving",
+                    status: 408
+                )
             case .aborted where Task.isCancelled:
                 throw CancellationError()
             default:
                 throw NetworkError(
-                    .cancelled, side: .downstream, detail: "the app went away in its request")
+                    .cancelled,
+                    side: .downstream,
+                    detail: "the app went away in its request"
+                )
             }
         }
     }

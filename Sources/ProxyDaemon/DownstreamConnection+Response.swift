@@ -17,7 +17,9 @@ extension DownstreamConnection {
     ///
     /// - Throws: `DeliveryError` with what was written before the fault.
     func write(
-        _ response: Response, to head: RequestHead, mayContinue wanted: Bool
+        _ response: Response,
+        to head: RequestHead,
+        mayContinue wanted: Bool
     ) async throws(DeliveryError) -> Delivery {
         let output = loop.outputs.take()
         defer { loop.outputs.give(output) }
@@ -35,9 +37,13 @@ extension DownstreamConnection {
         if response.status == 204 || response.status.kind == .informational { announced = nil }
         let mayContinue = wanted && isRequestComplete && framing != .untilClose && !isDraining
         HeadEncoder.encodeResponse(
-            status: response.status, headers: response.headers, framing: framing,
+            status: response.status,
+            headers: response.headers,
+            framing: framing,
             announcedLength: announced,
-            connection: mayContinue ? (isOld ? .keepAlive : .persistent) : .close, into: output)
+            connection: mayContinue ? (isOld ? .keepAlive : .persistent) : .close,
+            into: output
+        )
         do {
             switch response.body {
             case .empty: try await send(output, nil)
@@ -57,7 +63,9 @@ extension DownstreamConnection {
     }
 
     private func stream(
-        _ source: any BodySource, isChunked: Bool, _ output: OutputBuffer,
+        _ source: any BodySource,
+        isChunked: Bool,
+        _ output: OutputBuffer,
         _ delivery: inout Delivery
     ) async throws {
         while let piece = try await source.next() {
@@ -84,10 +92,15 @@ extension DownstreamConnection {
         } catch {
             throw error == .timedOut
                 ? NetworkError(
-                    .connectionWriteTimeout, side: .downstream,
-                    detail: "the app stopped reading the response")
+                    .connectionWriteTimeout,
+                    side: .downstream,
+                    detail: "the app stopped reading the response"
+                )
                 : NetworkError(
-                    .cancelled, side: .downstream, detail: "the app went away before the end")
+                    .cancelled,
+                    side: .downstream,
+                    detail: "the app went away before the end"
+                )
         }
     }
 

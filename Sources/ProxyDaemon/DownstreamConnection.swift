@@ -33,7 +33,9 @@ final class DownstreamConnection {
     var isDraining = false
 
     init(
-        _ socket: StreamSocket, limits: HTTP1Limits, headTimeout: Duration,
+        _ socket: StreamSocket,
+        limits: HTTP1Limits,
+        headTimeout: Duration,
         dedicatedChannel: String?
     ) {
         self.socket = socket
@@ -79,7 +81,8 @@ final class DownstreamConnection {
         }
     }
 
-    private func decodeHead(_ decoder: inout RequestHeadDecoder) throws(HTTP1Error) -> RequestHead? {
+    private func decodeHead(_ decoder: inout RequestHeadDecoder) throws(HTTP1Error) -> RequestHead?
+    {
         guard !buffer.isEmpty else { return nil }
         let decoded = try buffer.withSpan { bytes throws(HTTP1Error) in try decoder.decode(bytes) }
         guard let (head, consumed) = decoded else { return nil }

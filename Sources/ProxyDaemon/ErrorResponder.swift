@@ -27,7 +27,9 @@ enum ErrorResponder {
 
     /// The answer: problem+json (RFC 9457) with `Proxy-Status` (RFC 9209).
     static func response(
-        to error: NetworkError, channel: String?, requestID: String
+        to error: NetworkError,
+        channel: String?,
+        requestID: String
     ) -> Response {
         let status = status(of: error)
         let output = OutputBuffer(capacity: 512)
@@ -48,7 +50,9 @@ enum ErrorResponder {
         output.append("}\n")
         var headers: HTTPHeaders = [.contentType: "application/problem+json"]
         headers.append(
-            HTTPFieldName(known: .proxyStatus), validated: "netproxy; error=\(error.kind.rawValue)")
+            HTTPFieldName(known: .proxyStatus),
+            validated: "netproxy; error=\(error.kind.rawValue)"
+        )
         headers.append(.cacheControl, validated: "no-store")
         if let seconds = error.retryAfter ?? (status == 503 ? 1 : nil) {
             headers.append(.retryAfter, validated: String(max(seconds, 1)))
@@ -57,7 +61,10 @@ enum ErrorResponder {
             headers.append(.proxyAuthenticate, validated: "Bearer realm=\"netproxy\"")
         }
         return Response(
-            status: status, headers: headers, body: .bytes(ByteSlice(output.span.array)))
+            status: status,
+            headers: headers,
+            body: .bytes(ByteSlice(output.span.array))
+        )
     }
 
     private static func title(of kind: ErrorKind) -> String {

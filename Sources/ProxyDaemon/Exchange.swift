@@ -55,9 +55,12 @@ struct Exchange {
         let target = request?.target ?? head?.target.pathAndQuery ?? ""
         let mark = target.utf8.firstIndex(of: UInt8(ascii: "?"))
         var record = ExchangeRecord(
-            time: time, requestID: context.requestID, client: client,
+            time: time,
+            requestID: context.requestID,
+            client: client,
             method: head?.method.rawValue ?? "",
-            path: mark.map { String(target[..<$0]) } ?? target)
+            path: mark.map { String(target[..<$0]) } ?? target
+        )
         if let mark { record.query = String(target[target.utf8.index(after: mark)...]) }
         record.clientUID = userID
         if let origin = request?.origin {

@@ -23,12 +23,16 @@ struct InterceptorStack {
             // Outside of injection, so that the second attempt is signed afresh.
             if replaysUnauthorized {
                 stack.append(
-                    ReauthorizationInterceptor(authorizer: authorizer, replayLimit: replayLimit))
+                    ReauthorizationInterceptor(authorizer: authorizer, replayLimit: replayLimit)
+                )
             }
             // Last: nothing behind it may change where the request goes.
             stack.append(
                 AuthorizationInterceptor(
-                    authorizer: authorizer, onClientCredential: onClientCredential))
+                    authorizer: authorizer,
+                    onClientCredential: onClientCredential
+                )
+            )
         }
         return stack
     }

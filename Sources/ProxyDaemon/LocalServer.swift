@@ -34,16 +34,23 @@ final class LocalServer {
     private var connections: [ObjectIdentifier: DownstreamConnection] = [:]
 
     init(
-        _ socket: borrowing ListeningSocket, on loop: EventLoop, answer: @escaping Answer
+        _ socket: borrowing ListeningSocket,
+        on loop: EventLoop,
+        answer: @escaping Answer
     ) throws(IOError) {
         self.loop = loop
         self.answer = answer
-        listener = try Listener(socket, on: loop, sharesSocket: false) { [unowned self] in serve($0) }
+        listener = try Listener(socket, on: loop, sharesSocket: false) { [unowned self] in serve($0)
+        }
     }
 
     private func serve(_ socket: StreamSocket) {
         let connection = DownstreamConnection(
-            socket, limits: HTTP1Limits(), headTimeout: .seconds(10), dedicatedChannel: nil)
+            socket,
+            limits: HTTP1Limits(),
+            headTimeout: .seconds(10),
+            dedicatedChannel: nil
+        )
         connections[ObjectIdentifier(connection)] = connection
         let bound = LoopBound((server: self, connection: connection), on: loop)
         // One task for the connection's life, which never leaves the loop.
@@ -61,8 +68,11 @@ final class LocalServer {
             }
         } catch let error as HTTP1Error {
             let refusal = NetworkError(
-                .httpRequestError, side: .downstream, detail: "\(error.reason)",
-                status: error.status)
+                .httpRequestError,
+                side: .downstream,
+                detail: "\(error.reason)",
+                status: error.status
+            )
             let response = ErrorResponder.response(to: refusal, channel: nil, requestID: "")
             _ = try? await connection.write(response, to: .unreadable, mayContinue: false)
             await connection.closeAfterLingering()
@@ -74,14 +84,20 @@ final class LocalServer {
     }
 
     private func handle(
-        _ head: RequestHead, _ connection: DownstreamConnection
+        _ head: RequestHead,
+        _ connection: DownstreamConnection
     ) async throws -> Bool {
         let body = try await connection.requestBody(head.framing)
             .collect(upTo: LocalServer.bodyLimit)
         let response = await answer(
             Call(
-                method: head.method, target: head.target, headers: head.headers, host: head.host,
-                body: body))
+                method: head.method,
+                target: head.target,
+                headers: head.headers,
+                host: head.host,
+                body: body
+            )
+        )
         let delivery = try await connection.write(response, to: head, mayContinue: head.keepAlive)
         if !delivery.mayContinue { await connection.closeAfterLingering() }
         return delivery.mayContinue

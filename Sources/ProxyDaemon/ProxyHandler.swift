@@ -36,7 +36,10 @@ final class ProxyHandler {
             exchange.channel = channel
             app.idleTimeout = channel.idleTimeout
             try channel.access.check(
-                head, isChannelHost: table.isChannelHost(head, app), userID: app.userID)
+                head,
+                isChannelHost: table.isChannelHost(head, app),
+                userID: app.userID
+            )
             let response = try await send(head, route, channel, on: app, &exchange)
             return await deliver(response, head, on: app, &exchange)
         } catch {
@@ -46,14 +49,22 @@ final class ProxyHandler {
 
     /// Sends the request through the channel's interceptors.
     private func send(
-        _ head: RequestHead, _ route: Router.Route, _ channel: Channel,
-        on app: DownstreamConnection, _ exchange: inout Exchange
+        _ head: RequestHead,
+        _ route: Router.Route,
+        _ channel: Channel,
+        on app: DownstreamConnection,
+        _ exchange: inout Exchange
     ) async throws(NetworkError) -> Response {
         var nominated: [HTTPFieldName] = []
         let request = try requests.make(
-            head, for: channel.origin, target: route.target,
-            body: app.requestBody(head.framing), requestID: &exchange.context.requestID,
-            protecting: channel.credentialFields, nominated: &nominated)
+            head,
+            for: channel.origin,
+            target: route.target,
+            body: app.requestBody(head.framing),
+            requestID: &exchange.context.requestID,
+            protecting: channel.credentialFields,
+            nominated: &nominated
+        )
         exchange.request = request
         if let total = channel.totalTimeout {
             exchange.context.deadline = .now + total
@@ -68,13 +79,18 @@ final class ProxyHandler {
             throw NetworkError(.cancelled, side: .downstream, detail: "the app went away")
         } catch {
             throw NetworkError(
-                .proxyInternalError, side: .proxy, detail: "an interceptor failed: \(error)")
+                .proxyInternalError,
+                side: .proxy,
+                detail: "an interceptor failed: \(error)"
+            )
         }
     }
 
     /// Writes the response to the app, and the record to the log.
     private func deliver(
-        _ response: Response, _ head: RequestHead, on app: DownstreamConnection,
+        _ response: Response,
+        _ head: RequestHead,
+        on app: DownstreamConnection,
         _ exchange: inout Exchange
     ) async -> Bool {
         exchange.status = response.status
@@ -96,7 +112,9 @@ final class ProxyHandler {
 
     /// Answers by ourselves.
     private func answer(
-        _ error: NetworkError, _ head: RequestHead?, on app: DownstreamConnection,
+        _ error: NetworkError,
+        _ head: RequestHead?,
+        on app: DownstreamConnection,
         _ exchange: inout Exchange
     ) async -> Bool {
         exchange.fail(error)
@@ -107,12 +125,18 @@ final class ProxyHandler {
             return false
         }
         let response = ErrorResponder.response(
-            to: error, channel: exchange.channel?.name, requestID: exchange.context.requestID)
+            to: error,
+            channel: exchange.channel?.name,
+            requestID: exchange.context.requestID
+        )
         exchange.status = response.status
         let mayContinue = head?.keepAlive == true && error.side != .downstream
         do throws(DeliveryError) {
             let delivery = try await app.write(
-                response, to: head ?? .unreadable, mayContinue: mayContinue)
+                response,
+                to: head ?? .unreadable,
+                mayContinue: mayContinue
+            )
             exchange.bytesOut = delivery.bytesOut
             finish(&exchange, app)
             if !delivery.mayContinue { await app.closeAfterLingering() }

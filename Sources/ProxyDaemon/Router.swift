@@ -47,7 +47,11 @@ struct Router: Sendable {
             let prefix = channel.match.path == "/" ? "" : Router.trimmed(channel.match.path)
             rules[Router.firstSegment(prefix), default: []].append(
                 Rule(
-                    channel: index, prefix: prefix, strips: channel.match.strip == .remove))
+                    channel: index,
+                    prefix: prefix,
+                    strips: channel.match.strip == .remove
+                )
+            )
         }
         channelsByName = byName
         channelsByHost = byHost
@@ -67,8 +71,11 @@ struct Router: Sendable {
     func route(_ head: RequestHead, dedicated: String?) throws(NetworkError) -> Route {
         guard let target = head.target.pathAndQuery else {
             throw NetworkError(
-                .httpRequestDenied, side: .downstream,
-                detail: "\(head.method) with the target \(head.target) has no channel", status: 403)
+                .httpRequestDenied,
+                side: .downstream,
+                detail: "\(head.method) with the target \(head.target) has no channel",
+                status: 403
+            )
         }
         if let dedicated, let channel = channelsByName[dedicated] {
             return try below(channel, target)
@@ -82,7 +89,9 @@ struct Router: Sendable {
         }
         if let rule = rule(for: target) {
             return try below(
-                rule.channel, rule.strips ? Router.stripped(rule.prefix, from: target) : target)
+                rule.channel,
+                rule.strips ? Router.stripped(rule.prefix, from: target) : target
+            )
         }
         throw NetworkError(.noChannel, side: .downstream, detail: nobody, status: 404)
     }
@@ -93,7 +102,8 @@ struct Router: Sendable {
 
     /// A forward-proxy request: the authority names the upstream, and the path is sent as it came.
     private func absolute(
-        _ authority: Authority, _ target: String
+        _ authority: Authority,
+        _ target: String
     ) throws(NetworkError) -> Route {
         for channel in channelsByUpstream[authority.host] ?? [] {
             let base = basePaths[channel]
@@ -106,8 +116,11 @@ struct Router: Sendable {
     private func below(_ channel: Int, _ target: String) throws(NetworkError) -> Route {
         guard TargetPath(target).staysUnder("") else {
             throw NetworkError(
-                .httpRequestError, side: .downstream,
-                detail: "the path's dot segments leave the channel", status: 400)
+                .httpRequestError,
+                side: .downstream,
+                detail: "the path's dot segments leave the channel",
+                status: 400
+            )
         }
         let base = basePaths[channel]
         if base.isEmpty { return Route(channel: channel, target: target) }

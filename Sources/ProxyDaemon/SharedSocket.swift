@@ -15,7 +15,8 @@ final class SharedSocket: Sendable {
     ///
     /// - Throws: `IOError.system` that names the address.
     static func open(
-        _ address: ListenAddress, _ inherited: [String: [Int32]]
+        _ address: ListenAddress,
+        _ inherited: [String: [Int32]]
     ) throws(IOError) -> [SharedSocket] {
         switch address {
         case .tcp(let endpoint):

@@ -13,15 +13,22 @@ struct UpstreamRequest {
     ///
     /// - Throws: `proxy_loop_detected` when the request passed here before.
     func make(
-        _ head: RequestHead, for origin: Origin, target: String, body: HTTPBody,
-        requestID: inout String, protecting credential: [HTTPFieldName],
+        _ head: RequestHead,
+        for origin: Origin,
+        target: String,
+        body: HTTPBody,
+        requestID: inout String,
+        protecting credential: [HTTPFieldName],
         nominated: inout [HTTPFieldName]
     ) throws(NetworkError) -> Request {
         var headers = head.headers
         nominated = HopByHop(removingFrom: &headers, protecting: credential).refused
         if headers.contains(HTTPFieldName.expect) {
             // Only a body that is still to come can wait for a 100.
-            if case .stream = body, head.expectsContinue {} else { headers.remove(HTTPFieldName.expect) }
+            if case .stream = body, head.expectsContinue {
+            } else {
+                headers.remove(HTTPFieldName.expect)
+            }
         }
         if headers.contains(HTTPFieldName.via) { try checkLoop(headers) }
         headers.append(.via, validated: (head.version == .http10 ? "1.0 " : "1.1 ") + pseudonym)
@@ -31,7 +38,12 @@ struct UpstreamRequest {
             headers.append(.xRequestId, validated: requestID)
         }
         return Request(
-            method: head.method, origin: origin, target: target, headers: headers, body: body)
+            method: head.method,
+            origin: origin,
+            target: target,
+            headers: headers,
+            body: body
+        )
     }
 
     private func checkLoop(_ headers: HTTPHeaders) throws(NetworkError) {
@@ -43,8 +55,10 @@ struct UpstreamRequest {
         }
         guard isLoop else { return }
         throw NetworkError(
-            .proxyLoopDetected, side: .downstream,
+            .proxyLoopDetected,
+            side: .downstream,
             detail: "the request passed through this proxy before; does a channel point at it?",
-            status: 508)
+            status: 508
+        )
     }
 }

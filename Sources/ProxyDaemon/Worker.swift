@@ -36,7 +36,9 @@ final class Worker {
     func listen(on socket: borrowing ListeningSocket, channel: String?) throws(IOError) {
         listeners.append(
             try Listener(socket, on: loop, sharesSocket: settings.sharesListeners) {
-                [unowned self] in serve($0, channel: channel) })
+                [unowned self] in serve($0, channel: channel)
+            }
+        )
     }
 
     /// Puts another configuration in force for what comes next.
@@ -64,8 +66,11 @@ final class Worker {
             return
         }
         let connection = DownstreamConnection(
-            socket, limits: settings.limits, headTimeout: settings.headTimeout,
-            dedicatedChannel: channel)
+            socket,
+            limits: settings.limits,
+            headTimeout: settings.headTimeout,
+            dedicatedChannel: channel
+        )
         connections[ObjectIdentifier(connection)] = connection
         let bound = LoopBound((worker: self, connection: connection), on: loop)
         // One task for the connection's life, which never leaves the loop.
@@ -85,15 +90,23 @@ final class Worker {
         } catch let error as HTTP1Error {
             await handler.refuse(
                 NetworkError(
-                    .httpRequestError, side: .downstream, detail: "\(error.reason)",
-                    status: error.status),
-                on: connection)
+                    .httpRequestError,
+                    side: .downstream,
+                    detail: "\(error.reason)",
+                    status: error.status
+                ),
+                on: connection
+            )
         } catch {
             await handler.refuse(
                 NetworkError(
-                    .httpRequestError, side: .downstream,
-                    detail: "the head of the request did not arrive in time", status: 408),
-                on: connection)
+                    .httpRequestError,
+                    side: .downstream,
+                    detail: "the head of the request did not arrive in time",
+                    status: 408
+                ),
+                on: connection
+            )
         }
         connection.close()
         connections[ObjectIdentifier(connection)] = nil

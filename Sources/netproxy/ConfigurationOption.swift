@@ -11,7 +11,10 @@ struct ConfigurationOption: ParsableArguments {
             discussion: """
                 Else $NETPROXY_CONFIG, else netproxy/netproxy.yaml in $XDG_CONFIG_HOME \
                 (~/.config), else /etc/netproxy/netproxy.yaml.
-                """, valueName: "file"))
+                """,
+            valueName: "file"
+        )
+    )
     var config: String?
 
     /// Reads the configuration and the files it names.
@@ -34,7 +37,9 @@ struct ConfigurationFile: Sendable {
 
     init(path: String?) {
         self.path = ConfigurationLocator.path(
-            explicit: path, environment: ProcessInfo.processInfo.environment)
+            explicit: path,
+            environment: ProcessInfo.processInfo.environment
+        )
     }
 
     /// Reads and checks it, with the files it names.
@@ -48,8 +53,10 @@ struct ConfigurationFile: Sendable {
         return ConfigurationLoader.load(text: text, file: path, environment: environment)
             .flatMap { configuration in
                 let errors = ConfigurationChecker.check(
-                    configuration, file: path,
-                    resolver: SecretResolver(environment: environment))
+                    configuration,
+                    file: path,
+                    resolver: SecretResolver(environment: environment)
+                )
                 return errors.isEmpty
                     ? .success(configuration) : .failure(ConfigurationErrors(errors))
             }

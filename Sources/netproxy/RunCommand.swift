@@ -5,7 +5,9 @@ import ProxyDaemon
 
 struct RunCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "run", abstract: "Serve in the foreground until SIGTERM or SIGINT.")
+        commandName: "run",
+        abstract: "Serve in the foreground until SIGTERM or SIGINT."
+    )
 
     @OptionGroup var file: ConfigurationOption
 
@@ -13,10 +15,12 @@ struct RunCommand: AsyncParsableCommand {
         let configuration = try file.load()
         let path = file.config
         let daemon = Daemon(
-            configuration, environment: ProcessInfo.processInfo.environment,
+            configuration,
+            environment: ProcessInfo.processInfo.environment,
             console: Terminal.isStandardOutput ? .colored : .off,
             report: { StandardError.write("netproxy: \($0)") },
-            reload: { ConfigurationFile(path: path).read() })
+            reload: { ConfigurationFile(path: path).read() }
+        )
         do {
             try await daemon.start(handlesSignals: true)
         } catch {
@@ -33,7 +37,8 @@ struct RunCommand: AsyncParsableCommand {
 struct CheckCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "check",
-        abstract: "Validate the configuration and every file it names; change nothing.")
+        abstract: "Validate the configuration and every file it names; change nothing."
+    )
 
     @OptionGroup var file: ConfigurationOption
 

@@ -9,7 +9,9 @@ enum Version {
 
 struct VersionCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "version", abstract: "Print the versions of netproxy, libevent and OpenSSL.")
+        commandName: "version",
+        abstract: "Print the versions of netproxy, libevent and OpenSSL."
+    )
 
     func run() {
         print(Version.text)

@@ -8,7 +8,9 @@ public protocol RequestInterceptor: Sendable {
     ///
     /// - Throws: `NetworkError`; any other error counts as `proxy_internal_error`.
     func intercept(
-        _ request: Request, context: inout RequestContext, next: RequestChain
+        _ request: Request,
+        context: inout RequestContext,
+        next: RequestChain
     ) async throws -> Response
 }
 

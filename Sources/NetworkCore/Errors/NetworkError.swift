@@ -31,8 +31,12 @@ public struct NetworkError: Error, Sendable, CustomStringConvertible {
 
     /// Records a failure.
     public init(
-        _ kind: ErrorKind, side: Side, retry: RetrySafety = .unsafe, detail: String,
-        status: HTTPStatus? = nil, retryAfter: Int? = nil
+        _ kind: ErrorKind,
+        side: Side,
+        retry: RetrySafety = .unsafe,
+        detail: String,
+        status: HTTPStatus? = nil,
+        retryAfter: Int? = nil
     ) {
         self.kind = kind
         self.side = side
@@ -47,7 +51,9 @@ public struct NetworkError: Error, Sendable, CustomStringConvertible {
 
     static func tooLarge(limit: Int) -> NetworkError {
         NetworkError(
-            .httpResponseBodySize, side: .upstream,
-            detail: "the content is longer than the \(limit) bytes that were asked for")
+            .httpResponseBodySize,
+            side: .upstream,
+            detail: "the content is longer than the \(limit) bytes that were asked for"
+        )
     }
 }

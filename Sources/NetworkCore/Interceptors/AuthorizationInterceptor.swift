@@ -4,7 +4,8 @@ public struct AuthorizationInterceptor: RequestInterceptor {
     private let policy: ClientCredentialPolicy
 
     /// Makes the interceptor.
-    public init(authorizer: any Authorizing, onClientCredential: ClientCredentialPolicy = .replace) {
+    public init(authorizer: any Authorizing, onClientCredential: ClientCredentialPolicy = .replace)
+    {
         self.authorizer = authorizer
         policy = onClientCredential
     }
@@ -14,7 +15,9 @@ public struct AuthorizationInterceptor: RequestInterceptor {
     /// - Throws: what the authorizer throws, and `http_request_denied` for a request that brought a
     ///   credential of its own where the channel rejects that.
     public func intercept(
-        _ request: Request, context: inout RequestContext, next: RequestChain
+        _ request: Request,
+        context: inout RequestContext,
+        next: RequestChain
     ) async throws -> Response {
         let credential = try await authorizer.credential()
         let overrides = request.headers.contains(credential.field)
@@ -24,17 +27,21 @@ public struct AuthorizationInterceptor: RequestInterceptor {
             case .keep: return try await next.send(request, context: &context)
             case .reject:
                 throw NetworkError(
-                    .httpRequestDenied, side: .downstream,
+                    .httpRequestDenied,
+                    side: .downstream,
                     detail: "the request brings its own \(credential.field); the channel adds one",
-                    status: 403)
+                    status: 403
+                )
             }
         }
         var request = request
         if overrides { request.headers.remove(credential.field) }
         guard Grammar.isFieldValue(credential.value.reveal()) else {
             throw NetworkError(
-                .credentialUnavailable, side: .proxy,
-                detail: "the credential holds bytes that no field may have")
+                .credentialUnavailable,
+                side: .proxy,
+                detail: "the credential holds bytes that no field may have"
+            )
         }
         request.headers.append(credential.field, validated: credential.value.reveal())
         var facts = AuthorizationFacts(kind: authorizer.kind)

@@ -11,7 +11,9 @@ public struct DefaultHeadersInterceptor: RequestInterceptor {
     ///   - replacements: put in the place of what the request has.
     ///   - removed: taken out, before the others are put in.
     public init(
-        defaults: [HTTPField] = [], replacements: [HTTPField] = [], removed: [HTTPFieldName] = []
+        defaults: [HTTPField] = [],
+        replacements: [HTTPField] = [],
+        removed: [HTTPFieldName] = []
     ) {
         self.defaults = defaults
         self.replacements = replacements
@@ -23,7 +25,9 @@ public struct DefaultHeadersInterceptor: RequestInterceptor {
 
     /// Edits the request and sends it on.
     public func intercept(
-        _ request: Request, context: inout RequestContext, next: RequestChain
+        _ request: Request,
+        context: inout RequestContext,
+        next: RequestChain
     ) async throws -> Response {
         var request = request
         for name in removed { request.headers.remove(name) }

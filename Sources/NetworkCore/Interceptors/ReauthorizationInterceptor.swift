@@ -15,7 +15,9 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
 
     /// Sends the request, and again after a 401 that a new credential may cure.
     public func intercept(
-        _ request: Request, context: inout RequestContext, next: RequestChain
+        _ request: Request,
+        context: inout RequestContext,
+        next: RequestChain
     ) async throws -> Response {
         var first = request
         var replay: ReplayBuffer?
@@ -29,7 +31,8 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
         guard response.status == 401, let sent = context.authorization else { return response }
         let verdict = await authorizer.rejected(
             generation: sent.generation,
-            challenges: Challenge.parse(response.headers.values(of: .wwwAuthenticate)))
+            challenges: Challenge.parse(response.headers.values(of: .wwwAuthenticate))
+        )
         guard case .replay = verdict else {
             if case .passThrough(let reason) = verdict {
                 context.authorization?.notReplayed = reason

@@ -60,7 +60,9 @@ final class ReplayBuffer: BodySource {
         let isComplete = isAtEnd || pieces.reduce(0) { $0 + $1.count } == original.length
         if isComplete, pieces.count == 1 { return .bytes(pieces[0]) }
         return .stream(
-            ReplayedBody(pieces, then: isComplete ? nil : source), length: original.length)
+            ReplayedBody(pieces, then: isComplete ? nil : source),
+            length: original.length
+        )
     }
 }
 

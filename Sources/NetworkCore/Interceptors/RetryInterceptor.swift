@@ -13,7 +13,9 @@ public struct RetryInterceptor: RequestInterceptor {
 
     /// Sends the request, again where the policy allows it.
     public func intercept(
-        _ request: Request, context: inout RequestContext, next: RequestChain
+        _ request: Request,
+        context: inout RequestContext,
+        next: RequestChain
     ) async throws -> Response {
         budget.countRequest(now: second)
         var retries = 0

@@ -13,7 +13,10 @@ public struct Request: Sendable {
 
     /// Makes a request.
     public init(
-        method: HTTPMethod = .get, origin: Origin, target: String, headers: HTTPHeaders = [:],
+        method: HTTPMethod = .get,
+        origin: Origin,
+        target: String,
+        headers: HTTPHeaders = [:],
         body: HTTPBody = .empty
     ) {
         self.method = method

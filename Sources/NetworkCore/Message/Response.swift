@@ -13,7 +13,9 @@ public struct Response: Sendable {
 
     /// Makes a response.
     public init(
-        status: HTTPStatus, headers: HTTPHeaders = [:], body: HTTPBody = .empty,
+        status: HTTPStatus,
+        headers: HTTPHeaders = [:],
+        body: HTTPBody = .empty,
         announcedLength: Int? = nil
     ) {
         self.status = status

@@ -11,7 +11,9 @@ public struct Credential: Sendable {
 
     /// Makes a credential.
     public init(
-        field: HTTPFieldName = .authorization, value: Secret, generation: Int? = nil,
+        field: HTTPFieldName = .authorization,
+        value: Secret,
+        generation: Int? = nil,
         issuedAt: ContinuousClock.Instant? = nil
     ) {
         self.field = field
@@ -61,7 +63,9 @@ public struct StaticAuthorizer: Authorizing {
     /// `Authorization: Bearer TOKEN` (RFC 6750 §2.1).
     public static func bearer(_ token: Secret) -> StaticAuthorizer {
         StaticAuthorizer(
-            kind: "bearer", Credential(value: Secret("Bearer \(token.reveal())")))
+            kind: "bearer",
+            Credential(value: Secret("Bearer \(token.reveal())"))
+        )
     }
 
     /// `Authorization: Basic …` (RFC 7617).

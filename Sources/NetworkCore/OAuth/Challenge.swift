@@ -31,7 +31,8 @@ struct ChallengeParser {
         var found: [Challenge] = []
         var pending = ""
         skipSeparators()
-        if let first = token() { pending = first } else { return [] }
+        guard let first = token() else { return [] }
+        pending = first
         while true {
             let (challenge, next) = finish(scheme: pending)
             found.append(challenge)

@@ -17,7 +17,9 @@ public final class FileTokenStore: TokenStoring {
     ///   - family: the file's name, without its ending.
     ///   - onCorrupt: told where a file that cannot be read was set aside.
     public init(
-        directory: String, family: String, clock: any NetworkClock = SystemClock(),
+        directory: String,
+        family: String,
+        clock: any NetworkClock = SystemClock(),
         onCorrupt: @escaping @Sendable (String) -> Void = { _ in }
     ) {
         path = "\(directory)/\(family).json"
@@ -64,7 +66,9 @@ public final class FileTokenStore: TokenStoring {
         do throws(FileError) {
             try DurableFile.rename(path, to: aside)
         } catch {
-            throw TokenStoreError("\(path) is corrupt and cannot be set aside: \(error.description)")
+            throw TokenStoreError(
+                "\(path) is corrupt and cannot be set aside: \(error.description)"
+            )
         }
         onCorrupt(aside)
         return nil

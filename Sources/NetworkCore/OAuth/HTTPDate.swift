@@ -7,7 +7,8 @@ enum HTTPDate {
     /// Seconds since 1970, or nothing if the text is no such date.
     static func seconds(_ text: String) -> Double? {
         let parts = text.split(separator: " ")
-        guard parts.count == 6, parts[5] == "GMT", let day = Int(parts[1]), let year = Int(parts[3]),
+        guard parts.count == 6, parts[5] == "GMT", let day = Int(parts[1]),
+            let year = Int(parts[3]),
             let month = months.firstIndex(of: String(parts[2])), (1...31).contains(day),
             (1970...9999).contains(year)
         else { return nil }

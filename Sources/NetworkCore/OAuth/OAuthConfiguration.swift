@@ -48,7 +48,10 @@ public struct OAuthConfiguration: Sendable {
 
     /// Makes a configuration with the defaults.
     public init(
-        tokenOrigin: Origin, tokenTarget: String, clientID: String, clientSecret: Secret?,
+        tokenOrigin: Origin,
+        tokenTarget: String,
+        clientID: String,
+        clientSecret: Secret?,
         grant: Grant
     ) {
         self.tokenOrigin = tokenOrigin

@@ -34,8 +34,10 @@ public actor OAuthManager: Authorizing {
     ///   - tokenStore: keeps them.
     ///   - onEvent: called for every change; must be quick.
     public init(
-        service: any TokenRetrieving, tokenStore: any TokenStoring,
-        configuration: OAuthConfiguration, clock: any NetworkClock = SystemClock(),
+        service: any TokenRetrieving,
+        tokenStore: any TokenStoring,
+        configuration: OAuthConfiguration,
+        clock: any NetworkClock = SystemClock(),
         onEvent: @escaping @Sendable (OAuthEvent) -> Void = { _ in }
     ) {
         self.service = service
@@ -60,7 +62,8 @@ public actor OAuthManager: Authorizing {
     /// RFC 6750 §3.1 and the generation rule: a 401 on an older token is answered by the newer one
     /// at once; one on the present token by one refresh, whoever else is waiting for it.
     public func rejected(
-        generation: Int?, challenges: [Challenge]
+        generation: Int?,
+        challenges: [Challenge]
     ) async -> RejectionVerdict {
         if let reason = RejectionTriage.reasonToPass(challenges) { return .passThrough(reason) }
         guard let generation, let current = cell.current?.credential.generation else {
@@ -170,7 +173,9 @@ public actor OAuthManager: Authorizing {
         return snapshot.credential
     }
 
-    private func isAlive(_ snapshot: CredentialCell.Snapshot, _ now: ContinuousClock.Instant) -> Bool {
+    private func isAlive(_ snapshot: CredentialCell.Snapshot, _ now: ContinuousClock.Instant)
+        -> Bool
+    {
         now < snapshot.expiry && (snapshot.wallExpiry.map { clock.wallNow < $0 } ?? true)
     }
 
@@ -194,8 +199,11 @@ public actor OAuthManager: Authorizing {
         }
         guard waiters.count < configuration.waiterLimit else {
             throw NetworkError(
-                .credentialUnavailable, side: .proxy,
-                detail: "too many requests wait for a token", retryAfter: 1)
+                .credentialUnavailable,
+                side: .proxy,
+                detail: "too many requests wait for a token",
+                retryAfter: 1
+            )
         }
         lastWaiterID += 1
         let id = lastWaiterID
@@ -271,8 +279,11 @@ public actor OAuthManager: Authorizing {
             deadBecause = nil
             onEvent(
                 .refreshed(
-                    generation: grant.generation, reason: reason,
-                    duration: started.duration(to: clock.now)))
+                    generation: grant.generation,
+                    reason: reason,
+                    duration: started.duration(to: clock.now)
+                )
+            )
         } catch let error as TokenEndpointError {
             if case .dead = error.severity { await die(error, lock) } else { fail(error) }
         } catch {
@@ -309,7 +320,8 @@ public actor OAuthManager: Authorizing {
     }
 
     private func request(
-        _ grant: inout StoredGrant, _ lock: any TokenStoreLock
+        _ grant: inout StoredGrant,
+        _ lock: any TokenStoreLock
     ) async throws -> TokenResponse {
         guard case .refreshToken = configuration.grant else { return try await service.token() }
         if let reason = grant.deadBecause { throw TokenEndpointError(.dead, reason) }
@@ -342,7 +354,9 @@ public actor OAuthManager: Authorizing {
     }
 
     private func take(
-        _ response: TokenResponse, into grant: inout StoredGrant, sentAt: ContinuousClock.Instant
+        _ response: TokenResponse,
+        into grant: inout StoredGrant,
+        sentAt: ContinuousClock.Instant
     ) {
         let elapsed = sentAt.duration(to: clock.now).seconds
         grant.issuedAt = clock.wallNow - elapsed
@@ -361,14 +375,22 @@ public actor OAuthManager: Authorizing {
     private func publish(_ grant: StoredGrant, issuedAt: ContinuousClock.Instant) {
         guard let token = grant.accessToken else { return }
         let credential = Credential(
-            value: Secret("Bearer \(token)"), generation: grant.generation, issuedAt: issuedAt)
+            value: Secret("Bearer \(token)"),
+            generation: grant.generation,
+            issuedAt: issuedAt
+        )
         guard let expiresAt = grant.expiresAt else {
             // Unknown lifetime: used until an origin rejects it.
             let never = issuedAt + .seconds(31_536_000)
             cell.set(
                 CredentialCell.Snapshot(
-                    credential: credential, advisory: never, mandatory: never, expiry: never,
-                    wallExpiry: nil))
+                    credential: credential,
+                    advisory: never,
+                    mandatory: never,
+                    expiry: never,
+                    wallExpiry: nil
+                )
+            )
             return
         }
         let lifetime = Duration.seconds(max(expiresAt - grant.issuedAt, 0))
@@ -379,8 +401,13 @@ public actor OAuthManager: Authorizing {
         let jitter = early * Double.random(in: 0...0.1)
         cell.set(
             CredentialCell.Snapshot(
-                credential: credential, advisory: expiry - early + jitter,
-                mandatory: expiry - mandatory, expiry: expiry, wallExpiry: expiresAt))
+                credential: credential,
+                advisory: expiry - early + jitter,
+                mandatory: expiry - mandatory,
+                expiry: expiry,
+                wallExpiry: expiresAt
+            )
+        )
     }
 
     // MARK: - Failures
@@ -407,16 +434,20 @@ public actor OAuthManager: Authorizing {
 
     private func unavailable(_ failure: TokenEndpointError?, wait: Duration) -> NetworkError {
         NetworkError(
-            .credentialUnavailable, side: .upstream,
+            .credentialUnavailable,
+            side: .upstream,
             detail: failure.map { "no usable token: \($0.description)" }
                 ?? "tokens were renewed too often in the last 30 s; the upstream rejects new ones",
-            retryAfter: max(1, Int(wait.seconds.rounded(.up))))
+            retryAfter: max(1, Int(wait.seconds.rounded(.up)))
+        )
     }
 
     private func reauthorization(_ reason: String) -> NetworkError {
         NetworkError(
-            .reauthorizationRequired, side: .upstream,
-            detail: "the refresh token is no longer accepted (\(reason)); sign in again")
+            .reauthorizationRequired,
+            side: .upstream,
+            detail: "the refresh token is no longer accepted (\(reason)); sign in again"
+        )
     }
 }
 

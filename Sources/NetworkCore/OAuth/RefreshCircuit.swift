@@ -31,7 +31,8 @@ struct RefreshCircuit {
 
     /// - Returns: how long the endpoint is left alone.
     mutating func failed(
-        _ error: TokenEndpointError, at now: ContinuousClock.Instant
+        _ error: TokenEndpointError,
+        at now: ContinuousClock.Instant
     ) -> Duration {
         failure = error
         failures += 1

@@ -24,7 +24,8 @@ public struct TokenEndpointClient: TokenRetrieving {
 
     /// Makes a client.
     public init(
-        _ configuration: OAuthConfiguration, transport: any HTTPTransport,
+        _ configuration: OAuthConfiguration,
+        transport: any HTTPTransport,
         clock: any NetworkClock = SystemClock()
     ) {
         self.configuration = configuration
@@ -62,8 +63,12 @@ public struct TokenEndpointClient: TokenRetrieving {
         ]
         try authenticate(&form, &headers)
         let request = Request(
-            method: .post, origin: configuration.tokenOrigin, target: configuration.tokenTarget,
-            headers: headers, body: .bytes(ByteSlice(form.text)))
+            method: .post,
+            origin: configuration.tokenOrigin,
+            target: configuration.tokenTarget,
+            headers: headers,
+            body: .bytes(ByteSlice(form.text))
+        )
         var context = RequestContext(deadline: .now + configuration.requestTimeout)
         do {
             let response = try await transport.send(request, context: &context)
@@ -73,16 +78,22 @@ public struct TokenEndpointClient: TokenRetrieving {
             throw error
         } catch let error as NetworkError {
             throw TokenEndpointError(
-                .transient, "the token endpoint cannot be reached: \(error.detail)",
-                isAmbiguous: error.retry != .safe)
+                .transient,
+                "the token endpoint cannot be reached: \(error.detail)",
+                isAmbiguous: error.retry != .safe
+            )
         } catch {
             throw TokenEndpointError(
-                .transient, "the token request was interrupted", isAmbiguous: true)
+                .transient,
+                "the token request was interrupted",
+                isAmbiguous: true
+            )
         }
     }
 
     private func authenticate(
-        _ form: inout FormEncoder, _ headers: inout HTTPHeaders
+        _ form: inout FormEncoder,
+        _ headers: inout HTTPHeaders
     ) throws(TokenEndpointError) {
         let secret = configuration.clientSecret?.reveal() ?? ""
         switch configuration.clientAuthentication {
@@ -98,12 +109,15 @@ public struct TokenEndpointClient: TokenRetrieving {
                     FormEncoder.encoded(configuration.clientID) + ":" + FormEncoder.encoded(secret)
             }
             headers.append(
-                .authorization, validated: "Basic \(Data(pair.utf8).base64EncodedString())")
+                .authorization,
+                validated: "Basic \(Data(pair.utf8).base64EncodedString())"
+            )
         }
     }
 
     private func judge(
-        _ response: Response, _ body: ByteSlice
+        _ response: Response,
+        _ body: ByteSlice
     ) throws(TokenEndpointError) -> TokenResponse {
         let status = response.status.rawValue
         let json = try? JSONDecoder().decode(TokenJSON.self, from: Data(body.array))
@@ -114,30 +128,46 @@ public struct TokenEndpointClient: TokenRetrieving {
         if let code = json?.error {
             let words = [code, json?.errorDescription].compactMap { $0 }.joined(separator: ": ")
             throw TokenEndpointError(
-                severity(of: code, status: status), cleaned(words), retryAfter: retryAfter)
+                severity(of: code, status: status),
+                cleaned(words),
+                retryAfter: retryAfter
+            )
         }
         switch status {
         case 300..<400:
             throw TokenEndpointError(
-                .configuration, "the token endpoint answers with a redirect (\(status))")
+                .configuration,
+                "the token endpoint answers with a redirect (\(status))"
+            )
         case 200..<300:
             throw TokenEndpointError(
-                .transient, "the token endpoint's answer holds no token", isAmbiguous: true)
+                .transient,
+                "the token endpoint's answer holds no token",
+                isAmbiguous: true
+            )
         case 408, 425, 429, 500...:
             throw TokenEndpointError(
-                .transient, "the token endpoint answers with status \(status)",
-                retryAfter: retryAfter, isAmbiguous: status >= 500)
+                .transient,
+                "the token endpoint answers with status \(status)",
+                retryAfter: retryAfter,
+                isAmbiguous: status >= 500
+            )
         default:
             throw TokenEndpointError(
-                .configuration, "the token endpoint answers with status \(status)",
-                retryAfter: retryAfter)
+                .configuration,
+                "the token endpoint answers with status \(status)",
+                retryAfter: retryAfter
+            )
         }
     }
 
     private func accept(_ json: TokenJSON) throws(TokenEndpointError) -> TokenResponse {
         guard let token = json.accessToken, !token.isEmpty else {
             throw TokenEndpointError(
-                .transient, "the token endpoint's answer holds no token", isAmbiguous: true)
+                .transient,
+                "the token endpoint's answer holds no token",
+                isAmbiguous: true
+            )
         }
         guard token.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
             throw TokenEndpointError(.configuration, "the token holds bytes that no field may have")
@@ -149,8 +179,11 @@ public struct TokenEndpointClient: TokenRetrieving {
         }
         let refresh = json.refreshToken.flatMap { $0.isEmpty ? nil : Secret($0) }
         return TokenResponse(
-            accessToken: Secret(token), expiresIn: json.expiresIn?.seconds, refreshToken: refresh,
-            scope: json.scope)
+            accessToken: Secret(token),
+            expiresIn: json.expiresIn?.seconds,
+            refreshToken: refresh,
+            scope: json.scope
+        )
     }
 
     /// RFC 6749 §5.2: on the exact code, never on a status or a message.
@@ -173,7 +206,8 @@ public struct TokenEndpointClient: TokenRetrieving {
     /// The server's words as they may be shown: one line, bounded, without our secrets.
     private func cleaned(_ text: String) -> String {
         var text = String(
-            text.unicodeScalars.prefix(200).map { $0.value < 0x20 ? " " : Character($0) })
+            text.unicodeScalars.prefix(200).map { $0.value < 0x20 ? " " : Character($0) }
+        )
         if let secret = configuration.clientSecret?.reveal(), secret.utf8.count > 3 {
             text = text.replacing(secret, with: "<secret>")
         }

@@ -13,7 +13,10 @@ public struct TokenResponse: Sendable {
 
     /// Makes an answer.
     public init(
-        accessToken: Secret, expiresIn: Double?, refreshToken: Secret? = nil, scope: String? = nil
+        accessToken: Secret,
+        expiresIn: Double?,
+        refreshToken: Secret? = nil,
+        scope: String? = nil
     ) {
         self.accessToken = accessToken
         self.expiresIn = expiresIn
@@ -45,7 +48,9 @@ public struct TokenEndpointError: Error, Sendable, CustomStringConvertible {
 
     /// Records a failure.
     public init(
-        _ severity: Severity, _ description: String, retryAfter: Int? = nil,
+        _ severity: Severity,
+        _ description: String,
+        retryAfter: Int? = nil,
         isAmbiguous: Bool = false
     ) {
         self.severity = severity

@@ -79,7 +79,8 @@ final class DemoAuthorizationServer: Sendable {
             guard isKnown else {
                 return .json(
                     400,
-                    #"{"error":"invalid_grant","error_description":"unknown or used refresh token"}"#)
+                    #"{"error":"invalid_grant","error_description":"unknown or used refresh token"}"#
+                )
             }
             rotated = issueRefreshToken()
         default: return .json(400, #"{"error":"unsupported_grant_type"}"#)
@@ -145,13 +146,16 @@ extension Response {
         Response(
             status: status,
             headers: [.contentType: "application/json", .cacheControl: "no-store"],
-            body: .bytes(ByteSlice(text + "\n")))
+            body: .bytes(ByteSlice(text + "\n"))
+        )
     }
 
     /// A text answer.
     static func text(_ status: HTTPStatus, _ text: String) -> Response {
         Response(
-            status: status, headers: [.contentType: "text/plain; charset=utf-8"],
-            body: .bytes(ByteSlice(text)))
+            status: status,
+            headers: [.contentType: "text/plain; charset=utf-8"],
+            body: .bytes(ByteSlice(text))
+        )
     }
 }

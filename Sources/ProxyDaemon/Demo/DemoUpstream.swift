@@ -29,7 +29,8 @@ final class DemoUpstream: Sendable {
             var response = Response.json(401, #"{"message":"a live token is needed"}"#)
             response.headers.append(
                 .wwwAuthenticate,
-                validated: #"Bearer realm="demo", error="invalid_token""#)
+                validated: #"Bearer realm="demo", error="invalid_token""#
+            )
             return response
         }
         switch (call.method, call.path) {
@@ -38,8 +39,10 @@ final class DemoUpstream: Sendable {
             return .json(200, #"{"message":"every access token is revoked now"}"#)
         case (.get, "/v1/stream"):
             return Response(
-                status: 200, headers: [.contentType: "text/event-stream"],
-                body: .stream(DemoEvents(count: 5), length: nil))
+                status: 200,
+                headers: [.contentType: "text/event-stream"],
+                body: .stream(DemoEvents(count: 5), length: nil)
+            )
         default: return described(call)
         }
     }

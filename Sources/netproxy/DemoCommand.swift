@@ -1,0 +1,69 @@
+import ArgumentParser
+import ProxyDaemon
+
+struct DemoCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "demo",
+        abstract: "Try it: an API, an authorization server and the proxy, in one process."
+    )
+
+    @Option(help: "The port of the proxy on 127.0.0.1; 0 lets the system choose.")
+    var port: UInt16 = 8080
+
+    @Flag(help: "Take a scripted tour through the proxy, and exit 0 only if every step works.")
+    var once = false
+
+    func run() async throws {
+        do {
+            let demo = try await Demo(
+                port: once ? 0 : port,
+                console: once ? .off : Terminal.isStandardOutput ? .colored : .plain,
+                report: { StandardError.write("netproxy: \($0)") }
+            )
+            if once { try await tour(demo) } else { try await serve(demo) }
+        } catch let code as ExitCode {
+            throw code
+        } catch {
+            StandardError.write("netproxy: \(error)")
+            throw ExitCode.failure
+        }
+    }
+
+    private func tour(_ demo: Demo) async throws {
+        let address = try await demo.start(handlesSignals: false)
+        let succeeded = try await DemoTour(demo, at: address) { print($0) }.run()
+        await demo.stop()
+        print(succeeded ? "every step did what it says" : "the tour ended early")
+        if !succeeded { throw ExitCode.failure }
+    }
+
+    private func serve(_ demo: Demo) async throws {
+        let address = try await demo.start(handlesSignals: true)
+        print(
+            """
+            An API that wants tokens, its authorization server, and netproxy at http://\(address).
+
+            The configuration it runs with:
+
+            \(indented(demo.configurationText))
+            Paste into another terminal:
+
+              curl http://\(address)/public/hello            # no credential needed
+              curl http://\(address)/orders/42?x=1           # netproxy adds headers and a token
+              curl -X POST http://\(address)/orders/revoke   # the API revokes every token
+              curl -d @/etc/services http://\(address)/orders/import   # 401, refresh, sent again
+              curl -N http://\(address)/orders/stream        # an event stream
+              curl http://\(address)/nowhere                 # an error that says what to do
+
+            One line per exchange follows. Stop with Ctrl-C.
+
+            """
+        )
+        await demo.waitUntilStopped()
+    }
+
+    private func indented(_ text: String) -> String {
+        text.split(separator: "\n", omittingEmptySubsequences: false)
+            .map { $0.isEmpty ? "" : "  \($0)" }.joined(separator: "\n")
+    }
+}
