@@ -14,7 +14,9 @@ package struct FileError: Error, Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// Small files that are there as a whole or not at all. Symbolic links are not followed.
+/// Small files that are there as a whole or not at all.
+///
+/// Symbolic links are not followed.
 package enum DurableFile {
     /// The bytes of a file; nothing if there is none.
     package static func read(_ path: String, limit: Int) throws(FileError) -> [UInt8]? {

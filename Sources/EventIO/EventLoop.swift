@@ -111,12 +111,16 @@ import Synchronization
         for waiter in waiters { waiter.resume() }
     }
 
-    /// Ends the loop after its present turn. Tasks that still wait on it never continue.
+    /// Ends the loop after its present turn.
+    ///
+    /// Tasks that still wait on it never continue.
     package func stop() {
         submit { [self] in isStopping = true }
     }
 
-    /// Returns when the loop has ended. Call it from outside the loop.
+    /// Returns when the loop has ended.
+    ///
+    /// Call it from outside the loop.
     package func waitUntilStopped() async {
         await withCheckedContinuation { continuation in
             let isOver = finished.withLock { state in

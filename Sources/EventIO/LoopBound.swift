@@ -11,7 +11,9 @@ package struct LoopBound<Value>: @unchecked Sendable {
         self.loop = loop
     }
 
-    /// The value. Traps outside of its loop.
+    /// The value.
+    ///
+    /// Traps outside of its loop.
     @inline(__always)
     package var value: Value {
         loop.preconditionCurrent()
@@ -20,7 +22,9 @@ package struct LoopBound<Value>: @unchecked Sendable {
 }
 
 extension LoopBound {
-    /// Calls `body` with the value on its loop, and returns what it returns. Call it from outside.
+    /// Calls `body` with the value on its loop, and returns what it returns.
+    ///
+    /// Call it from outside.
     package func call<Result: Sendable>(
         _ body: @escaping @Sendable (Value) -> Result
     ) async -> Result {
@@ -31,7 +35,9 @@ extension LoopBound {
 }
 
 extension EventLoop {
-    /// Makes something on the loop that belongs to it. Call it from outside.
+    /// Makes something on the loop that belongs to it.
+    ///
+    /// Call it from outside.
     package func call<Value>(
         _ body: @escaping @Sendable (EventLoop) -> Value
     ) async -> LoopBound<Value> {

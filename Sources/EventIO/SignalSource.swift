@@ -41,8 +41,7 @@ import Glibc
 
     /// Gives the signals back to the system.
     package func close() {
-        for unsafeevent in unsafe unsafe unsafe events { unsafe event_free(event) }
-        unsafe events = []
+        while let event = unsafe events.popLast() { unsafe event_free(event) }
     }
 
     /// A write to a closed connection is an error of that write, not the end of the process.

@@ -142,8 +142,9 @@ import Glibc
         resumeReader()
     }
 
-    /// Whether the connection has nothing to say: no bytes, no end, no fault. What a pooled
-    /// connection must be before it is used again.
+    /// Whether the connection has nothing to say: no bytes, no end, no fault.
+    ///
+    /// What a pooled connection must be before it is used again.
     package var isQuiet: Bool {
         !isReadable && !isPeerClosed && !isAborted && !isClosed
     }
@@ -270,7 +271,9 @@ import Glibc
         resumeWriter()
     }
 
-    /// Closes the connection. Harmless when it is closed already.
+    /// Closes the connection.
+    ///
+    /// Harmless when it is closed already.
     package func close() {
         guard !isClosed else { return }
         loop.preconditionCurrent()

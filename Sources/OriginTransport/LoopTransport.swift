@@ -1,7 +1,9 @@
 import EventIO
 package import NetworkCore
 
-/// Sends over the pool of one loop; called on that loop only. What the daemon uses.
+/// Sends over the pool of one loop; called on that loop only.
+///
+/// What the daemon uses.
 package struct LoopTransport: HTTPTransport {
     private let pool: LoopBound<OriginPool>
 

@@ -57,8 +57,10 @@ extension UpstreamConnection {
         finish()
     }
 
-    /// Sends a streamed body. A fault of the source ends the exchange; one of the origin does not,
-    /// since it may have answered already.
+    /// Sends a streamed body.
+    ///
+    /// A fault of the source ends the exchange; one of the origin does not, since it may have
+    /// answered already.
     func upload(_ source: any BodySource, isChunked: Bool) async {
         let output = loop.outputs.take()
         defer { loop.outputs.give(output) }
@@ -112,7 +114,9 @@ extension UpstreamConnection {
     }
 }
 
-/// The content of a response, as it comes from its connection. Dropped unread, it closes it.
+/// The content of a response, as it comes from its connection.
+///
+/// Dropped unread, it closes it.
 final class UpstreamBody: BodySource {
     private let connection: LoopBound<UpstreamConnection>
     private let exchange: Int

@@ -220,7 +220,9 @@ final class UpstreamConnection: TimerEntry {
         }
     }
 
-    /// Reads what comes next of the head. While the body is on its way, there is no deadline for it.
+    /// Reads what comes next of the head.
+    ///
+    /// While the body is on its way, there is no deadline for it.
     private func readMore(gate: UploadGate?, until fixed: UInt64) async throws {
         let hadBytes = !buffer.isEmpty
         while true {

@@ -1,18 +1,32 @@
 /// How connections to an origin are made, kept and given up.
 public struct UpstreamOptions: Sendable {
-    /// How long resolving, connecting and the TLS handshake may take together. Default 5 s.
+    /// How long resolving, connecting and the TLS handshake may take together.
+    ///
+    /// Default 5 s.
     public var connectTimeout: Duration = .seconds(5)
-    /// How long the head of the response may take once the request is sent. Default 60 s, like nginx.
+    /// How long the head of the response may take once the request is sent.
+    ///
+    /// Default 60 s, like nginx.
     public var responseTimeout: Duration? = .seconds(60)
-    /// How long a body may stand still in either direction. Default 60 s.
+    /// How long a body may stand still in either direction.
+    ///
+    /// Default 60 s.
     public var idleTimeout: Duration? = .seconds(60)
-    /// How many connections at most, for each event loop. Default 128.
+    /// How many connections at most, for each event loop.
+    ///
+    /// Default 128.
     public var connections = 128
-    /// How long a connection is kept without use. Default 90 s.
+    /// How long a connection is kept without use.
+    ///
+    /// Default 90 s.
     public var keepAlive: Duration = .seconds(90)
-    /// How many requests may wait for a connection, for each event loop. Default 1024.
+    /// How many requests may wait for a connection, for each event loop.
+    ///
+    /// Default 1024.
     public var queueLength = 1024
-    /// How long a request waits for a connection. Default 5 s.
+    /// How long a request waits for a connection.
+    ///
+    /// Default 5 s.
     public var queueTimeout: Duration = .seconds(5)
     /// A PEM file with the certificates to trust; the system's roots where it is nothing.
     public var authorities: String?

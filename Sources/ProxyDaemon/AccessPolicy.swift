@@ -2,7 +2,9 @@ import HTTP1
 import HTTPMessage
 import NetworkCore
 
-/// Who may use a channel over a data listener (contract section 8). A value: it only judges.
+/// Who may use a channel over a data listener (contract section 8).
+///
+/// A value: it only judges.
 struct AccessPolicy: Sendable {
     /// Names that a `Host` field may carry beside the local ones: `name`, `*.suffix` or `*`.
     var hosts: [String] = []
@@ -37,8 +39,13 @@ struct AccessPolicy: Sendable {
         {
             try checkBrowser(head.headers)
         }
-        if !users.isEmpty, let userID, !users.contains(userID) {
-            throw denied(403, "user \(userID) is not in the channel's access.users")
+        if !users.isEmpty {
+            guard let userID else {
+                throw denied(403, "the channel's access.users wants a unix socket")
+            }
+            guard users.contains(userID) else {
+                throw denied(403, "user \(userID) is not in the channel's access.users")
+            }
         }
         if let key { try check(key, head.headers[.proxyAuthorization]) }
     }

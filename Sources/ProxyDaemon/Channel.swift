@@ -5,10 +5,14 @@ import NetworkCore
 import OriginTransport
 import RequestLog
 
-/// A channel on one loop: its chain, its pool, its log buffer. Not `Sendable`.
+/// A channel on one loop: its chain, its pool, its log buffer.
+///
+/// Not `Sendable`.
 final class Channel {
     let shared: ChannelShared
     let log: LogBuffer
+    /// What it did on this loop.
+    var counters = ChannelCounters()
     private let pool: OriginPool
     private let chain: RequestChain
 

@@ -82,6 +82,11 @@ final class ChannelAssembly: Sendable {
         for log in logs.withLock({ $0 }) { log.reopen() }
     }
 
+    /// Log lines that could not be written.
+    var droppedLines: Int {
+        logs.withLock { $0 }.reduce(ownLog.counters.dropped) { $0 + $1.counters.dropped }
+    }
+
     private static func log(
         named name: String,
         _ labels: LogLabels,

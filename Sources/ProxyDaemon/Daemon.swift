@@ -1,3 +1,4 @@
+import Bytes
 package import EventIO
 import FoundationEssentials
 import HTTP1
@@ -19,16 +20,19 @@ package actor Daemon {
     private let console: Console
     private let report: Report
     private let environment: [String: String]
-    private var configuration: ProxyConfiguration
-    private let reloadConfiguration: @Sendable () -> Result<ProxyConfiguration, ConfigurationErrors>
-    private var loops: [EventLoop] = []
-    private var workers: [LoopBound<Worker>] = []
-    private var sockets: [SharedSocket] = []
-    private var channels: [ChannelShared] = []
-    private var assembly: ChannelAssembly?
+    private(set) var configuration: ProxyConfiguration
+    let started = ContinuousClock.now
+    let reloadConfiguration: @Sendable () -> Result<ProxyConfiguration, ConfigurationErrors>
+    private(set) var loops: [EventLoop] = []
+    private(set) var workers: [LoopBound<Worker>] = []
+    private(set) var sockets: [SharedSocket] = []
+    private(set) var channels: [ChannelShared] = []
+    private(set) var assembly: ChannelAssembly?
+    private var admin: LoopBound<LocalServer>?
+    private var adminSocket: SharedSocket?
     private var signals: LoopBound<SignalSource>?
     private var stopWaiters: [CheckedContinuation<Void, Never>] = []
-    private var isStopping = false
+    private(set) var isStopping = false
 
     /// Prepares a daemon that does not listen yet.
     ///
@@ -75,6 +79,7 @@ package actor Daemon {
         SignalSource.ignoreBrokenPipes()
         try await startWorkers()
         try await listen()
+        try await startAdmin()
         if handlesSignals { await takeSignals() }
         notify("READY=1\nSTATUS=serving \(channels.count) channels")
     }
@@ -143,6 +148,34 @@ package actor Daemon {
         }
     }
 
+    private func startAdmin() async throws {
+        let socket: SharedSocket
+        let isTCP: Bool
+        switch configuration.admin {
+        case .off: return
+        case .tcp(let endpoint):
+            isTCP = true
+            guard let opened = try SharedSocket.open(.tcp(endpoint), [:]).first else { return }
+            socket = opened
+        case .unix(let path):
+            isTCP = false
+            if let slash = path.lastIndex(of: "/"), slash > path.startIndex {
+                try DurableFile.makeDirectory(String(path[..<slash]), mode: 0o750)
+            }
+            guard let opened = try SharedSocket.open(.unix(path), [:]).first else { return }
+            opened.socket.restrict(mode: 0o600)
+            socket = opened
+        }
+        adminSocket = socket
+        let handler = AdminHandler(isTCP: isTCP, daemon: self)
+        let server = await loops[0].call { loop in
+            Result<LocalServer, any Error> {
+                try LocalServer(socket.socket, on: loop) { await handler.answer($0) }
+            }
+        }
+        admin = try await server.unwrapped()
+    }
+
     // MARK: - Signals
 
     private func takeSignals() async {
@@ -169,21 +202,25 @@ package actor Daemon {
     }
 
     /// Reads the configuration again; what is wrong with it is reported, and the old one stays.
-    package func reload() async {
+    @discardableResult
+    package func reload() async -> Result<[String], ReloadFailure> {
         notify("RELOADING=1\nMONOTONIC_USEC=\(monotonicNanoseconds() / 1000)")
         defer { notify("READY=1\nSTATUS=serving \(channels.count) channels") }
+        var lines: [String]
         switch reloadConfiguration() {
-        case .failure(let errors):
-            for line in errors.errors.map(\.description) { report(line) }
-            report("the configuration was not reloaded; the old one stays in force")
+        case .failure(let errors): lines = errors.errors.map(\.description)
         case .success(let next):
             do {
                 try await install(next)
                 report("the configuration was reloaded: \(channels.count) channels")
+                return .success(["the configuration was reloaded: \(channels.count) channels"])
             } catch {
-                report("the configuration was not reloaded: \(error); the old one stays in force")
+                lines = ["\(error)"]
             }
         }
+        lines.append("the configuration was not reloaded; the old one stays in force")
+        for line in lines { report(line) }
+        return .failure(ReloadFailure(lines: lines))
     }
 
     private func install(_ next: ProxyConfiguration) async throws {
@@ -243,6 +280,9 @@ package actor Daemon {
         }
         for worker in workers { await worker.call { $0.close() } }
         if let signals { await signals.call { $0.close() } }
+        if let admin { await admin.call { $0.close() } }
+        admin = nil
+        adminSocket = nil
         for loop in loops {
             loop.stop()
             await loop.waitUntilStopped()

@@ -30,6 +30,9 @@ struct Exchange {
         context = RequestContext(requestID: id)
     }
 
+    /// Whether netproxy itself had to end it with an error.
+    var hasFailed: Bool { error != nil }
+
     /// Records why it failed, and who gave up.
     mutating func fail(_ cause: any Error) {
         guard let cause = cause as? NetworkError else {

@@ -5,7 +5,9 @@ import HTTPMessage
 import NetworkCore
 
 /// A small HTTP server on a loop, strict like the data listeners: the admin socket and the demo's
-/// upstream are made of it. Request bodies are read whole, up to a limit.
+/// upstream are made of it.
+///
+/// Request bodies are read whole, up to a limit.
 ///
 /// Not `Sendable`: it never leaves its loop.
 final class LocalServer {
@@ -108,5 +110,17 @@ final class LocalServer {
         listener?.close()
         listener = nil
         for connection in connections.values { connection.socket.abort() }
+    }
+}
+
+extension LoopBound {
+    /// The value of a result that was made on the loop.
+    func unwrapped<Success>() async throws -> LoopBound<Success>
+    where Value == Result<Success, any Error> {
+        try await withCheckedThrowingContinuation { continuation in
+            loop.submit {
+                continuation.resume(with: value.map { LoopBound<Success>($0, on: loop) })
+            }
+        }
     }
 }

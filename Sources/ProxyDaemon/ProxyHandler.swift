@@ -157,6 +157,7 @@ final class ProxyHandler {
 
     private func finish(_ exchange: inout Exchange, _ app: DownstreamConnection) {
         exchange.bytesIn = app.bytesIn
+        exchange.channel?.counters.count(exchange)
         let log = exchange.channel?.log ?? channels.ownLog
         log.write(exchange.record(endedAt: loop.now), now: .now)
         onLogged?()

@@ -5,7 +5,9 @@ import NetworkCore
 import ProxyConfig
 import RequestLog
 
-/// What one event loop does for the daemon: accept, serve, keep time for the logs. Not `Sendable`.
+/// What one event loop does for the daemon: accept, serve, keep time for the logs.
+///
+/// Not `Sendable`.
 final class Worker {
     let loop: EventLoop
     private let settings: Settings

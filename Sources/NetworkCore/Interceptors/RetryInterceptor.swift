@@ -1,5 +1,7 @@
 /// Repeats an attempt after a fault of the connection or a status that promises better, within the
-/// budget. Calls `next` once for each attempt.
+/// budget.
+///
+/// Calls `next` once for each attempt.
 public struct RetryInterceptor: RequestInterceptor {
     private static let start = ContinuousClock.now
     private let policy: RetryPolicy

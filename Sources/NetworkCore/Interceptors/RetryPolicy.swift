@@ -3,13 +3,21 @@ import Synchronization
 /// Which failures are worth another attempt, how many, and how long to wait: a value, so that the
 /// interceptor only acts.
 public struct RetryPolicy: Sendable {
-    /// How many attempts beyond the first. Default 2.
+    /// How many attempts beyond the first.
+    ///
+    /// Default 2.
     public var attempts = 2
-    /// Statuses that are repeated, for idempotent methods only. Default 502, 503, 504.
+    /// Statuses that are repeated, for idempotent methods only.
+    ///
+    /// Default 502, 503, 504.
     public var statuses: Set<Int> = [502, 503, 504]
-    /// The first wait is random between nothing and this; it doubles. Default 100 ms.
+    /// The first wait is random between nothing and this; it doubles.
+    ///
+    /// Default 100 ms.
     public var base: Duration = .milliseconds(100)
-    /// No wait is longer, whatever `Retry-After` says. Default 2 s.
+    /// No wait is longer, whatever `Retry-After` says.
+    ///
+    /// Default 2 s.
     public var maximum: Duration = .seconds(2)
 
     /// The defaults.
@@ -38,7 +46,9 @@ public struct RetryPolicy: Sendable {
 }
 
 /// How many retries a channel may make: a share of its requests over the last ten seconds, and ten
-/// a second in any case. Shared by all loops.
+/// a second in any case.
+///
+/// Shared by all loops.
 public final class RetryBudget: Sendable {
     private struct Window {
         var second = 0

@@ -2,7 +2,9 @@
 public struct Request: Sendable {
     /// The method.
     public var method: HTTPMethod
-    /// Whom it is for. `Host` is made from it when the request is sent.
+    /// Whom it is for.
+    ///
+    /// `Host` is made from it when the request is sent.
     public var origin: Origin
     /// Path and query, in origin-form and byte for byte as sent: visible ASCII that starts with `/`.
     public var target: String

@@ -28,7 +28,9 @@ public struct OAuthConfiguration: Sendable {
     public var clientID: String
     /// Its secret.
     public var clientSecret: Secret?
-    /// How it proves itself. Default `basic`.
+    /// How it proves itself.
+    ///
+    /// Default `basic`.
     public var clientAuthentication = ClientAuthentication.basic
     /// What is asked with.
     public var grant: Grant
@@ -39,11 +41,17 @@ public struct OAuthConfiguration: Sendable {
     /// Further form fields.
     public var parameters: [(name: String, value: String)] = []
     /// The advisory window: a token is renewed in the background this long before it expires, at
-    /// most 20 % of its lifetime. Default 5 min.
+    /// most 20 % of its lifetime.
+    ///
+    /// Default 5 min.
     public var refreshBefore: Duration = .seconds(300)
-    /// How long one request to the token endpoint may take. Default 10 s.
+    /// How long one request to the token endpoint may take.
+    ///
+    /// Default 10 s.
     public var requestTimeout: Duration = .seconds(10)
-    /// How many requests may wait for a token at once. Default 4096.
+    /// How many requests may wait for a token at once.
+    ///
+    /// Default 4096.
     public var waiterLimit = 4096
 
     /// Makes a configuration with the defaults.

@@ -459,7 +459,7 @@ extension TokenEndpointError {
 
 extension Duration {
     /// In seconds.
-    var seconds: Double {
+    package var seconds: Double {
         Double(components.seconds) + Double(components.attoseconds) / 1e18
     }
 }

@@ -7,7 +7,9 @@ public struct Secret: Sendable, Hashable {
         self.text = text
     }
 
-    /// The secret itself. Whoever calls this answers for where it goes.
+    /// The secret itself.
+    ///
+    /// Whoever calls this answers for where it goes.
     public func reveal() -> String { text }
 
     /// Whether both are the same, in a time that depends on their lengths only.

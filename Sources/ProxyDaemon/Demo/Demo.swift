@@ -152,15 +152,3 @@ package actor Demo {
         """
     }
 }
-
-extension LoopBound {
-    /// The value of a result that was made on the loop.
-    fileprivate func unwrapped<Success>() async throws -> LoopBound<Success>
-    where Value == Result<Success, any Error> {
-        try await withCheckedThrowingContinuation { continuation in
-            loop.submit {
-                continuation.resume(with: value.map { LoopBound<Success>($0, on: loop) })
-            }
-        }
-    }
-}

@@ -4,7 +4,9 @@ import NetworkCore
 import Synchronization
 
 /// The demo's OAuth 2.0 authorization server: client credentials, refresh tokens with rotation,
-/// short-lived tokens, revocation. Tokens live in memory only.
+/// short-lived tokens, revocation.
+///
+/// Tokens live in memory only.
 final class DemoAuthorizationServer: Sendable {
     private struct State {
         var accessTokens: [String: ContinuousClock.Instant] = [:]

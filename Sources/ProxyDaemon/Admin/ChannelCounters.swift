@@ -1,0 +1,73 @@
+import HTTPMessage
+import NetworkCore
+
+/// What a channel did on one loop since the start; added up over the loops when somebody asks.
+struct ChannelCounters: Sendable {
+    var requests = 0
+    /// By the first digit of the status the app got: index 1 is 1xx, 5 is 5xx; 0 is none.
+    var byClass = [Int](repeating: 0, count: 6)
+    var retries = 0
+    var errors = 0
+    var bytesIn = 0
+    var bytesOut = 0
+
+    mutating func count(_ exchange: borrowing Exchange) {
+        requests += 1
+        let code = exchange.status?.rawValue ?? 0
+        byClass[min(max(code / 100, 0), 5)] += 1
+        retries += exchange.context.retries.count
+        if exchange.hasFailed { errors += 1 }
+        bytesIn += exchange.bytesIn
+        bytesOut += exchange.bytesOut
+    }
+
+    static func + (left: ChannelCounters, right: ChannelCounters) -> ChannelCounters {
+        var sum = left
+        sum.requests += right.requests
+        for index in sum.byClass.indices { sum.byClass[index] += right.byClass[index] }
+        sum.retries += right.retries
+        sum.errors += right.errors
+        sum.bytesIn += right.bytesIn
+        sum.bytesOut += right.bytesOut
+        return sum
+    }
+}
+
+/// The state of the daemon at one moment.
+struct DaemonStatus: Sendable, Encodable {
+    struct Channel: Sendable, Encodable {
+        var name: String
+        var upstream: String
+        var token: Token?
+        var pool: Pool
+        var requests: Int
+        var errors: Int
+        var retries: Int
+        var statuses: [String: Int]
+        var bytesIn: Int
+        var bytesOut: Int
+    }
+
+    struct Token: Sendable, Encodable {
+        var state: String
+        var generation: Int?
+        var ageS: Double?
+        var expiresInS: Double?
+        var lastError: String?
+        var nextAttemptS: Double?
+    }
+
+    struct Pool: Sendable, Encodable {
+        var open: Int
+        var idle: Int
+        var queued: Int
+    }
+
+    var uptimeS: Double
+    var state: String
+    var listen: [String]
+    var workers: Int
+    var connections: Int
+    var logLinesDropped: Int
+    var channels: [Channel]
+}

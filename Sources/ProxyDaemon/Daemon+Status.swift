@@ -1,0 +1,94 @@
+import EventIO
+import NetworkCore
+import ProxyConfig
+
+/// Why a reload did not happen, line by line.
+package struct ReloadFailure: Error, Sendable {
+    /// What is wrong with the configuration.
+    package let lines: [String]
+}
+
+extension Daemon {
+    /// The OAuth manager of a channel, if it has one.
+    func tokens(of channel: String) -> OAuthManager? {
+        channels.first { $0.name == channel }?.authorizer as? OAuthManager
+    }
+
+    /// Adds up what the loops know.
+    func status() async -> DaemonStatus {
+        var counters: [String: ChannelCounters] = [:]
+        var pools: [String: DaemonStatus.Pool] = [:]
+        var connections = 0
+        for worker in workers {
+            let report = await worker.call { worker in
+                (worker.connectionCount, worker.table.channels.map { ($0.name, $0.counters, $0.poolCounts) })
+            }
+            connections += report.0
+            for (name, counted, pool) in report.1 {
+                counters[name] = counters[name, default: ChannelCounters()] + counted
+                let sum = pools[name] ?? DaemonStatus.Pool(open: 0, idle: 0, queued: 0)
+                pools[name] = DaemonStatus.Pool(
+                    open: sum.open + pool.open, idle: sum.idle + pool.idle,
+                    queued: sum.queued + pool.queued)
+            }
+        }
+        var list: [DaemonStatus.Channel] = []
+        for channel in channels {
+            let counted = counters[channel.name] ?? ChannelCounters()
+            var statuses: [String: Int] = [:]
+            for (index, count) in counted.byClass.enumerated() where count > 0 {
+                statuses[index == 0 ? "none" : "\(index)xx"] = count
+            }
+            list.append(
+                DaemonStatus.Channel(
+                    name: channel.name, upstream: channel.origin.description,
+                    token: await token(of: channel),
+                    pool: pools[channel.name] ?? DaemonStatus.Pool(open: 0, idle: 0, queued: 0),
+                    requests: counted.requests, errors: counted.errors, retries: counted.retries,
+                    statuses: statuses, bytesIn: counted.bytesIn, bytesOut: counted.bytesOut))
+        }
+        return DaemonStatus(
+            uptimeS: (started.duration(to: .now).seconds * 10).rounded() / 10,
+            state: isStopping ? "draining" : "serving", listen: addresses.map(\.description),
+            workers: loops.count, connections: connections,
+            logLinesDropped: assembly?.droppedLines ?? 0, channels: list)
+    }
+
+    private func token(of channel: ChannelShared) async -> DaemonStatus.Token? {
+        guard let manager = channel.authorizer as? OAuthManager else { return nil }
+        let status = await manager.status()
+        return DaemonStatus.Token(
+            state: status.state, generation: status.generation,
+            ageS: status.age.map { ($0.seconds * 10).rounded() / 10 },
+            expiresInS: status.expiresIn.map { ($0.seconds * 10).rounded() / 10 },
+            lastError: status.lastError,
+            nextAttemptS: status.nextAttempt.map { ($0.seconds * 10).rounded() / 10 })
+    }
+
+    /// Why the daemon should get no traffic; nothing while it should.
+    var reasonsNotReady: [String] {
+        if isStopping { return ["draining"] }
+        if workers.isEmpty { return ["starting"] }
+        return sockets.isEmpty ? ["no listener"] : []
+    }
+
+    /// Which channels a reload would change.
+    package func plan() async -> Result<[String], ReloadFailure> {
+        switch reloadConfiguration() {
+        case .failure(let errors):
+            return .failure(ReloadFailure(lines: errors.errors.map(\.description)))
+        case .success(let next):
+            var lines: [String] = []
+            for channel in next.channels {
+                let present = configuration.channels.first { $0.name == channel.name }
+                if present == nil { lines.append("added: \(channel.name)") }
+                if let present, present != channel { lines.append("changed: \(channel.name)") }
+            }
+            for channel in configuration.channels
+            where !next.channels.contains(where: { $0.name == channel.name }) {
+                lines.append("removed: \(channel.name)")
+            }
+            return .success(lines.isEmpty ? ["no channel would change"] : lines)
+        }
+    }
+}

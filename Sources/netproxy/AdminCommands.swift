@@ -1,0 +1,165 @@
+import ArgumentParser
+import FoundationEssentials
+import ProxyConfig
+import ProxyDaemon
+
+/// Asks the running daemon, and ends with 69 if none answers.
+struct AdminSession {
+    private let client: AdminClient
+
+    init(_ configuration: ProxyConfiguration) {
+        client = AdminClient(configuration.admin)
+    }
+
+    func send(_ method: String, _ target: String) async throws -> AdminClient.Answer {
+        do {
+            return try await client.send(method, target)
+        } catch let error as AdminClient.Unreachable {
+            StandardError.write("netproxy: \(error.description)")
+            throw ExitStatus.unavailable
+        }
+    }
+
+    /// Sends, prints what was said, and fails if the daemon refused.
+    func perform(_ method: String, _ target: String) async throws {
+        let answer = try await send(method, target)
+        let text = answer.text.hasSuffix("\n") ? String(answer.text.dropLast()) : answer.text
+        guard (200..<300).contains(answer.status) else {
+            StandardError.write(text)
+            throw ExitCode.failure
+        }
+        print(text)
+    }
+}
+
+struct StatusCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "status",
+        abstract: "Show channels, tokens, counters and pools of the running daemon.")
+
+    @OptionGroup var file: ConfigurationOption
+    @Flag(help: "Print the daemon's JSON as it is.") var json = false
+
+    func run() async throws {
+        let session = AdminSession(try file.load())
+        if json { return try await session.perform("GET", "/status") }
+        let answer = try await session.send("GET", "/status")
+        guard let report = StatusReport(json: answer.text) else {
+            StandardError.write("netproxy: the daemon's answer is not understood")
+            throw ExitCode.failure
+        }
+        for line in report.lines { print(line) }
+    }
+}
+
+struct ReloadCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "reload", abstract: "Re-read the configuration in the running daemon.")
+
+    @OptionGroup var file: ConfigurationOption
+    @Flag(help: "Only print which channels would change.") var plan = false
+
+    func run() async throws {
+        try await AdminSession(try file.load())
+            .perform("POST", plan ? "/reload?plan" : "/reload")
+    }
+}
+
+struct TokenCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "token", abstract: "Show the state of a channel's token, never the token.")
+
+    @OptionGroup var file: ConfigurationOption
+    @Argument(help: "The channel.") var channel: String
+    @Flag(help: "Renew the token first.") var refresh = false
+
+    func run() async throws {
+        let configuration = try file.load()
+        guard configuration.channels.contains(where: { $0.name == channel }) else {
+            throw ValidationError("there is no channel \(channel)")
+        }
+        let session = AdminSession(configuration)
+        if refresh { try await session.perform("POST", "/channels/\(channel)/token/refresh") }
+        let answer = try await session.send("GET", "/status")
+        guard let report = StatusReport(json: answer.text),
+            let line = report.tokenLine(of: channel)
+        else {
+            print("\(channel): no OAuth token")
+            return
+        }
+        print(line)
+    }
+}
+
+/// The daemon's status, for people.
+struct StatusReport {
+    private struct Status: Decodable {
+        struct Channel: Decodable {
+            struct Token: Decodable {
+                var state: String
+                var generation: Int?
+                var ageS: Double?
+                var expiresInS: Double?
+                var lastError: String?
+                var nextAttemptS: Double?
+            }
+            struct Pool: Decodable {
+                var open: Int
+                var idle: Int
+                var queued: Int
+            }
+            var name: String
+            var upstream: String
+            var token: Token?
+            var pool: Pool
+            var requests: Int
+            var errors: Int
+            var retries: Int
+        }
+        var uptimeS: Double
+        var state: String
+        var listen: [String]
+        var connections: Int
+        var channels: [Channel]
+    }
+
+    private let status: Status
+
+    init?(json: String) {
+        let decoder = JSONDecoder()
+        decoder.keyDecodingStrategy = .convertFromSnakeCase
+        guard let status = try? decoder.decode(Status.self, from: Data(json.utf8)) else {
+            return nil
+        }
+        self.status = status
+    }
+
+    var lines: [String] {
+        let places = status.listen.joined(separator: ", ")
+        var lines = [
+            "\(status.state) on \(places) for \(Int(status.uptimeS)) s, \(status.connections) connections"
+        ]
+        for channel in status.channels {
+            let pool = channel.pool
+            let counts =
+                "\(channel.requests) requests, \(channel.errors) errors, \(channel.retries) retries"
+            let places = "pool \(pool.open) open, \(pool.idle) idle, \(pool.queued) waiting"
+            lines.append("\(channel.name) → \(channel.upstream): \(counts), \(places)")
+            if let token = tokenLine(of: channel.name) { lines.append("  token of \(token)") }
+        }
+        return lines
+    }
+
+    func tokenLine(of name: String) -> String? {
+        guard let token = status.channels.first(where: { $0.name == name })?.token else {
+            return nil
+        }
+        var parts = ["\(name): \(token.state)"]
+        if let generation = token.generation { parts.append("generation \(generation)") }
+        if let age = token.ageS { parts.append("\(Int(age)) s old") }
+        if let left = token.expiresInS { parts.append("expires in \(Int(left)) s") }
+        if let error = token.lastError { parts.append("last error: \(error)") }
+        if let next = token.nextAttemptS { parts.append("next attempt in \(Int(next)) s") }
+        return parts.joined(separator: ", ")
+    }
+}
