@@ -130,14 +130,14 @@ final class ChannelAssembly: Sendable {
         logs.withLock { $0.append(log) }
         return try ChannelShared(
             configuration,
-            authorizer: try await authorizer(configuration),
+            authorizer: try await authorizer(configuration, log),
             access: access,
             log: log
         )
     }
 
     private func authorizer(
-        _ configuration: ChannelConfiguration
+        _ configuration: ChannelConfiguration, _ log: ChannelLog
     ) async throws -> (any Authorizing)? {
         switch configuration.authentication {
         case .none, .exec: return nil
@@ -152,7 +152,7 @@ final class ChannelAssembly: Sendable {
             guard let field = HTTPFieldName(name) else { return nil }
             return StaticAuthorizer.header(field, try await secret(value))
         case .oauth(let settings):
-            return try await oauth(settings, of: configuration, report: report)
+            return try await oauth(settings, of: configuration, log: log)
         }
     }
 
@@ -170,9 +170,7 @@ final class ChannelAssembly: Sendable {
     }
 
     private func oauth(
-        _ settings: OAuthSettings,
-        of channel: ChannelConfiguration,
-        report: @escaping Daemon.Report
+        _ settings: OAuthSettings, of channel: ChannelConfiguration, log: ChannelLog
     ) async throws -> OAuthManager {
         guard let endpoint = settings.tokenURL else {
             throw IOError.system("channel \(channel.name): auth.oauth.token_url is missing")
@@ -205,16 +203,24 @@ final class ChannelAssembly: Sendable {
         configuration.refreshBefore = settings.refreshBefore
         try DurableFile.makeDirectory(stateDirectory, mode: 0o700)
         let name = channel.name
-        let store = FileTokenStore(directory: stateDirectory, family: name) { aside in
+        let store = FileTokenStore(directory: stateDirectory, family: name) { [report] aside in
             report("channel \(name): the token file was corrupt and is now \(aside)")
         }
         return OAuthManager(
             service: TokenEndpointClient(configuration, transport: try tokenTransport(channel)),
             tokenStore: store,
             configuration: configuration
-        ) { event in
+        ) { [report] event in
+            log.write(event.record)
             if let line = event.line { report("channel \(name): \(line)") }
         }
+    }
+
+    /// Tells what happened to the daemon itself, in its own log.
+    func tell(
+        _ event: EventRecord.Event, _ message: String, level: LogLevel = .info
+    ) {
+        ownLog.write(EventRecord(time: .now, level: level, event: event, message: message))
     }
 }
 
@@ -227,6 +233,31 @@ extension OAuthEvent {
             "no token (\(words)); next attempt in \(wait.components.seconds) s at the earliest"
         case .dead(let words): "the refresh token is no longer accepted (\(words)); sign in again"
         case .storeFailed(let words): "the new token could not be stored: \(words)"
+        }
+    }
+
+    /// The event as it stands in the channel's log.
+    var record: EventRecord {
+        switch self {
+        case .refreshed(let generation, let reason, let duration):
+            EventRecord(
+                time: .now, event: .token, message: "a new token is in force",
+                facts: [
+                    ("generation", .number(generation)), ("reason", .text(reason.rawValue)),
+                    ("duration_ms", .duration(duration)),
+                ])
+        case .adopted(let generation):
+            EventRecord(
+                time: .now, event: .token, message: "a stored token was taken over",
+                facts: [("generation", .number(generation))])
+        case .failed(let words, let wait):
+            EventRecord(
+                time: .now, level: .warning, event: .token, message: words,
+                facts: [("next_attempt_s", .number(Int(wait.components.seconds)))])
+        case .dead(let words):
+            EventRecord(time: .now, level: .error, event: .token, message: words)
+        case .storeFailed(let words):
+            EventRecord(time: .now, level: .error, event: .token, message: words)
         }
     }
 }

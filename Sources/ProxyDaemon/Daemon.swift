@@ -81,6 +81,7 @@ package actor Daemon {
         try await listen()
         try await startAdmin()
         if handlesSignals { await takeSignals() }
+        assembly.tell(.daemon, "serving \(channels.count) channels")
         notify("READY=1\nSTATUS=serving \(channels.count) channels")
     }
 
@@ -213,6 +214,7 @@ package actor Daemon {
             do {
                 try await install(next)
                 report("the configuration was reloaded: \(channels.count) channels")
+                assembly?.tell(.reload, "the configuration was reloaded")
                 return .success(["the configuration was reloaded: \(channels.count) channels"])
             } catch {
                 lines = ["\(error)"]
@@ -220,6 +222,7 @@ package actor Daemon {
         }
         lines.append("the configuration was not reloaded; the old one stays in force")
         for line in lines { report(line) }
+        assembly?.tell(.reload, lines[0], level: .error)
         return .failure(ReloadFailure(lines: lines))
     }
 

@@ -74,16 +74,13 @@ def tail_follows(world):
 
 
 @case
-def status_and_why(world):
+def status_and_token(world):
     client, word = world.auth.register(), world.unique("why")
     with Netproxy(world, {"orders": world.oauth_channel(client)}) as proxy:
         curl(proxy, proxy.url("/orders/" + world.unique("first")))
         world.auth.revoke(client)
         curl(proxy, proxy.url("/orders/" + word))
-        identifier = proxy.exchange("orders", word)["request_id"]
-        done = proxy.command("why", identifier)
-        equal(done.returncode, 0, f"exit code of why ({done.stderr})")
-        check("unauthorized" in done.stdout or "401" in done.stdout, f"why: {done.stdout}")
+        equal(proxy.exchange("orders", word)["retries"], ["unauthorized"], "retries in the log")
         done = proxy.command("status", "--json")
         equal(done.returncode, 0, f"exit code of status ({done.stderr})")
         check("orders" in json.dumps(json.loads(done.stdout)), "status does not name the channel")
@@ -230,22 +227,6 @@ def sigusr1_reopens_the_logs(world):
         eventually(reopened, "a new static.log after SIGUSR1", 5)
         with open(path + ".moved", encoding="utf-8") as file:
             check(word in file.read(), "the moved file lost its line")
-
-
-@case
-def exec_runs_a_command_with_the_proxy_set(world):
-    client = world.auth.register()
-    with Netproxy(world, {"orders": world.oauth_channel(client)}) as proxy:
-        word = world.unique("exec")
-        done = subprocess.run(
-            [world.netproxy, "exec", "--config", proxy.config_path, "--channel", "orders", "--",
-             "curl", "-q", "-sS", "-o", "/dev/null", "-w", "%{http_code}",
-             f"http://orders.localhost/{word}"],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=20,
-            env=clean_environment(HOME=proxy.directory))
-        text = done.stdout.decode() + done.stderr.decode()
-        proxy.outputs.append(("netproxy exec", text))
-        equal((done.returncode, done.stdout), (0, b"200"), f"curl under netproxy exec ({text})")
 
 
 @case

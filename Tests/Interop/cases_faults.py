@@ -197,16 +197,6 @@ def settled_descriptors(proxy):
 
 
 @case
-def a_refusing_upstream_fails_over_to_the_next(world):
-    """Two upstream URLs, the first refuses connections: failover, in order."""
-    channel = world.channel("/files")
-    channel["upstream"] = [f"https://127.0.0.1:{free_port()}/files", world.origin + "/files"]
-    with Netproxy(world, {"orders": channel}) as proxy:
-        answer = curl(proxy, proxy.url("/orders/hello.txt"))
-        equal((answer.status, answer.body), (200, b"hello from nginx\n"), f"failover ({answer})")
-
-
-@case
 def an_aborting_client_leaves_nothing_behind(world):
     """Clients that go away in mid-download: the descriptors come back, the log says who."""
     world.random_file("files", "big.bin", size=50 << 20)

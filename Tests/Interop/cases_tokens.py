@@ -122,19 +122,6 @@ def a_large_body_is_not_replayed_but_the_next_works(world):
         equal(len(world.auth.token_requests(client, mark)), 1, "token requests")
 
 
-@case
-def a_large_body_is_replayed_from_disk_with_spill(world):
-    client, size = world.auth.register(), 3 << 20
-    channel = world.oauth_channel(client, retry={"spill": "8MiB"})
-    with Netproxy(world, {"orders": channel}) as proxy:
-        first_request(world, proxy, client)
-        world.auth.revoke(client)
-        mark = world.auth.mark()
-        answer, digest = post_random(world, proxy, world.unique("spill"), size)
-        expect_intact(answer, size, digest)
-        equal(len(world.auth.token_requests(client, mark)), 1, "token requests")
-
-
 def storm_on_a_revoked_token(world, client):
     with Netproxy(world, {"orders": world.oauth_channel(client)}) as proxy:
         first_request(world, proxy, client)
