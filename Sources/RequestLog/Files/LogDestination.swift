@@ -18,8 +18,9 @@ package protocol LogDestination: AnyObject {
     func reopen()
 }
 
-/// Standard output as a destination. It never waits for a reader: what a full pipe does not take is
-/// lost and counted.
+/// Standard output as a destination.
+///
+/// It never waits for a reader: what a full pipe does not take is lost and counted.
 package final class StandardOutputDestination: LogDestination {
     /// Always the same stream.
     package let generation = 0
