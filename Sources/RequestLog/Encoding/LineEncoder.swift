@@ -95,7 +95,10 @@ package struct LineEncoder {
     }
 
     private mutating func begin(
-        _ time: WallTime, _ level: LogLevel, _ event: String, _ output: OutputBuffer
+        _ time: WallTime,
+        _ level: LogLevel,
+        _ event: String,
+        _ output: OutputBuffer
     ) {
         output.append("{\"time\":\"")
         timestamps.append(time, to: output)

@@ -29,7 +29,8 @@ struct TimestampCache {
         var text: [UInt8] = []
         text.reserveCapacity(20)
         let parts: [(Int, Int, UInt8)] = [
-            (year, 4, UInt8(ascii: "-")), (month, 2, UInt8(ascii: "-")), (day, 2, UInt8(ascii: "T")),
+            (year, 4, UInt8(ascii: "-")), (month, 2, UInt8(ascii: "-")),
+            (day, 2, UInt8(ascii: "T")),
             (second / 3600, 2, UInt8(ascii: ":")), (second / 60 % 60, 2, UInt8(ascii: ":")),
             (second % 60, 2, UInt8(ascii: ".")),
         ]

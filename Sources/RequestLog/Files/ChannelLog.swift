@@ -17,11 +17,15 @@ package final class ChannelLog: Sendable {
     ///
     /// Nothing is opened yet: a file that cannot be written costs lines, never traffic.
     package convenience init(
-        labels: LogLabels, directory: String, rotation: Rotation = Rotation()
+        labels: LogLabels,
+        directory: String,
+        rotation: Rotation = Rotation()
     ) {
         let name = labels.channel ?? LogDirectory.ownLog
         let file = RotatingFile(
-            path: LogDirectory.path(of: name, in: directory), rotation: rotation)
+            path: LogDirectory.path(of: name, in: directory),
+            rotation: rotation
+        )
         self.init(labels: labels, sink: LogSink(labels: labels, to: file))
     }
 

@@ -21,7 +21,9 @@ package enum LogDirectory {
     /// Makes the directory and those above it, with mode 0750, where they do not exist.
     package static func create(_ directory: String) throws {
         try FileManager.default.createDirectory(
-            atPath: directory, withIntermediateDirectories: true,
-            attributes: [.posixPermissions: 0o750])
+            atPath: directory,
+            withIntermediateDirectories: true,
+            attributes: [.posixPermissions: 0o750]
+        )
     }
 }

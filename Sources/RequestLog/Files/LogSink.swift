@@ -57,7 +57,9 @@ package final class LogSink: Sendable {
 
 extension LogSink.State {
     fileprivate mutating func write(
-        _ lines: Span<UInt8>, at time: WallTime, now: ContinuousClock.Instant
+        _ lines: Span<UInt8>,
+        at time: WallTime,
+        now: ContinuousClock.Instant
     ) {
         var written = 0
         do throws(AppendFileError) {
@@ -94,8 +96,12 @@ extension LogSink.State {
         guard untold > 0 else { return }
         notice.removeAll()
         var event = EventRecord(
-            time: time, level: .warning, event: .log, message: "lines were dropped",
-            facts: [("dropped", .number(untold))])
+            time: time,
+            level: .warning,
+            event: .log,
+            message: "lines were dropped",
+            facts: [("dropped", .number(untold))]
+        )
         if let error = counters.lastError { event.facts.append(("reason", .text("\(error)"))) }
         encoder.encode(event, to: notice)
         var written = 0

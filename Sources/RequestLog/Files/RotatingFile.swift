@@ -4,7 +4,7 @@ package import Bytes
 package struct Rotation: Sendable, Equatable {
     /// The size that a file does not exceed, in bytes, unless one flush alone does.
     package var size: Int
-    /// How many old files stay, as `<name>.1` (the youngest), `<name>.2`, …
+    /// How many old files stay; the youngest has the suffix `.1`.
     package var keep: Int
 
     /// Default 64 MiB and 5 files, as in the configuration.
@@ -103,7 +103,7 @@ package final class RotatingFile: LogDestination {
         for number in stride(from: rotation.keep - 1, through: 1, by: -1) {
             do {
                 try AppendFile.rename("\(path).\(number)", to: "\(path).\(number + 1)")
-            } catch where error.isMissing {
+            } catch  where error.isMissing {
                 continue
             }
         }

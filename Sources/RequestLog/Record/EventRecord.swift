@@ -32,7 +32,10 @@ package struct EventRecord: Sendable {
 
     /// Records something.
     package init(
-        time: WallTime, level: LogLevel = .info, event: Event, message: String,
+        time: WallTime,
+        level: LogLevel = .info,
+        event: Event,
+        message: String,
         facts: [(name: String, value: Value)] = []
     ) {
         self.time = time

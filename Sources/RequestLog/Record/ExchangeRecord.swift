@@ -65,7 +65,11 @@ package struct ExchangeRecord: Sendable {
 
     /// Begins the record of an exchange, as soon as its head is complete.
     package init(
-        time: WallTime, requestID: String, client: String, method: String, path: String
+        time: WallTime,
+        requestID: String,
+        client: String,
+        method: String,
+        path: String
     ) {
         self.time = time
         self.requestID = requestID

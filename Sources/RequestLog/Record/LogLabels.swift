@@ -17,8 +17,11 @@ package struct LogLabels: Sendable {
 
     /// Describes a channel's log.
     package init(
-        channel: String? = nil, subsystem: String? = nil, category: String? = nil,
-        query: QueryMode = .keys, headers: [HTTPFieldName] = [],
+        channel: String? = nil,
+        subsystem: String? = nil,
+        category: String? = nil,
+        query: QueryMode = .keys,
+        headers: [HTTPFieldName] = [],
         credentialField: HTTPFieldName? = nil
     ) {
         self.channel = channel

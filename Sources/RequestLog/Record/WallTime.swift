@@ -19,7 +19,9 @@ package struct WallTime: Sendable, Hashable, Comparable {
         let time = Date().timeIntervalSince1970
         let whole = time.rounded(.down)
         return WallTime(
-            seconds: Int64(whole), microseconds: min(Int32((time - whole) * 1_000_000), 999_999))
+            seconds: Int64(whole),
+            microseconds: min(Int32((time - whole) * 1_000_000), 999_999)
+        )
     }
 
     /// Whether `left` is the earlier one.

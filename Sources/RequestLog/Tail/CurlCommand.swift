@@ -1,0 +1,78 @@
+/// A command that sends a logged request again; what the log does not know stands in angle brackets.
+package struct CurlCommand: Sendable, CustomStringConvertible {
+    /// The command, quoted for a POSIX shell.
+    package let description: String
+
+    /// Makes the command, or nothing if the line tells no request that could be sent.
+    package init?(_ line: LogLine) {
+        guard let url = RequestURL(line), let method = line["method"]?.text else { return nil }
+        var words = ["curl"]
+        switch method {
+        case "GET": break
+        case "HEAD": words.append("--head")
+        default: words += ["-X", Self.quoted(method)]
+        }
+        words.append(Self.quoted(url.description))
+        var names: Set<String> = []
+        if case .object(let fields)? = line["headers"] {
+            for field in fields {
+                names.insert(field.name)
+                words += ["-H", Self.quoted("\(field.name): \(field.value.plain)")]
+            }
+        }
+        if let kind = line["auth.kind"]?.text, !names.contains("authorization") {
+            words += ["-H", Self.credential(kind, channel: line["channel"]?.text)]
+        }
+        if let count = line["bytes_in"]?.integer, count > 0 {
+            words += ["--data-binary", "'@<the body of \(count) bytes>'"]
+        }
+        description = words.joined(separator: " ")
+    }
+
+    private static func credential(_ kind: String, channel: String?) -> String {
+        let owner = channel.map { "of channel \($0)" } ?? "of the channel"
+        return switch kind {
+        case "basic": quoted("Authorization: Basic <credential \(owner)>")
+        case "header": quoted("<credential field \(owner)>")
+        default: quoted("Authorization: Bearer <token \(owner)>")
+        }
+    }
+
+    private static func quoted(_ text: String) -> String {
+        let safe = text.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"):
+                true
+            default: "-_./:".utf8.contains(byte)
+            }
+        }
+        guard !safe || text.isEmpty else { return text }
+        return "'"
+            + text.split(separator: "'", omittingEmptySubsequences: false)
+            .joined(separator: #"'\''"#) + "'"
+    }
+}
+
+/// The URL of a logged upstream request, as far as the log tells it.
+struct RequestURL: CustomStringConvertible {
+    /// Names and values of the query; no value where the log shows names only.
+    let parameters: [(name: String, value: String?)]
+    let description: String
+
+    init?(_ line: LogLine) {
+        guard let host = line["host"]?.text, let path = line["path"]?.text else { return nil }
+        let query = line["query"]?.text ?? ""
+        // With `query: keys` the line has names with commas between them.
+        let isFull = query.contains("=") || query.contains("&")
+        parameters = query.split(separator: isFull ? "&" : ",").map { part in
+            guard isFull else { return (String(part), "<\(part)>") }
+            let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            return (String(pair[0]), pair.count == 2 ? String(pair[1]) : nil)
+        }
+        let text = parameters.map { name, value in value.map { "\(name)=\($0)" } ?? name }
+            .joined(separator: "&")
+        let scheme = line["scheme"]?.text ?? "http"
+        description = "\(scheme)://\(host)\(path)" + (text.isEmpty ? "" : "?\(text)")
+    }
+}

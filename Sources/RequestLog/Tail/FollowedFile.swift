@@ -1,0 +1,118 @@
+import Bytes
+
+/// The reading end of one log file: what was appended since the last look, also when the file was
+/// rotated, removed or emptied in between.
+struct FollowedFile {
+    private static let blockSize = 256 * 1024
+    private static let newline = UInt8(ascii: "\n")
+
+    private let path: String
+    private var file: ReadableFile?
+    private var offset = 0
+    /// A line whose end was not there yet.
+    private var partial: [UInt8] = []
+
+    /// Follows a file from its beginning, unless `skipToEnd` leaves out what is there.
+    init(path: String) {
+        self.path = path
+    }
+
+    /// Goes behind the last whole line that is there now.
+    mutating func skipToEnd() throws(AppendFileError) {
+        file = try Self.open(path)
+        guard let file else { return }
+        offset = try Self.endOfLines(in: file)
+    }
+
+    /// The last `count` lines that satisfy the filter, oldest first, from this file and the rotated
+    /// ones behind it, in front of where `newLines` goes on.
+    func last(_ count: Int, where filter: [WhereExpression]) throws(AppendFileError) -> [LogLine] {
+        var found: [LogLine] = []
+        var number = 0
+        var next = file.map { (file: $0, end: offset) }
+        while let (file, end) = next {
+            var lines = BackwardLines(file, before: end)
+            while found.count < count, let bytes = try lines.next() {
+                guard let line = LogLine(bytes), filter.allSatisfy({ $0.matches(line) }) else {
+                    continue
+                }
+                found.append(line)
+            }
+            guard found.count < count else { break }
+            number += 1
+            guard let older = try Self.open("\(path).\(number)") else { break }
+            next = (older, try Self.endOfLines(in: older))
+        }
+        return found.reversed()
+    }
+
+    /// The whole lines that were appended since the last call.
+    mutating func newLines() throws(AppendFileError) -> [[UInt8]] {
+        var lines: [[UInt8]] = []
+        if let file {
+            // What was appended before the file was moved away still counts.
+            try read(file, into: &lines)
+            guard try isMoved(file) else { return lines }
+            try read(file, into: &lines)
+        }
+        guard let next = try Self.open(path) else { return lines }
+        if file != nil { partial = [] }
+        file = next
+        offset = 0
+        try read(next, into: &lines)
+        return lines
+    }
+
+    private func isMoved(_ file: ReadableFile) throws(AppendFileError) -> Bool {
+        let own = try file.status
+        do {
+            return try !FileStatus.of(path: path).isSameFile(as: own)
+        } catch  where error.isMissing {
+            // Between a rename and the new file: keep to the old one for now.
+            return false
+        }
+    }
+
+    private mutating func read(
+        _ file: ReadableFile,
+        into lines: inout [[UInt8]]
+    ) throws(AppendFileError) {
+        if try file.status.size < offset {
+            // Emptied in place: what is in it now is new.
+            offset = 0
+            partial = []
+        }
+        while true {
+            let block = try file.read(Self.blockSize, at: offset)
+            guard !block.isEmpty else { return }
+            offset += block.count
+            partial += block
+            var start = 0
+            while let end = partial[start...].firstIndex(of: Self.newline) {
+                lines.append(Array(partial[start..<end]))
+                start = end + 1
+            }
+            partial.removeFirst(start)
+        }
+    }
+
+    private static func open(_ path: String) throws(AppendFileError) -> ReadableFile? {
+        do {
+            return try ReadableFile(path: path)
+        } catch  where error.isMissing {
+            return nil
+        }
+    }
+
+    /// Where the last whole line of a file ends.
+    private static func endOfLines(in file: ReadableFile) throws(AppendFileError) -> Int {
+        var end = try file.status.size
+        while end > 0 {
+            let start = max(0, end - 4096)
+            let block = try file.read(end - start, at: start)
+            if let last = block.lastIndex(of: newline) { return start + last + 1 }
+            end = start
+        }
+        return 0
+    }
+}

@@ -1,0 +1,131 @@
+package import Bytes
+import HTTPMessage
+
+/// An HTTP Archive 1.2 out of log lines, written one entry at a time.
+///
+/// What the log never has (bodies, most fields, cookies) is empty, with -1 for unknown sizes, as
+/// the format provides.
+package struct HARDocument {
+    private var isEmpty = true
+
+    /// Begins a document.
+    package init() {}
+
+    /// Appends the opening; `version` is that of netproxy.
+    package func begin(_ output: OutputBuffer, version: String) {
+        output.append(#"{"log":{"version":"1.2","creator":{"name":"netproxy","version":"#)
+        string(version, output)
+        output.append(#"},"entries":["#)
+    }
+
+    /// Appends the end of the document.
+    package func end(_ output: OutputBuffer) {
+        output.append(isEmpty ? "]}}\n" : "\n]}}\n")
+    }
+
+    /// Appends an exchange; lines of other events are left out.
+    package mutating func append(_ line: LogLine, to output: OutputBuffer) {
+        guard line["event"]?.text == "exchange" else { return }
+        output.append(isEmpty ? "\n" : ",\n")
+        isEmpty = false
+        output.append(#"{"startedDateTime":"#)
+        string(line.time, output)
+        output.append(",\"time\":")
+        number(line["duration_ms"], output)
+        request(line, output)
+        response(line, output)
+        output.append(#","cache":{}"#)
+        timings(line, output)
+        for (name, key) in [
+            ("_channel", "channel"), ("_requestId", "request_id"), ("_error", "error"),
+        ] {
+            guard let value = line[key]?.text else { continue }
+            output.append(",\"\(name)\":")
+            string(value, output)
+        }
+        output.append("}")
+    }
+
+    private func request(_ line: LogLine, _ output: OutputBuffer) {
+        let url = RequestURL(line)
+        output.append(#","request":{"method":"#)
+        string(line["method"]?.text ?? "", output)
+        output.append(",\"url\":")
+        string(url?.description ?? line["path"]?.text ?? "", output)
+        message(line, fields: line["headers"], output)
+        output.append(#","queryString":["#)
+        for (index, parameter) in (url?.parameters ?? []).enumerated() {
+            if index > 0 { output.append(",") }
+            pair(parameter.name, parameter.value ?? "", output)
+        }
+        output.append(#"],"headersSize":-1,"bodySize":"#)
+        number(line["bytes_in"], output)
+        output.append("}")
+    }
+
+    private func response(_ line: LogLine, _ output: OutputBuffer) {
+        let status = line["status"]?.integer ?? 0
+        output.append(#","response":{"status":"#)
+        output.append(decimal: status)
+        output.append(#","statusText":""#)
+        if let reason = HTTPStatus(rawValue: status)?.reasonPhrase { output.append(reason) }
+        output.append("\"")
+        message(line, fields: line["response_headers"], output)
+        output.append(#","content":{"size":"#)
+        number(line["bytes_out"], output)
+        output.append(#","mimeType":"#)
+        string(line["response_headers"]?["content-type"]?.text ?? "", output)
+        output.append(#"},"redirectURL":"","headersSize":-1,"bodySize":"#)
+        number(line["bytes_out"], output)
+        output.append("}")
+    }
+
+    private func message(_ line: LogLine, fields: LogValue?, _ output: OutputBuffer) {
+        output.append(#","httpVersion":"#)
+        string(line["protocol"]?.text ?? "", output)
+        output.append(#","cookies":[],"headers":["#)
+        if case .object(let members)? = fields {
+            for (index, member) in members.enumerated() {
+                if index > 0 { output.append(",") }
+                pair(member.name, member.value.plain, output)
+            }
+        }
+        output.append("]")
+    }
+
+    private func timings(_ line: LogLine, _ output: OutputBuffer) {
+        let phases = [
+            ("blocked", "queue_ms"), ("dns", "dns_ms"), ("connect", "connect_ms"),
+            ("ssl", "tls_ms"), ("wait", "first_byte_ms"),
+        ]
+        output.append(#","timings":{"send":0,"receive":"#)
+        let waited = line["timings.first_byte_ms"]?.number ?? 0
+        let received = max(0, (line["duration_ms"]?.number ?? 0) - waited)
+        output.append("\((received * 1000).rounded() / 1000)")
+        for (name, key) in phases {
+            output.append(",\"\(name)\":")
+            let value = line["timings.\(key)"]
+            // `wait` is required; the others are -1 where they do not apply.
+            output.append(value?.plain ?? (name == "wait" ? "0" : "-1"))
+        }
+        output.append("}")
+    }
+
+    private func pair(_ name: String, _ value: String, _ output: OutputBuffer) {
+        output.append(#"{"name":"#)
+        string(name, output)
+        output.append(#","value":"#)
+        string(value, output)
+        output.append("}")
+    }
+
+    private func string(_ text: String, _ output: OutputBuffer) {
+        output.append("\"")
+        output.append(escaped: text)
+        output.append("\"")
+    }
+
+    private func number(_ value: LogValue?, _ output: OutputBuffer) {
+        output.append(value?.number == nil ? "0" : value?.plain ?? "0")
+    }
+}

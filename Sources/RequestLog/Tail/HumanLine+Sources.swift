@@ -1,0 +1,92 @@
+import Bytes
+import NetworkCore
+
+extension HumanLine {
+    /// The line of an exchange that is over.
+    package init(_ record: ExchangeRecord, channel: String?) {
+        let output = OutputBuffer(capacity: 64)
+        var timestamps = TimestampCache()
+        timestamps.append(record.time, to: output)
+        time = Self.clock(output.span.string(in: 0..<output.count))
+        status = record.status?.rawValue
+        method = record.method
+        path = record.path
+        self.channel = channel
+        duration = Double(record.duration.attoseconds) / 1e15
+        level = record.level
+        let facts = record.authorization
+        marks = Self.marks(
+            refreshed: facts?.isRefreshed,
+            overrode: facts?.overrodeClient,
+            notReplayed: facts?.notReplayed,
+            retries: record.retries.map(\.description)
+        )
+        fault = Self.fault(
+            error: record.error?.rawValue,
+            abortedBy: record.abortedBy?.rawValue
+        )
+    }
+
+    /// The line of a line of the log, whatever its event.
+    package init(_ line: LogLine) {
+        time = Self.clock(line.time)
+        channel = line["channel"]?.text
+        level = line["level"]?.text.flatMap(LogLevel.init) ?? .info
+        duration = line["duration_ms"]?.number
+        guard line["event"]?.text == "exchange" else {
+            takeEvent(line)
+            return
+        }
+        status = line["status"]?.integer
+        method = line["method"]?.text ?? ""
+        path = line["path"]?.text ?? ""
+        marks = Self.marks(
+            refreshed: line["auth.refreshed"] == .flag(true),
+            overrode: line["auth.overrode_client"] == .flag(true),
+            notReplayed: line["auth.not_replayed"]?.text,
+            retries: line["retries"]?.list?.map(\.plain) ?? []
+        )
+        fault = Self.fault(
+            error: line["error"]?.text,
+            abortedBy: line["aborted_by"]?.text
+        )
+    }
+
+    private mutating func takeEvent(_ line: LogLine) {
+        let labels: Set = [
+            "time", "level", "subsystem", "category", "channel", "event", "message", "duration_ms",
+        ]
+        placeholder = "***"
+        method = line["event"]?.plain ?? ""
+        path = line["message"]?.plain ?? ""
+        guard case .object(let members) = line.object else { return }
+        marks = members.filter { !labels.contains($0.name) }
+            .map { "\($0.name)=\($0.value.plain)" }
+    }
+
+    /// The time of day out of an RFC 3339 time, to the millisecond.
+    private static func clock(_ time: String) -> String {
+        guard let start = time.firstIndex(of: "T") else { return time }
+        return String(time[time.index(after: start)...].prefix(12))
+    }
+
+    private static func marks(
+        refreshed: Bool?,
+        overrode: Bool?,
+        notReplayed: String?,
+        retries: [String]
+    ) -> [String] {
+        var marks: [String] = []
+        if refreshed == true { marks.append("refreshed") }
+        if overrode == true { marks.append("overrode-client") }
+        if let notReplayed { marks.append("not-replayed: \(notReplayed)") }
+        if !retries.isEmpty { marks.append("retried: \(retries.joined(separator: ","))") }
+        return marks
+    }
+
+    private static func fault(error: String?, abortedBy: String?) -> String? {
+        let aborted = abortedBy.map { "aborted by \($0)" }
+        let parts = [error, aborted].compactMap { $0 }
+        return parts.isEmpty ? nil : parts.joined(separator: ", ")
+    }
+}

@@ -1,0 +1,97 @@
+/// A condition on a line: a key, an operator and a value, such as `status>=400`.
+///
+/// Keys are those of the line; dots lead into objects (`auth.generation`). Where both sides are
+/// numbers they are compared as numbers, else as texts, which suits times.
+/// `~` asks whether the text contains the value, with regard to case. A list (`retries`) satisfies a
+/// condition if one of its values does. An absent key satisfies `!=` only.
+package struct WhereExpression: Sendable, Equatable {
+    /// How a line's value is compared.
+    package enum Operator: String, Sendable, CaseIterable {
+        // Longest spelling first, which is how they are looked for.
+        case atLeast = ">="
+        case atMost = "<="
+        case different = "!="
+        case equal = "="
+        case greater = ">"
+        case less = "<"
+        case contains = "~"
+    }
+
+    /// An expression that makes no sense, and what was expected instead.
+    package struct Invalid: Error, Equatable, CustomStringConvertible {
+        package let description: String
+    }
+
+    /// The line's key.
+    package let key: String
+    /// The comparison.
+    package let comparison: Operator
+    /// What the line's value is compared with.
+    package let value: String
+    private let number: Double?
+
+    /// Parses an expression.
+    ///
+    /// - Throws: `Invalid`, which says what was expected and what was found.
+    package init(_ text: String) throws(Invalid) {
+        let key = text.prefix { Self.isKeyCharacter($0) }
+        let rest = text[key.endIndex...]
+        guard !key.isEmpty, key.first != ".", key.last != "." else {
+            throw Invalid(
+                description: "expected a key such as status or auth.generation, found '\(text)'"
+            )
+        }
+        guard let comparison = Operator.allCases.first(where: { rest.hasPrefix($0.rawValue) })
+        else {
+            let operators = "one of = != > >= < <= ~ behind '\(key)'"
+            throw Invalid(description: "expected \(operators), found '\(rest)'")
+        }
+        let value = String(rest.dropFirst(comparison.rawValue.count))
+        let isOrdered = [.atLeast, .atMost, .greater, .less].contains(comparison)
+        guard !value.isEmpty || comparison == .equal || comparison == .different else {
+            throw Invalid(
+                description: "expected a value behind '\(key)\(comparison.rawValue)', found nothing"
+            )
+        }
+        guard !isOrdered || !value.hasPrefix("=") else {
+            throw Invalid(description: "expected a value, found '\(value)'")
+        }
+        self.key = String(key)
+        self.comparison = comparison
+        self.value = value
+        number = Double(value)
+    }
+
+    private static func isKeyCharacter(_ character: Character) -> Bool {
+        character.isASCII
+            && (character.isLetter || character.isNumber || "_.-".contains(character))
+    }
+
+    /// Whether a line satisfies the condition.
+    package func matches(_ line: LogLine) -> Bool {
+        guard let found = line[key], found != .null else { return comparison == .different }
+        guard case .list(let values) = found else { return matches(found) }
+        guard comparison == .different else { return values.contains(where: matches) }
+        return values.allSatisfy(matches)
+    }
+
+    private func matches(_ found: LogValue) -> Bool {
+        if case .number(let left) = found, let right = number, comparison != .contains {
+            return compare(left, right)
+        }
+        let text = found.plain
+        return comparison == .contains ? text.contains(value) : compare(text, value)
+    }
+
+    private func compare<Value: Comparable>(_ left: Value, _ right: Value) -> Bool {
+        switch comparison {
+        case .equal: left == right
+        case .different: left != right
+        case .greater: left > right
+        case .atLeast: left >= right
+        case .less: left < right
+        case .atMost: left <= right
+        case .contains: false
+        }
+    }
+}

@@ -1,0 +1,31 @@
+import RequestLog
+import Testing
+
+@Suite struct JSONTests {
+    @Test(
+        arguments: [
+            (#""a\"\\\/\b\f\n\r\té""#, .text("a\"\\/\u{8}\u{c}\n\r\té")),
+            (#""\ud83d\ude00 \ud83d \ufffd""#, .text("😀 \u{fffd} \u{fffd}")),
+            ("-12.5e1", .number(-125)), ("true", .flag(true)), ("null", .null),
+            ("[]", .list([])), (" [ 1 , \"x\" ] ", .list([.number(1), .text("x")])),
+            ("{}", .object([])),
+        ] as [(String, LogValue)]
+    )
+    func `a value is read`(text: String, value: LogValue) throws {
+        let line = try #require(Samples.parsed(#"{"v":\#(text)}"#))
+        #expect(line["v"] == value)
+    }
+
+    @Test(arguments: [
+        "", "[]", "1", "{", #"{"a"}"#, #"{"a":}"#, #"{"a":1,}"#, #"{"a":1}x"#, #"{"a":tru}"#,
+        #"{"a":"b"#, #"{"a":"\x"}"#, "{\"a\":\"\n\"}", #"{"a":1"#, #"{"a":--1}"#, #"{"a":"\u12"}"#,
+    ])
+    func `what is no JSON object is no line`(text: String) {
+        #expect(Samples.parsed(text) == nil)
+    }
+
+    @Test func `nesting has a limit`() {
+        let deep = String(repeating: "[", count: 10_000)
+        #expect(Samples.parsed(#"{"a":\#(deep)"#) == nil)
+    }
+}

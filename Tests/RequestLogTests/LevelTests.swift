@@ -1,0 +1,52 @@
+import NetworkCore
+import RequestLog
+import Testing
+
+@Suite struct LevelTests {
+    @Test(
+        arguments: [
+            (200, .info), (101, .info), (304, .info), (400, .warning), (404, .warning),
+            (499, .warning),
+            (500, .error), (503, .error), (nil, .info),
+        ] as [(HTTPStatus?, LogLevel)]
+    )
+    func `the status decides where nothing else happened`(status: HTTPStatus?, level: LogLevel) {
+        #expect(Samples.exchange(status: status).level == level)
+    }
+
+    @Test func `a refusal is a warning although it has an error word`() {
+        var record = Samples.exchange(status: 404)
+        record.error = .noChannel
+        #expect(record.level == .warning)
+    }
+
+    @Test func `a response that broke off is an error although its status is good`() {
+        var record = Samples.exchange(status: 200)
+        record.abortedBy = .proxy
+        #expect(record.level == .error)
+        record.abortedBy = nil
+        record.error = .httpResponseIncomplete
+        #expect(record.level == .error)
+    }
+
+    @Test func `an app that left is a warning`() {
+        var record = Samples.exchange(status: nil)
+        record.error = .cancelled
+        record.abortedBy = .client
+        #expect(record.level == .warning)
+    }
+
+    @Test func `a retry is a warning although the answer is good`() {
+        var record = Samples.exchange(status: 200)
+        record.retries = [.unauthorized]
+        #expect(record.level == .warning)
+    }
+
+    @Test func `a replay that was not possible is a warning`() {
+        var record = Samples.exchange(status: 200)
+        record.authorization = AuthorizationFacts(kind: "oauth")
+        #expect(record.level == .info)
+        record.authorization?.notReplayed = "body too large"
+        #expect(record.level == .warning)
+    }
+}

@@ -1,0 +1,113 @@
+import Bytes
+import FoundationEssentials
+import RequestLog
+import Testing
+
+@Suite struct LogFileTests {
+    private let directory: TemporaryDirectory
+    private let start = ContinuousClock.now
+
+    init() throws {
+        directory = try TemporaryDirectory()
+    }
+
+    private func log(_ rotation: Rotation = Rotation()) -> ChannelLog {
+        ChannelLog(
+            labels: LogLabels(channel: "orders"),
+            directory: directory.path,
+            rotation: rotation
+        )
+    }
+
+    private func write(_ text: String, to log: ChannelLog, after: Duration = .zero) {
+        log.sink.write(Array("\(text)\n".utf8).span, at: Samples.time, now: start + after)
+    }
+
+    @Test func `lines are appended to a file that others cannot read`() throws {
+        try directory.write("old\n", to: "orders.log")
+        write("new", to: log())
+        #expect(try directory.text(of: "orders.log") == "old\nnew\n")
+        try AppendFile.remove("\(directory.path)/orders.log")
+        write("new", to: log())
+        let attributes = try FileManager.default.attributesOfItem(
+            atPath: "\(directory.path)/orders.log"
+        )
+        let mode = try #require(attributes[.posixPermissions].flatMap { Int("\($0)") })
+        #expect(mode & 0o137 == 0)
+    }
+
+    @Test func `a log without a channel is netproxy's own`() throws {
+        let log = ChannelLog(labels: LogLabels(), directory: directory.path)
+        log.write(EventRecord(time: Samples.time, event: .reload, message: "reloaded"))
+        #expect(try directory.text(of: "netproxy.log").contains(#""message":"reloaded""#))
+    }
+
+    @Test func `a file that would grow too large makes room, and so many are kept`() throws {
+        let log = log(Rotation(size: 10, keep: 2))
+        for text in ["one-----", "two-----", "three---", "four----"] { write(text, to: log) }
+        #expect(try directory.names == ["orders.log", "orders.log.1", "orders.log.2"])
+        #expect(try directory.text(of: "orders.log") == "four----\n")
+        #expect(try directory.text(of: "orders.log.1") == "three---\n")
+        #expect(try directory.text(of: "orders.log.2") == "two-----\n")
+    }
+
+    @Test func `no old file is kept if none is wanted`() throws {
+        let log = log(Rotation(size: 10, keep: 0))
+        for text in ["one-----", "two-----"] { write(text, to: log) }
+        #expect(try directory.names == ["orders.log"])
+        #expect(try directory.text(of: "orders.log") == "two-----\n")
+    }
+
+    @Test func `a line longer than the limit is written whole`() throws {
+        let log = log(Rotation(size: 4, keep: 1))
+        write("long enough", to: log)
+        #expect(try directory.text(of: "orders.log") == "long enough\n")
+    }
+
+    @Test func `a file that another tool moved is opened anew on request`() throws {
+        let log = log()
+        write("one", to: log)
+        try directory.move("orders.log", to: "moved")
+        write("two", to: log)
+        log.reopen()
+        write("three", to: log)
+        #expect(try directory.text(of: "moved") == "one\ntwo\n")
+        #expect(try directory.text(of: "orders.log") == "three\n")
+    }
+
+    @Test func `a file that another tool moved is noticed within a second`() throws {
+        let log = log()
+        write("one", to: log)
+        try directory.move("orders.log", to: "moved")
+        write("two", to: log, after: .milliseconds(999))
+        write("three", to: log, after: .seconds(1))
+        #expect(try directory.text(of: "moved") == "one\ntwo\n")
+        #expect(try directory.text(of: "orders.log") == "three\n")
+    }
+
+    @Test func `a file that cannot be opened costs lines until it can`() throws {
+        let log = ChannelLog(
+            labels: LogLabels(channel: "orders"),
+            directory: "\(directory.path)/later"
+        )
+        write("one", to: log)
+        try LogDirectory.create("\(directory.path)/later")
+        write("two", to: log, after: .milliseconds(500))
+        #expect(log.counters.dropped == 2)
+        #expect(log.counters.lastError?.isMissing == true)
+        write("three", to: log, after: .seconds(1))
+        let text = try directory.text(of: "later/orders.log")
+        #expect(text.contains(#""dropped":2"#) && text.hasSuffix("}\nthree\n"))
+    }
+
+    @Test func `a symbolic link is not followed`() throws {
+        try FileManager.default.createSymbolicLink(
+            atPath: "\(directory.path)/orders.log",
+            withDestinationPath: "elsewhere"
+        )
+        let log = log()
+        write("one", to: log)
+        #expect(log.counters.dropped == 1)
+        #expect(try directory.names == ["orders.log"])
+    }
+}

@@ -1,0 +1,148 @@
+import Bytes
+import RequestLog
+import Synchronization
+import Testing
+
+/// A destination that takes as much as it is told to, and remembers it.
+private final class ScriptedDestination: LogDestination {
+    struct Script {
+        /// How many bytes each write takes; nothing for a full disk; all of it at the end.
+        var writes: [Int?] = []
+        var received: [UInt8] = []
+        var generation = 1
+        var calls = 0
+    }
+
+    let script: ScriptBox
+    var generation: Int { script.value.withLock { $0.generation } }
+
+    init(_ script: ScriptBox) { self.script = script }
+
+    func prepare(adding count: Int, now: ContinuousClock.Instant) throws(AppendFileError) {}
+    func reopen() { script.value.withLock { $0.generation += 1 } }
+
+    func write(_ bytes: Span<UInt8>) throws(AppendFileError) -> Int {
+        let wanted = script.value.withLock {
+            $0.calls += 1
+            return $0.writes.isEmpty ? Int.max : $0.writes.removeFirst()
+        }
+        guard let wanted else { throw AppendFileError(call: "write", code: 28) }
+        let piece = bytes.extracting(0..<min(wanted, bytes.count)).array
+        script.value.withLock { $0.received += piece }
+        return piece.count
+    }
+}
+
+private final class ScriptBox: Sendable {
+    let value: Mutex<ScriptedDestination.Script>
+
+    init(_ writes: [Int?]) {
+        value = Mutex(ScriptedDestination.Script(writes: writes))
+    }
+
+    var lines: [Substring] {
+        value.withLock { String(decoding: $0.received, as: UTF8.self) }
+            .split(separator: "\n", omittingEmptySubsequences: false)
+    }
+}
+
+@Suite struct LogSinkTests {
+    private static let now = ContinuousClock.now
+
+    private static func sink(_ box: ScriptBox) -> LogSink {
+        LogSink(labels: LogLabels(channel: "orders"), to: ScriptedDestination(box))
+    }
+
+    private static func write(_ text: String, to sink: LogSink) {
+        sink.write(Array(text.utf8).span, at: Samples.time, now: now)
+    }
+
+    @Test func `a short write is continued until the lines are whole`() {
+        let box = ScriptBox([1, 3, 2])
+        let sink = Self.sink(box)
+        Self.write("first\nsecond\n", to: sink)
+        #expect(box.lines == ["first", "second", ""])
+        #expect(sink.counters.written == 2)
+    }
+
+    @Test func `a line that a full disk cut is finished before the next one`() {
+        // Eight bytes fit: all of the first line and two bytes of the second.
+        let box = ScriptBox([8, nil])
+        let sink = Self.sink(box)
+        Self.write("first\nsecond\nthird\n", to: sink)
+        #expect(sink.counters.written == 2)
+        #expect(sink.counters.dropped == 1)
+        Self.write("fourth\n", to: sink)
+        #expect(box.lines.count == 5)
+        #expect(box.lines[0] == "first" && box.lines[1] == "second" && box.lines[3] == "fourth")
+        #expect(box.lines[2].contains(#""message":"lines were dropped","dropped":1"#))
+    }
+
+    @Test func `lines that could not be written are counted and told once`() {
+        let box = ScriptBox([nil, nil])
+        let sink = Self.sink(box)
+        Self.write("a\nb\n", to: sink)
+        Self.write("c\n", to: sink)
+        #expect(sink.counters.dropped == 3)
+        #expect(sink.counters.lastError == AppendFileError(call: "write", code: 28))
+        Self.write("d\n", to: sink)
+        Self.write("e\n", to: sink)
+        let notice =
+            #"{"time":"2026-03-04T05:06:07.000089Z","level":"warning","channel":"orders","#
+            + #""event":"log","message":"lines were dropped","dropped":3,"#
+            + #""reason":"write: No space left on device"}"#
+        #expect(box.lines == [notice[...], "d", "e", ""])
+    }
+
+    @Test func `a notice that was cut is finished before the next line`() throws {
+        let box = ScriptBox([nil, 10, nil])
+        let sink = Self.sink(box)
+        Self.write("a\n", to: sink)
+        Self.write("b\n", to: sink)
+        Self.write("c\n", to: sink)
+        #expect(box.lines.count == 4)
+        #expect(Samples.parsed(String(box.lines[0]))?["dropped"]?.integer == 1)
+        #expect(Samples.parsed(String(box.lines[1]))?["dropped"]?.integer == 1)
+        #expect(box.lines[2] == "c")
+        #expect(sink.counters.dropped == 2)
+    }
+
+    @Test func `the rest of a cut line does not go into a new file`() {
+        let box = ScriptBox([2, nil])
+        let sink = Self.sink(box)
+        Self.write("first\n", to: sink)
+        sink.reopen()
+        Self.write("second\n", to: sink)
+        #expect(sink.counters.dropped == 1)
+        #expect(sink.counters.written == 1)
+        // `fi` is in the old file; the script has both in one.
+        #expect(box.lines.count == 3)
+        #expect(box.lines[0].hasPrefix("fi{") && box.lines[1] == "second")
+    }
+
+    @Test func `a buffer hands its lines over with one write after 200 ms`() {
+        let box = ScriptBox([])
+        let buffer = LogBuffer(ChannelLog(labels: LogLabels(), sink: Self.sink(box)))
+        #expect(buffer.flushDeadline == nil)
+        buffer.write(Samples.minimal(), now: Self.now)
+        buffer.write(Samples.minimal(), now: Self.now + .milliseconds(150))
+        buffer.flushDue(now: Self.now + .milliseconds(199))
+        #expect(box.value.withLock { $0.calls } == 0)
+        buffer.flushDue(now: Self.now + .milliseconds(200))
+        #expect(box.value.withLock { $0.calls } == 1)
+        #expect(box.lines.count == 3)
+        #expect(buffer.flushDeadline == nil)
+    }
+
+    @Test func `a buffer of 32 KiB hands its lines over by itself`() {
+        let box = ScriptBox([])
+        let buffer = LogBuffer(ChannelLog(labels: LogLabels(), sink: Self.sink(box)))
+        let length = Samples.line(Samples.minimal()).utf8.count
+        for _ in 0..<(LogBuffer.flushSize / length) {
+            buffer.write(Samples.minimal(), now: Self.now)
+        }
+        #expect(box.value.withLock { $0.calls } == 0)
+        buffer.write(Samples.minimal(), now: Self.now)
+        #expect(box.value.withLock { $0.calls } == 1)
+    }
+}

@@ -1,0 +1,60 @@
+import NetworkCore
+import RequestLog
+import Testing
+
+@Suite struct PrivacyTests {
+    @Test(
+        arguments: [
+            (.keys, "a=1&b=two&c", "a,b,c"),
+            (.keys, "a%20b=1&%3d=%26", "a%20b,%3d"),
+            (.keys, "", ""),
+            (.keys, "q=\"x\"", "q"),
+            (.full, "a=1&b=two&c", "a=1&b=two&c"),
+            (
+                .full, "q=%22&access_token=abc&API_KEY=x=y&n=",
+                "q=%22&access_token=<redacted>&API_KEY=<redacted>&n="
+            ),
+            (.off, "a=1", nil),
+        ] as [(QueryMode, String, String?)]
+    )
+    func `a query is shown as the mode says`(mode: QueryMode, query: String, text: String?) throws {
+        var record = Samples.minimal()
+        record.query = query
+        let line = Samples.line(record, LogLabels(query: mode))
+        let parsed = try #require(Samples.parsed(line))
+        #expect(parsed["query"]?.text == text)
+    }
+
+    @Test(arguments: [
+        "Authorization", "proxy-authorization", "Cookie", "Set-Cookie", "x-api-key",
+        "X-Channel-Key", "DPoP",
+    ])
+    func `a credential is redacted although its field is named`(name: String) throws {
+        let name = try #require(HTTPFieldName(name))
+        var record = Samples.minimal()
+        record.headers = [HTTPField(name, "s3cret")].compactMap { $0 }
+        record.responseHeaders = record.headers
+        let line = Samples.line(
+            record,
+            LogLabels(headers: [name], credentialField: "x-channel-key")
+        )
+        #expect(!line.contains("s3cret"))
+        let parsed = try #require(Samples.parsed(line))
+        #expect(parsed["headers"]?[name.text.lowercased()]?.text == "<redacted>")
+    }
+
+    @Test func `named fields are joined by lower-case name, and others left out`() throws {
+        var record = Samples.minimal()
+        record.headers = [
+            HTTPField("Accept", "a"), HTTPField("X-Other", "hidden"), HTTPField("accept", "b"),
+        ].compactMap { $0 }
+        let line = Samples.line(record, LogLabels(headers: ["accept"]))
+        #expect(line.hasSuffix(#","headers":{"accept":"a, b"}}"# + "\n"))
+    }
+
+    @Test func `no headers key is written if no field may be shown`() {
+        var record = Samples.minimal()
+        record.headers = [HTTPField("Accept", "a")].compactMap { $0 }
+        #expect(!Samples.line(record).contains("headers"))
+    }
+}

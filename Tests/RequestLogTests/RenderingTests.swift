@@ -1,0 +1,133 @@
+import Bytes
+import NetworkCore
+import RequestLog
+import Testing
+
+@Suite struct RenderingTests {
+    private static func record() -> ExchangeRecord {
+        var record = Samples.exchange(status: 200)
+        record.duration = .microseconds(12_340)
+        record.retries = [.unauthorized]
+        record.authorization = AuthorizationFacts(kind: "oauth")
+        record.authorization?.isRefreshed = true
+        return record
+    }
+
+    private static func render(_ line: HumanLine, _ style: HumanLine.Style = .plain) -> String {
+        let output = OutputBuffer()
+        line.encode(to: output, style: style)
+        return output.text
+    }
+
+    @Test func `an exchange is one line for people`() {
+        let line = HumanLine(Self.record(), channel: "orders")
+        #expect(
+            Self.render(line)
+                == "05:06:07.000 200 GET    /v1/42  orders  12.3 ms  refreshed retried: unauthorized\n"
+        )
+    }
+
+    @Test func `a line of the log looks like the exchange did`() throws {
+        var failed = Self.record()
+        failed.status = nil
+        failed.error = .cancelled
+        failed.abortedBy = .client
+        for record in [Self.record(), failed] {
+            let text = Samples.line(record, LogLabels(channel: "orders"))
+            let parsed = try #require(Samples.parsed(text))
+            let direct = HumanLine(record, channel: "orders")
+            #expect(Self.render(HumanLine(parsed)) == Self.render(direct))
+        }
+    }
+
+    @Test func `colours show the status on a terminal`() {
+        let line = HumanLine(Samples.exchange(status: 503), channel: nil)
+        #expect(Self.render(line, .coloured).contains("\u{1b}[31m503\u{1b}[0m GET    /v1/42"))
+    }
+
+    @Test func `a terminal obeys nothing in a path`() {
+        let record = Samples.exchange(status: 200, path: "/\u{1b}[2J\u{9b}2J\nx")
+        let text = Self.render(HumanLine(record, channel: nil))
+        #expect(text.contains("/\u{fffd}[2J\u{fffd}2J\u{fffd}x"))
+    }
+
+    @Test func `another event shows its message and facts`() throws {
+        let event = EventRecord(
+            time: Samples.time,
+            event: .token,
+            message: "refreshed",
+            facts: [("generation", .number(3))]
+        )
+        let parsed = try #require(Samples.parsed(Samples.line(event, LogLabels(channel: "orders"))))
+        #expect(
+            Self.render(HumanLine(parsed))
+                == "05:06:07.000 *** token  refreshed  orders  generation=3\n"
+        )
+    }
+
+    @Test func `a curl command has placeholders for what the log does not know`() throws {
+        var record = Self.record()
+        record.method = "POST"
+        record.scheme = "https"
+        record.host = "api.example.com"
+        record.path = "/v1/it's"
+        record.query = "a=1&b=2"
+        record.bytesIn = 12
+        record.headers = [HTTPField("Accept", "text/plain")].compactMap { $0 }
+        let labels = LogLabels(channel: "orders", headers: ["Accept"])
+        let line = try #require(Samples.parsed(Samples.line(record, labels)))
+        #expect(
+            CurlCommand(line)?.description
+                == #"curl -X POST 'https://api.example.com/v1/it'\''s?a=<a>&b=<b>' "#
+                + #"-H 'accept: text/plain' -H 'Authorization: Bearer <token of channel orders>' "#
+                + #"--data-binary '@<the body of 12 bytes>'"#
+        )
+    }
+
+    @Test func `a refused request is no curl command`() throws {
+        let line = try #require(Samples.parsed(Samples.line(Samples.minimal())))
+        #expect(CurlCommand(line) == nil)
+    }
+
+    @Test func `a HAR document holds the exchanges`() throws {
+        var record = Self.record()
+        record.host = "api.example.com"
+        record.query = "a=1"
+        record.protocolVersion = "HTTP/1.1"
+        record.bytesOut = 5
+        record.timings.firstByte = .milliseconds(10)
+        let exchange = try #require(
+            Samples.parsed(Samples.line(record, LogLabels(channel: "orders", query: .full)))
+        )
+        let event = try #require(
+            Samples.parsed(
+                Samples.line(EventRecord(time: Samples.time, event: .pool, message: "full"))
+            )
+        )
+        let output = OutputBuffer()
+        var document = HARDocument()
+        document.begin(output, version: "1.0")
+        for line in [exchange, event, exchange] { document.append(line, to: output) }
+        document.end(output)
+        let log = try #require(Samples.parsed(output.text)?["log"])
+        #expect(log["version"]?.text == "1.2")
+        let entries = try #require(log["entries"]?.list)
+        #expect(entries.count == 2)
+        let request = try #require(entries[0]["request"])
+        #expect(request["url"]?.text == "http://api.example.com/v1/42?a=1")
+        #expect(request["queryString"]?.list?.first?["value"]?.text == "1")
+        #expect(entries[0]["response"]?["status"]?.integer == 200)
+        #expect(entries[0]["response"]?["statusText"]?.text == "OK")
+        #expect(entries[0]["response"]?["content"]?["size"]?.integer == 5)
+        #expect(entries[0]["timings"]?["wait"]?.integer == 10)
+        #expect(entries[0]["timings"]?["receive"]?.number == 2.34)
+    }
+
+    @Test func `a HAR document without exchanges is valid`() throws {
+        let output = OutputBuffer()
+        let document = HARDocument()
+        document.begin(output, version: "1.0")
+        document.end(output)
+        #expect(Samples.parsed(output.text)?["log"]?["entries"]?.list == [])
+    }
+}

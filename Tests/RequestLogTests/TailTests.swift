@@ -1,0 +1,116 @@
+import RequestLog
+import Testing
+
+@Suite struct TailTests {
+    private let directory: TemporaryDirectory
+
+    init() throws {
+        directory = try TemporaryDirectory()
+    }
+
+    private func paths(_ lines: [LogLine]) -> [String] {
+        lines.map { $0["path"]?.text ?? "" }
+    }
+
+    @Test func `the last lines of several channels are merged by time`() throws {
+        try directory.write(
+            Samples.entry(1, "/a1") + Samples.entry(4, "/a4"),
+            to: "a.log"
+        )
+        try directory.write(
+            Samples.entry(2, "/b2") + Samples.entry(3, "/b3") + Samples.entry(5, "/b5"),
+            to: "b.log"
+        )
+        let all = try LogTail(directory: directory.path)
+        #expect(paths(try all.last(4)) == ["/b2", "/b3", "/a4", "/b5"])
+        let one = try LogTail(directory: directory.path, channels: ["a"])
+        #expect(paths(try one.last(10)) == ["/a1", "/a4"])
+        let none = try LogTail(directory: directory.path, channels: ["a", "c"])
+        #expect(try none.missing == ["c"])
+    }
+
+    @Test func `the last lines reach into rotated files`() throws {
+        try directory.write(Samples.entry(3, "/3"), to: "a.log")
+        try directory.write(Samples.entry(1, "/1") + Samples.entry(2, "/2"), to: "a.log.1")
+        try directory.write(Samples.entry(0, "/0"), to: "a.log.2")
+        let tail = try LogTail(directory: directory.path)
+        #expect(paths(try tail.last(2)) == ["/2", "/3"])
+        #expect(paths(try tail.last(10)) == ["/0", "/1", "/2", "/3"])
+    }
+
+    @Test func `only lines that satisfy every condition count`() throws {
+        let text = (0..<60).map { Samples.entry($0, $0 % 10 == 0 ? "/ten" : "/other") }.joined()
+        try directory.write("garbage\n" + text, to: "a.log")
+        let tail = try LogTail(
+            directory: directory.path,
+            filter: [
+                try WhereExpression("path=/ten"), try WhereExpression("time>2026-03-04T05:06:15"),
+            ]
+        )
+        #expect(try tail.last(3).map(\.time.count) == [27, 27, 27])
+        #expect(try tail.last(100).count == 4)
+    }
+
+    @Test func `lines are found across the blocks of a long file`() throws {
+        let long = String(repeating: "x", count: 900)
+        let text = (0..<600).map { Samples.entry($0 % 60, "/\($0)/\(long)") }.joined()
+        try directory.write(text, to: "a.log")
+        #expect(try LogTail(directory: directory.path).last(1000).count == 600)
+    }
+
+    @Test func `following shows whole lines that were appended, and no others`() throws {
+        try directory.append(Samples.entry(1, "/old"), to: "a.log")
+        var tail = try LogTail(directory: directory.path)
+        #expect(try tail.newLines().isEmpty)
+        let entry = Samples.entry(2, "/new")
+        try directory.append(String(entry.prefix(20)), to: "a.log")
+        #expect(try tail.newLines().isEmpty)
+        try directory.append(String(entry.dropFirst(20)), to: "a.log")
+        #expect(paths(try tail.newLines()) == ["/new"])
+    }
+
+    @Test func `following survives a rotation and reads the rest of the old file first`() throws {
+        try directory.append(Samples.entry(1, "/1"), to: "a.log")
+        var tail = try LogTail(directory: directory.path)
+        try directory.append(Samples.entry(2, "/2"), to: "a.log")
+        try directory.move("a.log", to: "a.log.1")
+        #expect(paths(try tail.newLines()) == ["/2"])
+        try directory.append(Samples.entry(3, "/3"), to: "a.log.1")
+        try directory.append(Samples.entry(4, "/4"), to: "a.log")
+        #expect(paths(try tail.newLines()) == ["/3", "/4"])
+        try directory.append(Samples.entry(5, "/5"), to: "a.log")
+        #expect(paths(try tail.newLines()) == ["/5"])
+    }
+
+    @Test func `following survives a file that is emptied in place`() throws {
+        try directory.append(Samples.entry(1, "/1") + Samples.entry(2, "/2"), to: "a.log")
+        var tail = try LogTail(directory: directory.path)
+        try directory.empty("a.log")
+        try directory.append(Samples.entry(3, "/3"), to: "a.log")
+        #expect(paths(try tail.newLines()) == ["/3"])
+    }
+
+    @Test func `following finds a channel that begins later`() throws {
+        var tail = try LogTail(directory: directory.path)
+        try directory.append(Samples.entry(1, "/first"), to: "late.log")
+        #expect(paths(try tail.newLines()) == ["/first"])
+    }
+
+    @Test func `following goes on until the pause ends it`() async throws {
+        struct Stop: Error {}
+        var tail = try LogTail(directory: directory.path)
+        var seen: [String] = []
+        var rounds = 0
+        let directory = directory
+        await #expect(throws: Stop.self) {
+            try await tail.follow {
+                rounds += 1
+                guard rounds < 3 else { throw Stop() }
+                try directory.append(Samples.entry(rounds, "/\(rounds)"), to: "a.log")
+            } show: { lines in
+                seen += lines.compactMap { $0["path"]?.text }
+            }
+        }
+        #expect(seen == ["/1", "/2"])
+    }
+}

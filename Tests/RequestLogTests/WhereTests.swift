@@ -1,0 +1,46 @@
+import RequestLog
+import Testing
+
+@Suite struct WhereTests {
+    private static let text =
+        #"{"time":"2026-03-04T05:06:07.000089Z","level":"warning","channel":"orders","#
+        + #""method":"POST","path":"/v1/orders/42","status":404,"duration_ms":250.5,"reused":true,"#
+        + #""timings":{"first_byte_ms":12},"retries":["unauthorized","status_503"],"#
+        + #""auth":{"kind":"oauth","generation":2}}"#
+
+    @Test(arguments: [
+        ("status>=400", true), ("status>404", false), ("status<=404", true), ("status<404", false),
+        ("status=404", true), ("status=404.0", true), ("status!=404", false), ("status~40", true),
+        ("duration_ms>250", true), ("duration_ms>1000", false),
+        ("method=POST", true), ("method=post", false), ("method!=GET", true),
+        ("path~/orders", true), ("path~/Orders", false), ("path=/v1/orders", false),
+        ("channel!=x", true), ("channel=orders", true),
+        ("auth.generation>1", true), ("auth.generation>2", false), ("auth.kind=oauth", true),
+        ("timings.first_byte_ms>10", true), ("timings.tls_ms>0", false),
+        ("reused=true", true), ("reused=false", false),
+        ("retries=unauthorized", true), ("retries=status_503", true), ("retries~503", true),
+        ("retries!=unauthorized", false), ("retries!=status_500", true),
+        ("time>2026-03-04T05", true), ("time>2026-03-05", false),
+        ("error=x", false), ("error!=x", true), ("error!=", true), ("error=", false),
+        ("path~=", false),
+    ])
+    func `a condition holds or not`(expression: String, holds: Bool) throws {
+        let line = try #require(Samples.parsed(Self.text))
+        #expect(try WhereExpression(expression).matches(line) == holds)
+    }
+
+    @Test(arguments: [
+        ("", "expected a key such as status or auth.generation, found ''"),
+        (">=400", "expected a key such as status or auth.generation, found '>=400'"),
+        ("status", "expected one of = != > >= < <= ~ behind 'status', found ''"),
+        ("status 400", "expected one of = != > >= < <= ~ behind 'status', found ' 400'"),
+        ("status>=", "expected a value behind 'status>=', found nothing"),
+        ("status>==1", "expected a value, found '=1'"),
+    ])
+    func `a wrong condition says what was expected`(expression: String, message: String) {
+        let error = #expect(throws: WhereExpression.Invalid.self) {
+            try WhereExpression(expression)
+        }
+        #expect(error?.description == message)
+    }
+}
