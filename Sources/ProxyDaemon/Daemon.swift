@@ -98,8 +98,7 @@ package actor Daemon {
             limits: wire,
             headTimeout: limits.headTimeout,
             connections: max(1, limits.connections / loops.count),
-            sharesListeners: loops.count > 1
-        )
+            sharesListeners: loops.count > 1, console: console)
         let requests = UpstreamRequest(
             pseudonym: "netproxy-" + String(UInt32.random(in: .min ... .max), radix: 36)
         )

@@ -12,6 +12,8 @@ final class ProxyHandler {
     private let loop: EventLoop
     private let requests: UpstreamRequest
     private var requestIDs: RequestIDs
+    /// Where a person reads along, if one does.
+    var console: ConsoleLines?
     /// Called after each record.
     var onLogged: (() -> Void)?
     /// The channels as the configuration in force has them.
@@ -159,7 +161,9 @@ final class ProxyHandler {
         exchange.bytesIn = app.bytesIn
         exchange.channel?.counters.count(exchange)
         let log = exchange.channel?.log ?? channels.ownLog
-        log.write(exchange.record(endedAt: loop.now), now: .now)
+        let record = exchange.record(endedAt: loop.now)
+        log.write(record, now: .now)
+        console?.show(record, channel: exchange.channel?.name)
         onLogged?()
     }
 }

@@ -25,12 +25,15 @@ final class Worker {
         var connections: Int
         /// Whether other loops accept from the same sockets.
         var sharesListeners: Bool
+        /// Whether exchanges are printed.
+        var console: Daemon.Console
     }
 
     init(_ loop: EventLoop, settings: Settings, requests: UpstreamRequest, table: ChannelTable) {
         self.loop = loop
         self.settings = settings
         handler = ProxyHandler(loop: loop, requests: requests, channels: table)
+        handler.console = ConsoleLines(settings.console)
         handler.onLogged = { [unowned self] in armFlusher() }
     }
 

@@ -1,0 +1,108 @@
+import ArgumentParser
+import Bytes
+import Foundation
+import ProxyConfig
+import RequestLog
+
+struct TailCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "tail",
+        abstract: "Show the request log, newest last.",
+        discussion: """
+            Reads the files, with or without a running daemon. --where keeps the lines that satisfy \
+            every condition: status>=400, duration_ms>250, method=POST, path~/orders, channel!=a.
+            """)
+
+    enum Rendering: String, ExpressibleByArgument, CaseIterable {
+        case curl, har
+    }
+
+    @OptionGroup var file: ConfigurationOption
+    @Argument(help: "Only these channels.") var channels: [String] = []
+    @Flag(name: .customShort("f"), help: "Go on with what is appended.") var follow = false
+    @Option(name: .customShort("n"), help: "How many lines to begin with.") var count = 10
+    @Option(name: .customLong("where"), help: "Keep lines that satisfy this; may be repeated.")
+    var conditions: [String] = []
+    @Flag(help: "Print the lines as they are in the file.") var json = false
+    @Option(name: .customLong("as"), help: "Print curl commands, or an HTTP archive.")
+    var rendering: Rendering?
+
+    func validate() throws {
+        guard count >= 0 else { throw ValidationError("-n wants a number that is not negative") }
+        if follow, rendering == .har {
+            throw ValidationError("an HTTP archive has an end: --as har does not go with -f")
+        }
+    }
+
+    func run() async throws {
+        let settings = try file.load(checksFiles: false).log
+        guard settings.output == .file else {
+            StandardError.write("netproxy: the configuration says log.output: \(settings.output)")
+            throw ExitCode.failure
+        }
+        var filter: [WhereExpression] = []
+        for text in conditions {
+            do {
+                filter.append(try WhereExpression(text))
+            } catch {
+                throw ValidationError("--where \(text): \(error.description)")
+            }
+        }
+        var tail: LogTail
+        do {
+            tail = try LogTail(directory: settings.directory, channels: channels, filter: filter)
+        } catch {
+            StandardError.write("netproxy: the logs in \(settings.directory) cannot be read")
+            throw ExitCode.failure
+        }
+        for name in try tail.missing { StandardError.write("netproxy: \(name) has no log yet") }
+        var printer = Printer(json: json, rendering: rendering)
+        printer.print(try tail.last(count))
+        if follow {
+            try await tail.follow {
+                try await Task.sleep(for: .milliseconds(200))
+            } show: {
+                printer.print($0)
+            }
+        }
+        printer.end()
+    }
+
+    /// Renders lines and writes them to standard output.
+    private struct Printer {
+        let json: Bool
+        let rendering: Rendering?
+        private var archive = HARDocument()
+        private let output = OutputBuffer()
+        private let style: HumanLine.Style = Terminal.isStandardOutput ? .coloured : .plain
+
+        init(json: Bool, rendering: Rendering?) {
+            self.json = json
+            self.rendering = rendering
+            if rendering == .har { archive.begin(output, version: Version.number) }
+        }
+
+        mutating func print(_ lines: [LogLine]) {
+            for line in lines {
+                switch rendering {
+                case .har: archive.append(line, to: output)
+                case .curl:
+                    if let command = CurlCommand(line) { output.append("\(command)\n") }
+                case nil where json: output.append(line.raw + "\n")
+                case nil: HumanLine(line).encode(to: output, style: style)
+                }
+            }
+            flush()
+        }
+
+        mutating func end() {
+            if rendering == .har { archive.end(output) }
+            flush()
+        }
+
+        private func flush() {
+            FileHandle.standardOutput.write(Data(output.span.array))
+            output.removeAll()
+        }
+    }
+}
