@@ -15,7 +15,8 @@ extension LineEncoder {
     func number(_ key: StaticString, _ value: Int?, _ output: OutputBuffer) {
         guard let value else { return }
         output.append(key)
-        output.append(decimal: value)
+        if value < 0 { output.append(UInt8(ascii: "-")) }
+        output.append(digits: UInt64(value.magnitude))
     }
 
     func encode(_ timings: Timings, _ output: OutputBuffer) {

@@ -11,17 +11,13 @@ extension OutputBuffer {
     /// Control bytes, DEL included, are escaped, so that a line stays one line and a terminal obeys
     /// nothing in it. What is not UTF-8 becomes U+FFFD, one per maximal invalid part.
     package func append(escaped bytes: Span<UInt8>) {
-        var start = 0
-        var index = 0
         let end = bytes.count
+        var start = 0
+        var index = bytes.firstUnusual(from: 0)
         while index < end {
             let byte = bytes[index]
-            if byte >= 0x20, byte < 0x7f, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") {
-                index += 1
-                continue
-            }
             if byte >= 0x80, let length = bytes.scalarLength(at: index) {
-                index += length
+                index = bytes.firstUnusual(from: index + length)
                 continue
             }
             append(bytes.extracting(start..<index))
@@ -33,8 +29,9 @@ extension OutputBuffer {
                 index += bytes.invalidLength(at: index)
             }
             start = index
+            index = bytes.firstUnusual(from: index)
         }
-        append(bytes.extracting(start..<end))
+        append(start == 0 ? bytes : bytes.extracting(start..<end))
     }
 
     private func append(escape byte: UInt8) {
@@ -53,15 +50,29 @@ extension OutputBuffer {
     /// Appends a duration in milliseconds, with at most three decimals, the rest cut off.
     package func append(milliseconds duration: Duration) {
         let microseconds = Self.microseconds(duration)
-        append(decimal: microseconds / 1000)
+        append(digits: microseconds / 1000)
         let fraction = microseconds % 1000
         guard fraction != 0 else { return }
         append(UInt8(ascii: "."))
-        append(UInt8(ascii: "0") + UInt8(fraction / 100))
+        append(digit: fraction / 100)
         guard fraction % 100 != 0 else { return }
-        append(UInt8(ascii: "0") + UInt8(fraction / 10 % 10))
+        append(digit: fraction / 10 % 10)
         guard fraction % 10 != 0 else { return }
-        append(UInt8(ascii: "0") + UInt8(fraction % 10))
+        append(digit: fraction % 10)
+    }
+
+    /// Appends a number in decimal digits.
+    ///
+    /// Not generic: across modules `append(decimal:)` runs unspecialised, at ten times the cost.
+    func append(digits value: UInt64) {
+        if value >= 10 { append(digits: value / 10) }
+        append(digit: value % 10)
+    }
+
+    /// Appends one decimal digit.
+    @inline(__always)
+    func append(digit: UInt64) {
+        append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: digit))
     }
 
     /// Whole microseconds of a duration; nothing below zero, since a span of time is meant.
@@ -71,5 +82,22 @@ extension OutputBuffer {
         // Up to 18 s fit into 64 bits, whose division costs a tenth of the wide one.
         if let small = UInt64(exactly: attoseconds) { return small / 1_000_000_000_000 }
         return UInt64(clamping: attoseconds / 1_000_000_000_000)
+    }
+}
+
+extension Span<UInt8> {
+    /// Where the first byte from `start` on stands that cannot go into a JSON string as it is, or
+    /// is not ASCII; the end if there is none.
+    @inline(__always)
+    fileprivate func firstUnusual(from start: Int) -> Int {
+        var index = start
+        let end = count
+        while index < end {
+            let byte = self[index]
+            // One comparison for both ends of 0x20...0x7e.
+            guard byte &- 0x20 < 0x5f, byte != 0x22, byte != 0x5c else { break }
+            index &+= 1
+        }
+        return index
     }
 }

@@ -14,11 +14,13 @@ struct TimestampCache {
             prefix = Self.prefix(of: time.seconds)
         }
         output.append(prefix)
-        var scale: Int32 = 100_000
-        while scale > 0 {
-            output.append(UInt8(ascii: "0") + UInt8(time.microseconds / scale % 10))
-            scale /= 10
-        }
+        let fraction = UInt64(max(0, time.microseconds))
+        output.append(digit: fraction / 100_000 % 10)
+        output.append(digit: fraction / 10_000 % 10)
+        output.append(digit: fraction / 1000 % 10)
+        output.append(digit: fraction / 100 % 10)
+        output.append(digit: fraction / 10 % 10)
+        output.append(digit: fraction % 10)
         output.append(UInt8(ascii: "Z"))
     }
 
