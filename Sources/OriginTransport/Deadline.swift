@@ -1,5 +1,7 @@
+package import Bytes
 package import EventIO
-import NetworkCore
+package import HTTPMessage
+package import NetworkCore
 
 /// Ends an attempt as a whole when its time is over.
 package enum Deadline {
@@ -28,4 +30,26 @@ package enum Deadline {
             )
         }
     }
+}
+
+/// Content that must be complete at a deadline.
+package struct DeadlineBody: BodySource {
+    private let source: any BodySource
+    private let loop: EventLoop
+    private let deadline: ContinuousClock.Instant
+
+    /// Puts a deadline on a source that is read on `loop`.
+    package init(_ source: any BodySource, until deadline: ContinuousClock.Instant, on loop: EventLoop) {
+        self.source = source
+        self.loop = loop
+        self.deadline = deadline
+    }
+
+    package func next() async throws -> ByteSlice? {
+        let source = source
+        return try await Deadline.run(on: loop, until: deadline) { try await source.next() }
+    }
+
+    package func trailers() -> HTTPHeaders? { source.trailers() }
+    package func cancel() { source.cancel() }
 }

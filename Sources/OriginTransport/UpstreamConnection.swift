@@ -272,11 +272,10 @@ final class UpstreamConnection: TimerEntry {
 
     private func response(_ head: ResponseHead) throws -> Response {
         if !head.keepAlive { mayReuse = false }
+        var headers = head.headers
+        _ = HopByHop(removingFrom: &headers)
         var response = Response(
-            status: head.status,
-            headers: head.headers,
-            announcedLength: head.announcedLength
-        )
+            status: head.status, headers: headers, announcedLength: head.announcedLength)
         switch head.framing {
         case .none, .length(0):
             finish()

@@ -52,7 +52,11 @@ final class Channel {
             return (response, context)
         }
         context = ended
-        return response
+        guard case .stream(let source, let length) = response.body else { return response }
+        var limited = response
+        limited.body = .stream(
+            DeadlineBody(source, until: deadline, on: pool.loop), length: length)
+        return limited
     }
 
     /// Its configuration is no longer in force: exchanges end, then its connections do.

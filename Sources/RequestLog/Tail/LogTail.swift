@@ -41,7 +41,8 @@ package struct LogTail {
     package func last(_ count: Int) throws(AppendFileError) -> [LogLine] {
         var lines: [LogLine] = []
         for name in files.keys.sorted() {
-            lines += try files[name]?.last(count, where: filter) ?? []
+            // Loops write in their own time, so that a file is not sorted to the last line.
+            lines += try files[name]?.last(count + 256, where: filter) ?? []
         }
         return Array(Self.merged(lines).suffix(count))
     }
