@@ -29,66 +29,104 @@ let package = Package(
     ],
     targets: [
         .systemLibrary(
-            name: "CLibevent", pkgConfig: "libevent_core", providers: [.apt(["libevent-dev"])]),
+            name: "CLibevent",
+            pkgConfig: "libevent_core",
+            providers: [.apt(["libevent-dev"])]
+        ),
         .systemLibrary(
-            name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+            name: "COpenSSL",
+            pkgConfig: "openssl",
+            providers: [.apt(["libssl-dev"])]
+        ),
         .target(name: "Bytes", swiftSettings: strict),
         .target(name: "HTTPMessage", dependencies: ["Bytes"], swiftSettings: strict),
         .target(
-            name: "EventIO", dependencies: ["Bytes", "CLibevent", "COpenSSL"],
-            swiftSettings: strict),
+            name: "EventIO",
+            dependencies: ["Bytes", "CLibevent", "COpenSSL"],
+            swiftSettings: strict
+        ),
         .target(name: "HTTP1", dependencies: ["HTTPMessage", "Bytes"], swiftSettings: strict),
         .target(
-            name: "NetworkCore", dependencies: ["HTTPMessage", "Bytes"], swiftSettings: strict),
+            name: "NetworkCore",
+            dependencies: ["HTTPMessage", "Bytes"],
+            swiftSettings: strict
+        ),
         .target(
             name: "OriginTransport",
             dependencies: ["NetworkCore", "HTTP1", "EventIO", "HTTPMessage", "Bytes"],
-            swiftSettings: strict),
+            swiftSettings: strict
+        ),
         .target(
-            name: "RequestLog", dependencies: ["NetworkCore", "HTTPMessage", "Bytes"],
-            swiftSettings: strict),
+            name: "RequestLog",
+            dependencies: ["NetworkCore", "HTTPMessage", "Bytes"],
+            swiftSettings: strict
+        ),
         .target(
-            name: "ProxyConfig", dependencies: [.product(name: "Yams", package: "Yams")],
-            swiftSettings: strict),
+            name: "ProxyConfig",
+            dependencies: [.product(name: "Yams", package: "Yams")],
+            swiftSettings: strict
+        ),
         .target(
             name: "ProxyDaemon",
             dependencies: [
                 "ProxyConfig", "RequestLog", "OriginTransport", "NetworkCore", "HTTP1", "EventIO",
                 "HTTPMessage", "Bytes",
-            ], swiftSettings: strict),
+            ],
+            swiftSettings: strict
+        ),
         .executableTarget(
             name: "netproxy",
             dependencies: [
                 "ProxyDaemon", "ProxyConfig", "RequestLog", "Bytes",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
-            ], swiftSettings: strict),
+            ],
+            swiftSettings: strict
+        ),
         .target(
             name: "TestSupport",
             dependencies: ["EventIO", "HTTP1", "NetworkCore", "HTTPMessage", "Bytes"],
-            path: "Tests/TestSupport", swiftSettings: strict),
+            path: "Tests/TestSupport",
+            swiftSettings: strict
+        ),
         .testTarget(name: "BytesTests", dependencies: ["Bytes"], swiftSettings: strict),
         .testTarget(
-            name: "HTTPMessageTests", dependencies: ["HTTPMessage", "Bytes"], swiftSettings: strict),
+            name: "HTTPMessageTests",
+            dependencies: ["HTTPMessage", "Bytes"],
+            swiftSettings: strict
+        ),
         .testTarget(
-            name: "EventIOTests", dependencies: ["EventIO", "Bytes"], swiftSettings: strict),
+            name: "EventIOTests",
+            dependencies: ["EventIO", "Bytes"],
+            swiftSettings: strict
+        ),
         .testTarget(
-            name: "HTTP1Tests", dependencies: ["HTTP1", "HTTPMessage", "Bytes"],
-            swiftSettings: strict),
+            name: "HTTP1Tests",
+            dependencies: ["HTTP1", "HTTPMessage", "Bytes"],
+            swiftSettings: strict
+        ),
         .testTarget(
             name: "NetworkCoreTests",
             dependencies: ["NetworkCore", "HTTPMessage", "Bytes", "TestSupport"],
-            swiftSettings: strict),
+            swiftSettings: strict
+        ),
         .testTarget(
-            name: "RequestLogTests", dependencies: ["RequestLog", "NetworkCore", "Bytes"],
-            swiftSettings: strict),
+            name: "RequestLogTests",
+            dependencies: ["RequestLog", "NetworkCore", "Bytes"],
+            swiftSettings: strict
+        ),
         .testTarget(
-            name: "ProxyConfigTests", dependencies: ["ProxyConfig"], swiftSettings: strict),
+            name: "ProxyConfigTests",
+            dependencies: ["ProxyConfig"],
+            swiftSettings: strict
+        ),
         .testTarget(
             name: "ProxyDaemonTests",
             dependencies: [
                 "ProxyDaemon", "ProxyConfig", "RequestLog", "NetworkCore", "EventIO", "HTTP1",
                 "HTTPMessage", "Bytes", "TestSupport",
-            ], swiftSettings: strict),
+            ],
+            swiftSettings: strict
+        ),
         .testTarget(name: "ArchitectureTests", swiftSettings: strict),
     ]
 )

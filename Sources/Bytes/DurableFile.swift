@@ -44,11 +44,16 @@ package enum DurableFile {
     /// Puts new content in the place of a file: written aside, flushed, renamed, and the directory
     /// flushed, so that after a crash either the old or the new content is there.
     package static func replace(
-        _ path: String, with bytes: [UInt8], mode: UInt32
+        _ path: String,
+        with bytes: [UInt8],
+        mode: UInt32
     ) throws(FileError) {
         let temporary = "\(path).\(getpid()).\(UInt32.random(in: 0 ... .max)).tmp"
         let descriptor = unsafe open(
-            temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode)
+            temporary,
+            O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+            mode
+        )
         guard descriptor >= 0 else { throw FileError("create") }
         do throws(FileError) {
             defer { close(descriptor) }
@@ -106,7 +111,9 @@ package enum DurableFile {
     private static func flushDirectory(of path: String) throws(FileError) {
         let directory = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
         let descriptor = unsafe open(
-            directory.isEmpty ? "/" : directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+            directory.isEmpty ? "/" : directory,
+            O_RDONLY | O_DIRECTORY | O_CLOEXEC
+        )
         guard descriptor >= 0 else { throw FileError("open the directory") }
         defer { close(descriptor) }
         guard fsync(descriptor) == 0 else { throw FileError("flush the directory") }

@@ -11,7 +11,7 @@ import Synchronization
 // SAFETY: everything mutable but `inbox` and `thread` is touched by the loop's own thread only,
 // which `preconditionCurrent()` checks where others could call.
 @safe package final class EventLoop: TaskExecutor, @unchecked Sendable {
-    /// A number for people: 0, 1, …
+    /// A number for people.
     package let index: Int
     /// Spare memory for reading.
     package let slabs = SlabPool()

@@ -17,8 +17,10 @@ import Glibc
     ///
     /// - Parameters:
     ///   - socket: what to accept from; the listener keeps a descriptor of its own.
+    ///   - loop: where it accepts.
     ///   - sharesSocket: whether other loops accept from it, too.
     ///   - onAccept: called on the loop.
+    /// - Throws: `IOError.system` when the process has no descriptors left.
     package init(
         _ socket: borrowing ListeningSocket,
         on loop: EventLoop,

@@ -56,7 +56,10 @@ import Glibc
 
     /// Reads what is there into the buffer, and waits only if nothing is.
     ///
-    /// - Parameter minimum: how much free space the buffer offers, in bytes.
+    /// - Parameters:
+    ///   - buffer: where the bytes go.
+    ///   - minimum: how much free space it offers at least, in bytes.
+    ///   - deadline: on the loop's clock.
     /// - Returns: how many bytes came; 0 at the end of the stream.
     /// - Throws: `.timedOut`, `.closedByPeer` on a reset, `.aborted`, `.system`.
     package func read(

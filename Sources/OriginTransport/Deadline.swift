@@ -39,7 +39,11 @@ package struct DeadlineBody: BodySource {
     private let deadline: ContinuousClock.Instant
 
     /// Puts a deadline on a source that is read on `loop`.
-    package init(_ source: any BodySource, until deadline: ContinuousClock.Instant, on loop: EventLoop) {
+    package init(
+        _ source: any BodySource,
+        until deadline: ContinuousClock.Instant,
+        on loop: EventLoop
+    ) {
         self.source = source
         self.loop = loop
         self.deadline = deadline

@@ -20,7 +20,11 @@ package final class OriginPool {
 
     /// Makes an empty pool.
     ///
-    /// - Parameter tls: for an `https` origin, what is demanded of it.
+    /// - Parameters:
+    ///   - origin: where the connections go.
+    ///   - options: limits and times.
+    ///   - tls: for an `https` origin, what is demanded of it.
+    ///   - loop: where they live.
     package init(_ origin: Origin, options: UpstreamOptions, tls: TLSContext?, on loop: EventLoop) {
         self.origin = origin
         self.options = options

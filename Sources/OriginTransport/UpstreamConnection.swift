@@ -275,7 +275,10 @@ final class UpstreamConnection: TimerEntry {
         var headers = head.headers
         _ = HopByHop(removingFrom: &headers)
         var response = Response(
-            status: head.status, headers: headers, announcedLength: head.announcedLength)
+            status: head.status,
+            headers: headers,
+            announcedLength: head.announcedLength
+        )
         switch head.framing {
         case .none, .length(0):
             finish()

@@ -8,8 +8,11 @@ extension ConfigurationErrors {
     package static func unreadable(_ file: String) -> ConfigurationErrors {
         ConfigurationErrors(errors: [
             ConfigurationError(
-                file: file, position: Position(line: 1, column: 1), key: "",
-                message: "the file cannot be read; name another with --config")
+                file: file,
+                position: Position(line: 1, column: 1),
+                key: "",
+                message: "the file cannot be read; name another with --config"
+            )
         ])
     }
 }

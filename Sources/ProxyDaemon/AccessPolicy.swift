@@ -18,6 +18,7 @@ struct AccessPolicy: Sendable {
     /// Judges a request.
     ///
     /// - Parameters:
+    ///   - head: the request.
     ///   - isChannelHost: whether the request's host is one that a channel claims.
     ///   - userID: the peer's, on a unix socket.
     /// - Throws: `http_request_denied` with 421, 403 or 407.

@@ -55,7 +55,9 @@ final class Channel {
         guard case .stream(let source, let length) = response.body else { return response }
         var limited = response
         limited.body = .stream(
-            DeadlineBody(source, until: deadline, on: pool.loop), length: length)
+            DeadlineBody(source, until: deadline, on: pool.loop),
+            length: length
+        )
         return limited
     }
 

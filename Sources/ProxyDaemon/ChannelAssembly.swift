@@ -20,7 +20,7 @@ final class ChannelAssembly: Sendable {
     private let ownLog: ChannelLog
     private let report: Daemon.Report
 
-    /// - Parameter loop: where token endpoints are spoken to.
+    /// Prepares what the channels of every configuration share; `loop` speaks to token endpoints.
     init(
         _ configuration: ProxyConfiguration,
         environment: [String: String],
@@ -137,7 +137,8 @@ final class ChannelAssembly: Sendable {
     }
 
     private func authorizer(
-        _ configuration: ChannelConfiguration, _ log: ChannelLog
+        _ configuration: ChannelConfiguration,
+        _ log: ChannelLog
     ) async throws -> (any Authorizing)? {
         switch configuration.authentication {
         case .none, .exec: return nil
@@ -170,7 +171,9 @@ final class ChannelAssembly: Sendable {
     }
 
     private func oauth(
-        _ settings: OAuthSettings, of channel: ChannelConfiguration, log: ChannelLog
+        _ settings: OAuthSettings,
+        of channel: ChannelConfiguration,
+        log: ChannelLog
     ) async throws -> OAuthManager {
         guard let endpoint = settings.tokenURL else {
             throw IOError.system("channel \(channel.name): auth.oauth.token_url is missing")
@@ -218,7 +221,9 @@ final class ChannelAssembly: Sendable {
 
     /// Tells what happened to the daemon itself, in its own log.
     func tell(
-        _ event: EventRecord.Event, _ message: String, level: LogLevel = .info
+        _ event: EventRecord.Event,
+        _ message: String,
+        level: LogLevel = .info
     ) {
         ownLog.write(EventRecord(time: .now, level: level, event: event, message: message))
     }
@@ -241,19 +246,29 @@ extension OAuthEvent {
         switch self {
         case .refreshed(let generation, let reason, let duration):
             EventRecord(
-                time: .now, event: .token, message: "a new token is in force",
+                time: .now,
+                event: .token,
+                message: "a new token is in force",
                 facts: [
                     ("generation", .number(generation)), ("reason", .text(reason.rawValue)),
                     ("duration_ms", .duration(duration)),
-                ])
+                ]
+            )
         case .adopted(let generation):
             EventRecord(
-                time: .now, event: .token, message: "a stored token was taken over",
-                facts: [("generation", .number(generation))])
+                time: .now,
+                event: .token,
+                message: "a stored token was taken over",
+                facts: [("generation", .number(generation))]
+            )
         case .failed(let words, let wait):
             EventRecord(
-                time: .now, level: .warning, event: .token, message: words,
-                facts: [("next_attempt_s", .number(Int(wait.components.seconds)))])
+                time: .now,
+                level: .warning,
+                event: .token,
+                message: words,
+                facts: [("next_attempt_s", .number(Int(wait.components.seconds)))]
+            )
         case .dead(let words):
             EventRecord(time: .now, level: .error, event: .token, message: words)
         case .storeFailed(let words):

@@ -1,7 +1,9 @@
 import Bytes
 import RequestLog
 
-/// One readable line per exchange on standard output, for a person who reads along. One per loop.
+/// One readable line per exchange on standard output, for a person who reads along.
+///
+/// One per loop.
 final class ConsoleLines {
     private let style: HumanLine.Style
     private let buffer = OutputBuffer(capacity: 512)

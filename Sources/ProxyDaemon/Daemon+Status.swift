@@ -21,15 +21,20 @@ extension Daemon {
         var connections = 0
         for worker in workers {
             let report = await worker.call { worker in
-                (worker.connectionCount, worker.table.channels.map { ($0.name, $0.counters, $0.poolCounts) })
+                (
+                    worker.connectionCount,
+                    worker.table.channels.map { ($0.name, $0.counters, $0.poolCounts) }
+                )
             }
             connections += report.0
             for (name, counted, pool) in report.1 {
                 counters[name] = counters[name, default: ChannelCounters()] + counted
                 let sum = pools[name] ?? DaemonStatus.Pool(open: 0, idle: 0, queued: 0)
                 pools[name] = DaemonStatus.Pool(
-                    open: sum.open + pool.open, idle: sum.idle + pool.idle,
-                    queued: sum.queued + pool.queued)
+                    open: sum.open + pool.open,
+                    idle: sum.idle + pool.idle,
+                    queued: sum.queued + pool.queued
+                )
             }
         }
         var list: [DaemonStatus.Channel] = []
@@ -41,28 +46,41 @@ extension Daemon {
             }
             list.append(
                 DaemonStatus.Channel(
-                    name: channel.name, upstream: channel.origin.description,
+                    name: channel.name,
+                    upstream: channel.origin.description,
                     token: await token(of: channel),
                     pool: pools[channel.name] ?? DaemonStatus.Pool(open: 0, idle: 0, queued: 0),
-                    requests: counted.requests, errors: counted.errors, retries: counted.retries,
-                    statuses: statuses, bytesIn: counted.bytesIn, bytesOut: counted.bytesOut))
+                    requests: counted.requests,
+                    errors: counted.errors,
+                    retries: counted.retries,
+                    statuses: statuses,
+                    bytesIn: counted.bytesIn,
+                    bytesOut: counted.bytesOut
+                )
+            )
         }
         return DaemonStatus(
             uptimeS: (started.duration(to: .now).seconds * 10).rounded() / 10,
-            state: isStopping ? "draining" : "serving", listen: addresses.map(\.description),
-            workers: loops.count, connections: connections,
-            logLinesDropped: assembly?.droppedLines ?? 0, channels: list)
+            state: isStopping ? "draining" : "serving",
+            listen: addresses.map(\.description),
+            workers: loops.count,
+            connections: connections,
+            logLinesDropped: assembly?.droppedLines ?? 0,
+            channels: list
+        )
     }
 
     private func token(of channel: ChannelShared) async -> DaemonStatus.Token? {
         guard let manager = channel.authorizer as? OAuthManager else { return nil }
         let status = await manager.status()
         return DaemonStatus.Token(
-            state: status.state, generation: status.generation,
+            state: status.state,
+            generation: status.generation,
             ageS: status.age.map { ($0.seconds * 10).rounded() / 10 },
             expiresInS: status.expiresIn.map { ($0.seconds * 10).rounded() / 10 },
             lastError: status.lastError,
-            nextAttemptS: status.nextAttempt.map { ($0.seconds * 10).rounded() / 10 })
+            nextAttemptS: status.nextAttempt.map { ($0.seconds * 10).rounded() / 10 }
+        )
     }
 
     /// Why the daemon should get no traffic; nothing while it should.

@@ -37,6 +37,10 @@ package actor Daemon {
     /// Prepares a daemon that does not listen yet.
     ///
     /// - Parameters:
+    ///   - configuration: what is in force first.
+    ///   - environment: where systemd's variables are.
+    ///   - console: whether exchanges are printed for a person.
+    ///   - report: told what concerns the daemon itself.
     ///   - reload: reads the configuration again, for SIGHUP.
     package init(
         _ configuration: ProxyConfiguration,
@@ -98,7 +102,9 @@ package actor Daemon {
             limits: wire,
             headTimeout: limits.headTimeout,
             connections: max(1, limits.connections / loops.count),
-            sharesListeners: loops.count > 1, console: console)
+            sharesListeners: loops.count > 1,
+            console: console
+        )
         let requests = UpstreamRequest(
             pseudonym: "netproxy-" + String(UInt32.random(in: .min ... .max), radix: 36)
         )

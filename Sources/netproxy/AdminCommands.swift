@@ -35,7 +35,8 @@ struct AdminSession {
 struct StatusCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "status",
-        abstract: "Show channels, tokens, counters and pools of the running daemon.")
+        abstract: "Show channels, tokens, counters and pools of the running daemon."
+    )
 
     @OptionGroup var file: ConfigurationOption
     @Flag(help: "Print the daemon's JSON as it is.") var json = false
@@ -54,7 +55,9 @@ struct StatusCommand: AsyncParsableCommand {
 
 struct ReloadCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "reload", abstract: "Re-read the configuration in the running daemon.")
+        commandName: "reload",
+        abstract: "Re-read the configuration in the running daemon."
+    )
 
     @OptionGroup var file: ConfigurationOption
     @Flag(help: "Only print which channels would change.") var plan = false
@@ -67,7 +70,9 @@ struct ReloadCommand: AsyncParsableCommand {
 
 struct TokenCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "token", abstract: "Show the state of a channel's token, never the token.")
+        commandName: "token",
+        abstract: "Show the state of a channel's token, never the token."
+    )
 
     @OptionGroup var file: ConfigurationOption
     @Argument(help: "The channel.") var channel: String

@@ -12,7 +12,8 @@ struct Netproxy: AsyncParsableCommand {
             """,
         version: Version.text,
         subcommands: [
-            RunCommand.self, CheckCommand.self, DemoCommand.self, TailCommand.self, StatusCommand.self,
+            RunCommand.self, CheckCommand.self, DemoCommand.self, TailCommand.self,
+            StatusCommand.self,
             ReloadCommand.self, TokenCommand.self,
             VersionCommand.self,
         ]

@@ -11,7 +11,8 @@ struct TailCommand: AsyncParsableCommand {
         discussion: """
             Reads the files, with or without a running daemon. --where keeps the lines that satisfy \
             every condition: status>=400, duration_ms>250, method=POST, path~/orders, channel!=a.
-            """)
+            """
+    )
 
     enum Rendering: String, ExpressibleByArgument, CaseIterable {
         case curl, har

@@ -40,7 +40,7 @@ public enum RetryReason: Sendable, Hashable, CustomStringConvertible {
     /// A status that the channel repeats.
     case status(HTTPStatus)
 
-    /// The word in the log: `unauthorized`, `connection_terminated`, `status_503`, …
+    /// The word in the log, such as `unauthorized`, `connection_terminated` or `status_503`.
     public var description: String {
         switch self {
         case .unauthorized: "unauthorized"

@@ -7,7 +7,9 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
 
     /// Makes the interceptor.
     ///
-    /// - Parameter replayLimit: the largest request body that is kept for the replay, in bytes.
+    /// - Parameters:
+    ///   - authorizer: knows the credential, and what to do about a 401.
+    ///   - replayLimit: the largest request body that is kept for the replay, in bytes.
     public init(authorizer: any Authorizing, replayLimit: Int = 64 * 1024) {
         self.authorizer = authorizer
         self.replayLimit = replayLimit

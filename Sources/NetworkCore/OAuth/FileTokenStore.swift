@@ -15,6 +15,7 @@ public final class FileTokenStore: TokenStoring {
     /// - Parameters:
     ///   - directory: where the file is; it must be writable for this user.
     ///   - family: the file's name, without its ending.
+    ///   - clock: paces the wait for the lock.
     ///   - onCorrupt: told where a file that cannot be read was set aside.
     public init(
         directory: String,

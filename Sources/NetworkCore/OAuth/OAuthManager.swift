@@ -32,6 +32,8 @@ public actor OAuthManager: Authorizing {
     /// - Parameters:
     ///   - service: gets tokens.
     ///   - tokenStore: keeps them.
+    ///   - configuration: windows and limits.
+    ///   - clock: tells the time.
     ///   - onEvent: called for every change; must be quick.
     public init(
         service: any TokenRetrieving,

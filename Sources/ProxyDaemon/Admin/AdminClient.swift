@@ -53,7 +53,10 @@ package struct AdminClient: Sendable {
     }
 
     private static func exchange(
-        _ method: String, _ target: String, with address: SocketAddress, on loop: EventLoop
+        _ method: String,
+        _ target: String,
+        with address: SocketAddress,
+        on loop: EventLoop
     ) async throws -> Answer {
         let deadline = loop.deadline(after: .seconds(120))
         let socket = try await Dialer.connect(to: address, on: loop, until: deadline)
@@ -61,8 +64,14 @@ package struct AdminClient: Sendable {
         let method = HTTPMethod(rawValue: method) ?? .get
         let output = OutputBuffer()
         HeadEncoder.encodeRequest(
-            method: method, target: target, host: "localhost",
-            headers: ["Netproxy-Admin": "1"], framing: .none, connection: .close, into: output)
+            method: method,
+            target: target,
+            host: "localhost",
+            headers: ["Netproxy-Admin": "1"],
+            framing: .none,
+            connection: .close,
+            into: output
+        )
         try await socket.write(output, until: deadline)
         var buffer = ReadBuffer()
         var decoder = ResponseHeadDecoder(limits: HTTP1Limits())
@@ -74,7 +83,9 @@ package struct AdminClient: Sendable {
                 buffer.consume(consumed)
                 let body = try await body(head.framing, &buffer, socket, deadline)
                 return Answer(
-                    status: head.status.rawValue, text: String(decoding: body, as: UTF8.self))
+                    status: head.status.rawValue,
+                    text: String(decoding: body, as: UTF8.self)
+                )
             }
             guard try await socket.read(into: &buffer, until: deadline) > 0 else {
                 throw IOError.closedByPeer
@@ -83,7 +94,9 @@ package struct AdminClient: Sendable {
     }
 
     private static func body(
-        _ framing: BodyFraming, _ buffer: inout ReadBuffer, _ socket: StreamSocket,
+        _ framing: BodyFraming,
+        _ buffer: inout ReadBuffer,
+        _ socket: StreamSocket,
         _ deadline: UInt64
     ) async throws -> [UInt8] {
         var decoder = BodyDecoder(framing)

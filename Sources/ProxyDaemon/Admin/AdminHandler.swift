@@ -18,11 +18,13 @@ struct AdminHandler: Sendable {
         case (.get, ["metrics"]):
             var response = Response.text(200, PrometheusText.of(await daemon.status()))
             response.headers.set(
-                HTTPField(validated: .contentType, "text/plain; version=0.0.4; charset=utf-8"))
+                HTTPField(validated: .contentType, "text/plain; version=0.0.4; charset=utf-8")
+            )
             return response
         case (.get, ["status"]): return await status()
         case (.post, ["reload"]): return await reload(planOnly: call.query == "plan")
-        case (.post, let parts) where parts.count == 4 && Array(parts.suffix(2)) == ["token", "refresh"]:
+        case (.post, let parts)
+        where parts.count == 4 && Array(parts.suffix(2)) == ["token", "refresh"]:
             return await refresh(parts[1])
         case (.delete, let parts) where parts.count == 3 && parts[2] == "token":
             return await forget(parts[1])
@@ -105,7 +107,9 @@ struct AdminHandler: Sendable {
         JSONText.append(detail, to: output)
         output.append("}\n")
         return Response(
-            status: status, headers: [.contentType: "application/problem+json"],
-            body: .bytes(ByteSlice(output.span.array)))
+            status: status,
+            headers: [.contentType: "application/problem+json"],
+            body: .bytes(ByteSlice(output.span.array))
+        )
     }
 }

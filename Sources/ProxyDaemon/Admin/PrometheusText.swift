@@ -14,45 +14,79 @@ enum PrometheusText {
         }
         metric("netproxy_up", "gauge", "Whether the daemon serves.", [("", 1)])
         metric(
-            "netproxy_uptime_seconds", "gauge", "Seconds since the start.", [("", status.uptimeS)])
+            "netproxy_uptime_seconds",
+            "gauge",
+            "Seconds since the start.",
+            [("", status.uptimeS)]
+        )
         metric(
-            "netproxy_connections", "gauge", "Open connections from apps.",
-            [("", Double(status.connections))])
+            "netproxy_connections",
+            "gauge",
+            "Open connections from apps.",
+            [("", Double(status.connections))]
+        )
         metric(
-            "netproxy_log_lines_dropped_total", "counter", "Log lines that could not be written.",
-            [("", Double(status.logLinesDropped))])
+            "netproxy_log_lines_dropped_total",
+            "counter",
+            "Log lines that could not be written.",
+            [("", Double(status.logLinesDropped))]
+        )
         metric(
-            "netproxy_requests_total", "counter", "Finished exchanges by class of status.",
+            "netproxy_requests_total",
+            "counter",
+            "Finished exchanges by class of status.",
             status.channels.flatMap { channel in
                 channel.statuses.sorted { $0.key < $1.key }.map {
                     ("channel=\"\(channel.name)\",status=\"\($0.key)\"", Double($0.value))
                 }
-            })
+            }
+        )
         metric(
-            "netproxy_errors_total", "counter", "Exchanges that netproxy answered with an error.",
-            perChannel { Double($0.errors) })
+            "netproxy_errors_total",
+            "counter",
+            "Exchanges that netproxy answered with an error.",
+            perChannel { Double($0.errors) }
+        )
         metric(
-            "netproxy_retries_total", "counter", "Attempts beyond the first.",
-            perChannel { Double($0.retries) })
+            "netproxy_retries_total",
+            "counter",
+            "Attempts beyond the first.",
+            perChannel { Double($0.retries) }
+        )
         metric(
-            "netproxy_received_bytes_total", "counter", "Content bytes from apps.",
-            perChannel { Double($0.bytesIn) })
+            "netproxy_received_bytes_total",
+            "counter",
+            "Content bytes from apps.",
+            perChannel { Double($0.bytesIn) }
+        )
         metric(
-            "netproxy_sent_bytes_total", "counter", "Content bytes to apps.",
-            perChannel { Double($0.bytesOut) })
+            "netproxy_sent_bytes_total",
+            "counter",
+            "Content bytes to apps.",
+            perChannel { Double($0.bytesOut) }
+        )
         metric(
-            "netproxy_upstream_connections", "gauge", "Open connections to the upstream.",
-            perChannel { Double($0.pool.open) })
+            "netproxy_upstream_connections",
+            "gauge",
+            "Open connections to the upstream.",
+            perChannel { Double($0.pool.open) }
+        )
         metric(
-            "netproxy_token_generation", "gauge", "How many access tokens the family has had.",
+            "netproxy_token_generation",
+            "gauge",
+            "How many access tokens the family has had.",
             status.channels.compactMap { channel in
                 channel.token?.generation.map { ("channel=\"\(channel.name)\"", Double($0)) }
-            })
+            }
+        )
         metric(
-            "netproxy_token_expires_in_seconds", "gauge", "Seconds that the access token lives.",
+            "netproxy_token_expires_in_seconds",
+            "gauge",
+            "Seconds that the access token lives.",
             status.channels.compactMap { channel in
                 channel.token?.expiresInS.map { ("channel=\"\(channel.name)\"", $0) }
-            })
+            }
+        )
         return text
     }
 }

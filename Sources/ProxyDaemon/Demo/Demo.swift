@@ -23,6 +23,7 @@ package actor Demo {
     /// - Parameters:
     ///   - port: where the proxy listens; 0 lets the system choose.
     ///   - console: whether each exchange is printed.
+    ///   - report: told what concerns the proxy itself.
     /// - Throws: an error that says what could not be started.
     package init(
         port: UInt16,
@@ -68,6 +69,7 @@ package actor Demo {
     ///
     /// - Parameter handlesSignals: whether SIGINT and SIGTERM end it.
     /// - Returns: where it listens.
+    /// - Throws: an error that says what could not be started.
     package func start(handlesSignals: Bool) async throws -> SocketAddress {
         try await daemon.start(handlesSignals: handlesSignals)
         guard let address = await daemon.addresses.first else {

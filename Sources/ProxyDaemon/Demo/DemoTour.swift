@@ -19,7 +19,11 @@ package struct DemoTour: Sendable {
 
     /// Prepares a tour of a demo that runs at `address`.
     ///
-    /// - Parameter say: prints a line.
+    /// - Parameters:
+    ///   - demo: what is toured.
+    ///   - address: where its proxy listens.
+    ///   - say: prints a line.
+    /// - Throws: an error when no event loop can be made.
     package init(
         _ demo: Demo,
         at address: SocketAddress,
