@@ -151,7 +151,8 @@ public actor OAuthManager: Authorizing {
         let now = clock.now
         if let snapshot = cell.current, !snapshot.isRejected, isAlive(snapshot, now) {
             if now < snapshot.mandatory {
-                refreshEarly(now)
+                // The token may have been renewed while this caller was on its way here.
+                if now >= snapshot.advisory { refreshEarly(now) }
                 return snapshot.credential
             }
             // In the mandatory window a failure stays invisible while the token lives.
