@@ -51,7 +51,9 @@ public actor OAuthManager: Authorizing {
     ///
     /// - Throws: `credential_unavailable`, `reauthorization_required`, or `CancellationError`.
     public nonisolated func credential() async throws -> Credential {
-        if let snapshot = cell.current, !snapshot.isRejected, clock.now < snapshot.advisory {
+        if let snapshot = cell.current, !snapshot.isRejected, clock.now < snapshot.advisory,
+            snapshot.wallExpiry.map({ clock.wallNow < $0 }) ?? true
+        {
             return snapshot.credential
         }
         return try await obtain()

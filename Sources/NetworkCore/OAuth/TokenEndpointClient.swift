@@ -126,7 +126,7 @@ public struct TokenEndpointClient: TokenRetrieving {
         case 408, 425, 429, 500...:
             throw TokenEndpointError(
                 .transient, "the token endpoint answers with status \(status)",
-                retryAfter: retryAfter, isAmbiguous: status >= 500)
+                retryAfter: retryAfter, isAmbiguous: status >= 500 && retryAfter == nil)
         default:
             throw TokenEndpointError(
                 .configuration, "the token endpoint answers with status \(status)",
