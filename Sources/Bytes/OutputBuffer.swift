@@ -2,14 +2,16 @@
 ///
 /// Not `Sendable`: it belongs to one connection or one loop.
 @safe public final class OutputBuffer {
-    private var memory: UnsafeMutableRawPointer
-    private var capacity: Int
+    // SAFETY: no method calls out while it changes one of these, so that no access overlaps; checking
+    // that at run time would cost more than the copies themselves.
+    @exclusivity(unchecked) private var memory: UnsafeMutableRawPointer
+    @exclusivity(unchecked) private var capacity: Int
     /// How many bytes it holds.
-    public private(set) var count = 0
+    @exclusivity(unchecked) public private(set) var count = 0
 
     /// Allocates an empty buffer.
     public init(capacity: Int = 4096) {
-        self.capacity = max(capacity, 64)
+        unsafe self.capacity = max(capacity, 64)
         unsafe memory = .allocate(byteCount: self.capacity, alignment: 16)
     }
 
@@ -18,7 +20,7 @@
     }
 
     /// Whether it holds nothing.
-    public var isEmpty: Bool { count == 0 }
+    public var isEmpty: Bool { unsafe count == 0 }
 
     /// The bytes so far.
     public var span: Span<UInt8> {
@@ -33,25 +35,25 @@
 
     /// Forgets the bytes and keeps the memory, unless it grew beyond `limit` bytes.
     public func removeAll(keeping limit: Int = 64 * 1024) {
-        count = 0
-        guard capacity > limit else { return }
+        unsafe count = 0
+        guard unsafe capacity > limit else { return }
         unsafe memory.deallocate()
-        capacity = 4096
+        unsafe capacity = 4096
         unsafe memory = .allocate(byteCount: capacity, alignment: 16)
     }
 
     /// Drops the bytes behind the first `length`.
     public func truncate(to length: Int) {
-        count = min(count, max(length, 0))
+        unsafe count = unsafe min(count, max(length, 0))
     }
 
     /// Appends one byte.
     @inline(__always)
     public func append(_ byte: UInt8) {
-        if count == capacity { grow(by: 1) }
+        if unsafe count == capacity { grow(by: 1) }
         // SAFETY: room was made on the line before.
         unsafe memory.storeBytes(of: byte, toByteOffset: count, as: UInt8.self)
-        count += 1
+        unsafe count += 1
     }
 
     /// Appends bytes.
@@ -92,17 +94,17 @@
     }
 
     /// Appends a number in decimal digits.
-    public func append<Value: FixedWidthInteger>(decimal value: Value) {
+    public func append(decimal value: Int) {
         if value < 0 { append(UInt8(ascii: "-")) }
         var rest = UInt64(value.magnitude)
-        if count + 20 > capacity { grow(by: 20) }
+        if unsafe count + 20 > capacity { grow(by: 20) }
         var digits = 1
         var probe = rest
         while probe >= 10 {
             probe /= 10
             digits += 1
         }
-        for position in stride(from: count + digits - 1, through: count, by: -1) {
+        for position in unsafe stride(from: count + digits - 1, through: count, by: -1) {
             // SAFETY: at most 20 digits, for which room was made above.
             unsafe memory.storeBytes(
                 of: UInt8(ascii: "0") + UInt8(rest % 10),
@@ -111,7 +113,7 @@
             )
             rest /= 10
         }
-        count += digits
+        unsafe count += digits
     }
 
     /// Appends a number in lower-case hexadecimal digits, without leading zeros.
@@ -130,19 +132,19 @@
     private func append(_ bytes: UnsafeRawBufferPointer) {
         let length = bytes.count
         guard length > 0, let base = bytes.baseAddress else { return }
-        if capacity - count < length { grow(by: length) }
+        if unsafe capacity - count < length { grow(by: length) }
         // SAFETY: room was made on the line before, and the source is not this buffer.
         unsafe (memory + count).copyMemory(from: base, byteCount: length)
-        count += length
+        unsafe count += length
     }
 
     @inline(never)
     private func grow(by length: Int) {
-        let next = max(capacity * 2, count + length)
+        let next = unsafe max(capacity * 2, count + length)
         let larger = UnsafeMutableRawPointer.allocate(byteCount: next, alignment: 16)
         unsafe larger.copyMemory(from: memory, byteCount: count)
         unsafe memory.deallocate()
         unsafe memory = larger
-        capacity = next
+        unsafe capacity = next
     }
 }

@@ -36,7 +36,7 @@ public struct AuthorizationInterceptor: RequestInterceptor {
         }
         var request = request
         if overrides { request.headers.remove(credential.field) }
-        guard Grammar.isFieldValue(credential.value.reveal()) else {
+        guard credential.isFitForWire else {
             throw NetworkError(
                 .credentialUnavailable,
                 side: .proxy,

@@ -8,6 +8,8 @@ public struct Credential: Sendable {
     public let generation: Int?
     /// When it was issued, if that is known.
     public let issuedAt: ContinuousClock.Instant?
+    /// Whether the value may stand in a field: looked at once, not for every request.
+    let isFitForWire: Bool
 
     /// Makes a credential.
     public init(
@@ -20,6 +22,7 @@ public struct Credential: Sendable {
         self.value = value
         self.generation = generation
         self.issuedAt = issuedAt
+        isFitForWire = Grammar.isFieldValue(value.reveal())
     }
 }
 

@@ -55,7 +55,9 @@ public actor OAuthManager: Authorizing {
     ///
     /// - Throws: `credential_unavailable`, `reauthorization_required`, or `CancellationError`.
     public nonisolated func credential() async throws -> Credential {
-        if let snapshot = cell.current, !snapshot.isRejected, clock.now < snapshot.advisory {
+        if let snapshot = cell.current, !snapshot.isRejected, clock.now < snapshot.advisory,
+            snapshot.wallExpiry.map({ clock.wallNow < $0 }) ?? true
+        {
             return snapshot.credential
         }
         return try await obtain()
@@ -156,7 +158,8 @@ public actor OAuthManager: Authorizing {
         let now = clock.now
         if let snapshot = cell.current, !snapshot.isRejected, isAlive(snapshot, now) {
             if now < snapshot.mandatory {
-                refreshEarly(now)
+                // The token may have been renewed while this caller was on its way here.
+                if now >= snapshot.advisory { refreshEarly(now) }
                 return snapshot.credential
             }
             // In the mandatory window a failure stays invisible while the token lives.

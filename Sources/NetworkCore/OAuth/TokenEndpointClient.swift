@@ -150,7 +150,7 @@ public struct TokenEndpointClient: TokenRetrieving {
                 .transient,
                 "the token endpoint answers with status \(status)",
                 retryAfter: retryAfter,
-                isAmbiguous: status >= 500
+                isAmbiguous: status >= 500 && retryAfter == nil
             )
         default:
             throw TokenEndpointError(

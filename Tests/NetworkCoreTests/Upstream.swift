@@ -1,0 +1,109 @@
+import NetworkCore
+import Synchronization
+
+/// An origin that accepts some tokens, and keeps what it got.
+final class Upstream: HTTPTransport {
+    /// A request as it arrived.
+    struct Arrived: Sendable {
+        let request: Request
+        let body: String
+        var token: String? { request.headers[.authorization] }
+    }
+
+    private let arrivals = Mutex<[Arrived]>([])
+    private let answer: @Sendable (Arrived, Int) throws -> Response
+
+    /// Answers with `answer`, which gets the request and how many came before it.
+    init(_ answer: @escaping @Sendable (Arrived, Int) throws -> Response) {
+        self.answer = answer
+    }
+
+    /// Accepts what `accepted` says, and answers 401 to all else.
+    static func accepting(
+        challenge: String? = #"Bearer error="invalid_token""#,
+        _ accepted: @escaping @Sendable (String?) -> Bool
+    ) -> Upstream {
+        Upstream { arrived, _ in
+            if accepted(arrived.token) { return Response(status: 200) }
+            var headers: HTTPHeaders = [:]
+            if let challenge, let field = HTTPField(.wwwAuthenticate, challenge) {
+                headers.append(field)
+            }
+            return Response(status: 401, headers: headers)
+        }
+    }
+
+    var arrived: [Arrived] { arrivals.withLock { $0 } }
+
+    func send(_ request: Request, context: inout RequestContext) async throws -> Response {
+        context.attempts += 1
+        let body = try await request.body.collect(upTo: 1 << 20)
+        let arrival = Arrived(request: request, body: String(decoding: body.array, as: UTF8.self))
+        let count = arrivals.withLock { arrivals in
+            arrivals.append(arrival)
+            return arrivals.count - 1
+        }
+        return try answer(arrival, count)
+    }
+}
+
+extension Request {
+    static func forTests(
+        _ method: HTTPMethod = .get,
+        headers: HTTPHeaders = [:],
+        body: HTTPBody = .empty
+    ) -> Request {
+        Request(
+            method: method,
+            origin: Origin(scheme: .https, host: "api.example"),
+            target: "/",
+            headers: headers,
+            body: body
+        )
+    }
+}
+
+extension RequestChain {
+    /// Reauthorization and authorization before an origin.
+    static func authorized(
+        by authorizer: any Authorizing,
+        _ upstream: any HTTPTransport,
+        replayLimit: Int = 64 * 1024
+    ) -> RequestChain {
+        RequestChain(
+            [
+                ReauthorizationInterceptor(authorizer: authorizer, replayLimit: replayLimit),
+                AuthorizationInterceptor(authorizer: authorizer),
+            ],
+            transport: upstream
+        )
+    }
+
+    /// Sends a request and gives back what became of it.
+    func exchange(_ request: Request = .forTests()) async throws -> (Response, RequestContext) {
+        var context = RequestContext()
+        let response = try await send(request, context: &context)
+        return (response, context)
+    }
+}
+
+/// A body in pieces, as an app sends it.
+final class PiecedBody: BodySource {
+    private let pieces: Mutex<[String]>
+    private let ending: HTTPHeaders?
+    private let fault: NetworkError?
+
+    init(_ pieces: [String], trailers: HTTPHeaders? = nil, fault: NetworkError? = nil) {
+        self.pieces = Mutex(pieces)
+        ending = trailers
+        self.fault = fault
+    }
+
+    func next() async throws -> ByteSlice? {
+        let piece = pieces.withLock { $0.isEmpty ? nil : $0.removeFirst() }
+        if piece == nil, let fault { throw fault }
+        return piece.map { ByteSlice($0) }
+    }
+
+    func trailers() -> HTTPHeaders? { ending }
+}

@@ -1,0 +1,118 @@
+import NetworkCore
+import Synchronization
+
+/// A clock that only tests move.
+package final class ManualClock: NetworkClock {
+    /// What becomes of whoever sleeps.
+    package enum Sleeping: Sendable {
+        /// Sleeps until the test has moved the clock far enough.
+        case held
+        /// Moves the clock to the instant and goes on.
+        case skipped
+    }
+
+    private struct Sleeper {
+        let instant: ContinuousClock.Instant
+        let continuation: CheckedContinuation<Void, Never>
+    }
+
+    private struct State {
+        var elapsed = Duration.zero
+        var wallOffset = 0.0
+        var slept: [Duration] = []
+        var lastID = 0
+        var sleepers: [Int: Sleeper] = [:]
+        var watchers: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private let start = ContinuousClock.now
+    private let wallStart: Double
+    private let sleeping: Sleeping
+    private let state = Mutex(State())
+
+    /// Makes a clock that stands still.
+    package init(wall: Double = 1_700_000_000, sleeping: Sleeping = .held) {
+        wallStart = wall
+        self.sleeping = sleeping
+    }
+
+    /// The instant at which the clock stands.
+    package var now: ContinuousClock.Instant { start + state.withLock { $0.elapsed } }
+
+    /// Seconds since 1970; moves along with `now`.
+    package var wallNow: Double {
+        state.withLock { state in
+            wallStart + state.wallOffset + Double(state.elapsed.components.seconds)
+                + Double(state.elapsed.components.attoseconds) / 1e18
+        }
+    }
+
+    /// How long each sleep was asked to be, in order.
+    package var slept: [Duration] { state.withLock { $0.slept } }
+
+    /// Moves both clocks, and wakes whoever slept until then.
+    package func advance(by duration: Duration) {
+        let woken = state.withLock { state in
+            state.elapsed += duration
+            let now = start + state.elapsed
+            let due = state.sleepers.filter { $0.value.instant <= now }
+            for id in due.keys { state.sleepers.removeValue(forKey: id) }
+            return due.values.map(\.continuation)
+        }
+        for continuation in woken { continuation.resume() }
+    }
+
+    /// Sets the wall clock only, as a person or NTP does.
+    package func setWall(by seconds: Double) {
+        state.withLock { $0.wallOffset += seconds }
+    }
+
+    /// Returns at the instant.
+    ///
+    /// - Throws: `CancellationError`.
+    package func sleep(until instant: ContinuousClock.Instant) async throws {
+        try Task.checkCancellation()
+        if case .skipped = sleeping {
+            state.withLock { state in
+                let wait = (start + state.elapsed).duration(to: instant)
+                state.slept.append(wait)
+                state.elapsed += max(wait, .zero)
+            }
+            return
+        }
+        let id = state.withLock { state in
+            state.lastID += 1
+            return state.lastID
+        }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let (isOver, watchers) = state.withLock { state in
+                    state.slept.append((start + state.elapsed).duration(to: instant))
+                    guard start + state.elapsed < instant, !Task.isCancelled else {
+                        return (true, [CheckedContinuation<Void, Never>]())
+                    }
+                    state.sleepers[id] = Sleeper(instant: instant, continuation: continuation)
+                    defer { state.watchers = [] }
+                    return (false, state.watchers)
+                }
+                if isOver { continuation.resume() }
+                for watcher in watchers { watcher.resume() }
+            }
+        } onCancel: {
+            state.withLock { $0.sleepers.removeValue(forKey: id) }?.continuation.resume()
+        }
+        try Task.checkCancellation()
+    }
+
+    /// Returns when somebody sleeps.
+    package func untilSomebodySleeps() async {
+        await withCheckedContinuation { continuation in
+            let isSo = state.withLock { state in
+                guard state.sleepers.isEmpty else { return true }
+                state.watchers.append(continuation)
+                return false
+            }
+            if isSo { continuation.resume() }
+        }
+    }
+}
