@@ -25,7 +25,7 @@ public struct RetryInterceptor: RequestInterceptor {
             do {
                 let response = try await next.send(request, context: &context)
                 guard mayRepeat(request, response.status, retries: retries),
-                    let delay = delay(after: response, retry: retries + 1),
+                    let delay = delay(after: response, retry: retries + 1), budget.takeRetry(now: second),
                     await pause(delay, &context)
                 else { return response }
                 response.body.cancel()
@@ -51,7 +51,6 @@ public struct RetryInterceptor: RequestInterceptor {
     private func mayRepeat(_ request: Request, _ status: HTTPStatus, retries: Int) -> Bool {
         policy.statuses.contains(status.rawValue) && retries < policy.attempts
             && request.method.isIdempotent && request.body.isReplayable
-            && budget.takeRetry(now: second)
     }
 
     /// How long the origin wants to be left alone, or our own wait; nothing if that is too long.
@@ -59,7 +58,10 @@ public struct RetryInterceptor: RequestInterceptor {
         guard let wanted = response.headers[.retryAfter] else {
             return policy.delay(beforeRetry: retry)
         }
-        guard let seconds = Int(wanted), seconds >= 0 else { return policy.maximum }
+        let date = HTTPDate.seconds(wanted).map { Int(($0 - SystemClock().wallNow).rounded(.up)) }
+        guard let seconds = Int(wanted) ?? date, seconds >= 0 else {
+            return policy.delay(beforeRetry: retry)
+        }
         return .seconds(seconds) <= policy.maximum ? .seconds(seconds) : nil
     }
 

@@ -48,45 +48,41 @@ struct ChallengeParser {
             (Challenge(scheme: scheme.lowercased(), parameters: parameters), next)
         }
         skipSpaces()
+        skipToken68()
         while true {
             let start = position
-            guard let name = token() else {
-                skipSeparators()
-                return position < bytes.count && position > start
-                    ? done(token()) : done(nil)
-            }
-            skipSpaces()
-            guard peek == UInt8(ascii: "=") else {
-                // A token without a value: the next scheme, or, right behind ours, a token68.
-                if start > 0, parameters.isEmpty, !hasComma(before: start), peek == nil {
-                    return done(nil)
-                }
-                return done(name)
-            }
-            position += 1
-            if peek == UInt8(ascii: "=") {
-                // The padding of a token68.
-                while peek == UInt8(ascii: "=") { position += 1 }
-            } else {
-                skipSpaces()
-                guard let value = value() else { return done(nil) }
-                let key = name.lowercased()
-                if parameters[key] == nil { parameters[key] = value }
-            }
-            let end = position
             skipSeparators()
-            if position == bytes.count { return done(nil) }
-            if position == end { return done(nil) }
+            guard position < bytes.count, let name = token() else { return done(nil) }
+            skipSpaces()
+            guard peek == UInt8(ascii: "=") else { return done(name) }
+            position += 1
+            skipSpaces()
+            guard let value = value() else { return done(nil) }
+            let key = name.lowercased()
+            if parameters[key] == nil { parameters[key] = value }
+            if position == start { return done(nil) }
         }
+    }
+
+    /// Passes over a token68 (RFC 9110 §11.2): it ends at a comma or at the end, which no parameter
+    /// does behind its name.
+    private mutating func skipToken68() {
+        let start = position
+        while let byte = peek, Grammar.isTokenByte(byte) || byte == UInt8(ascii: "/") {
+            position += 1
+        }
+        while peek == UInt8(ascii: "=") { position += 1 }
+        let end = position
+        skipSpaces()
+        if end > start, peek == nil || peek == UInt8(ascii: ",") { return }
+        position = start
     }
 
     private var peek: UInt8? { position < bytes.count ? bytes[position] : nil }
 
     private mutating func token() -> String? {
         let start = position
-        while let byte = peek, Grammar.isTokenByte(byte) || byte == UInt8(ascii: "/") {
-            position += 1
-        }
+        while let byte = peek, Grammar.isTokenByte(byte) { position += 1 }
         return position > start ? String(decoding: bytes[start..<position], as: UTF8.self) : nil
     }
 
@@ -108,10 +104,6 @@ struct ChallengeParser {
             }
         }
         return nil
-    }
-
-    private func hasComma(before index: Int) -> Bool {
-        bytes[..<index].last { !Grammar.isWhitespace($0) } == UInt8(ascii: ",")
     }
 
     private mutating func skipSpaces() {

@@ -21,6 +21,8 @@ public actor OAuthManager: Authorizing {
     private var deadBecause: String?
     private var cooling: (generation: Int, until: ContinuousClock.Instant)?
     private var nextEarly: ContinuousClock.Instant?
+    private var unsaved: StoredGrant?
+    private var nextLookAtDead: ContinuousClock.Instant?
 
     private struct Refresh {
         let id: Int
@@ -76,6 +78,10 @@ public actor OAuthManager: Authorizing {
         if generation < current { return .replay }
         if let cooling, cooling.generation >= generation, clock.now < cooling.until {
             return .passThrough("renewed_a_moment_ago")
+        }
+        if refresh == nil, circuit.blocked(at: clock.now) != nil {
+            // The token stays in force: one endpoint that always says 401 must not end the channel.
+            return .passThrough("refresh_blocked")
         }
         let rejected = cell.current?.credential.value
         cell.reject(generation: generation)
@@ -136,7 +142,12 @@ public actor OAuthManager: Authorizing {
     ///
     /// - Throws: as `credential()`.
     public func forceRefresh() async throws {
+        while let refresh, refresh.reason != .forced {
+            // Not answered from one that was begun for another reason.
+            do { try await waitForRefresh(.forced) } catch is NetworkError {}
+        }
         circuit.reset()
+        nextLookAtDead = clock.now
         try await waitForRefresh(.forced)
     }
 
@@ -147,6 +158,7 @@ public actor OAuthManager: Authorizing {
         let lock = try await store.lock()
         defer { lock.release() }
         try await lock.remove()
+        unsaved = nil
         cell.set(nil)
         deadBecause = nil
         circuit.reset()
@@ -196,7 +208,10 @@ public actor OAuthManager: Authorizing {
     /// Joins the refresh that is on its way, or starts one.
     private func waitForRefresh(_ reason: OAuthEvent.Reason) async throws {
         if refresh == nil {
-            if let deadBecause { throw reauthorization(deadBecause) }
+            // Now and then the store is looked at: somebody may have signed in elsewhere.
+            if let deadBecause, clock.now < nextLookAtDead ?? clock.now {
+                throw reauthorization(deadBecause)
+            }
             if let (failure, wait) = circuit.blocked(at: clock.now) {
                 throw unavailable(failure, wait: wait)
             }
@@ -257,42 +272,67 @@ public actor OAuthManager: Authorizing {
 
     private func run(_ reason: OAuthEvent.Reason) async {
         let started = clock.now
-        let lock: any TokenStoreLock
+        let lock: (any TokenStoreLock)?
         do {
             lock = try await store.lock()
         } catch {
-            fail(TokenEndpointError(.transient, "the token store is not available: \(error)"))
-            return
+            onEvent(.storeFailed("\(error)"))
+            // Without the lock a refresh token might be presented twice; client credentials may.
+            guard case .clientCredentials = configuration.grant else {
+                return fail(TokenEndpointError(.transient, "\(error)"))
+            }
+            lock = nil
         }
-        defer { lock.release() }
+        defer { lock?.release() }
         do {
-            var grant = try await lock.read() ?? StoredGrant()
+            var grant = await newest(lock)
             seed(&grant)
             if adopt(grant, reason) { return }
-            let response = try await request(&grant, lock)
+            let (response, sentAt) = try await request(&grant, reason, lock)
             grant.generation = max(grant.generation, cell.current?.credential.generation ?? 0) + 1
-            take(response, into: &grant, sentAt: started)
-            do {
-                // Durable first: a rotated refresh token must survive whatever comes next.
-                try await lock.write(grant)
-            } catch {
-                onEvent(.storeFailed("\(error)"))
-            }
-            publish(grant, issuedAt: started)
+            take(response, into: &grant, sentAt: sentAt)
+            // Durable first: a rotated refresh token must survive whatever comes next.
+            await keep(grant, lock)
+            publish(grant, issuedAt: sentAt)
             circuit.succeeded(at: clock.now)
             nextEarly = nil
             deadBecause = nil
             onEvent(
                 .refreshed(
-                    generation: grant.generation,
-                    reason: reason,
-                    duration: started.duration(to: clock.now)
-                )
-            )
-        } catch let error as TokenEndpointError {
-            if case .dead = error.severity { await die(error, lock) } else { fail(error) }
+                    generation: grant.generation, reason: reason,
+                    duration: started.duration(to: clock.now)))
         } catch {
-            fail(TokenEndpointError(.transient, "\(error)"))
+            if error.isDead { await die(error, lock) } else { fail(error) }
+        }
+    }
+
+    /// What the store holds, or what this process knows better: a rotated grant that could not be
+    /// written is the only one whose refresh token is still good.
+    private func newest(_ lock: (any TokenStoreLock)?) async -> StoredGrant {
+        var stored: StoredGrant?
+        do {
+            stored = try await lock?.read()
+        } catch {
+            onEvent(.storeFailed("\(error)"))
+        }
+        guard let unsaved, unsaved.generation >= stored?.generation ?? -1 else {
+            return stored ?? StoredGrant()
+        }
+        return unsaved
+    }
+
+    /// Writes a grant; what cannot be written stays known until it can.
+    private func keep(_ grant: StoredGrant, _ lock: (any TokenStoreLock)?) async {
+        guard let lock else {
+            unsaved = grant
+            return
+        }
+        do {
+            try await lock.write(grant)
+            unsaved = nil
+        } catch {
+            unsaved = grant
+            onEvent(.storeFailed("\(error)"))
         }
     }
 
@@ -325,25 +365,34 @@ public actor OAuthManager: Authorizing {
     }
 
     private func request(
-        _ grant: inout StoredGrant,
-        _ lock: any TokenStoreLock
-    ) async throws -> TokenResponse {
-        guard case .refreshToken = configuration.grant else { return try await service.token() }
-        if let reason = grant.deadBecause { throw TokenEndpointError(.dead, reason) }
+        _ grant: inout StoredGrant, _ reason: OAuthEvent.Reason, _ lock: (any TokenStoreLock)?
+    ) async throws(TokenEndpointError) -> (TokenResponse, sentAt: ContinuousClock.Instant) {
+        guard case .refreshToken = configuration.grant else {
+            let sentAt = clock.now
+            return (try await service.token(), sentAt)
+        }
+        if let words = grant.deadBecause, reason != .forced {
+            throw TokenEndpointError(.dead, words)
+        }
         guard let token = grant.refreshToken else {
             throw TokenEndpointError(.dead, "there is no refresh token; sign in first")
         }
         let wasInterrupted = grant.intentAt != nil
         grant.intentAt = clock.wallNow
-        try await lock.write(grant)
+        await keep(grant, lock)
+        let sentAt = clock.now
         do throws(TokenEndpointError) {
-            return try await refreshed(with: Secret(token))
+            return (try await refreshed(with: Secret(token)), sentAt)
         } catch {
-            guard error.isDead, wasInterrupted else { throw error }
-            throw TokenEndpointError(
-                .dead,
-                "\(error.description) (an earlier answer with the next refresh token was probably lost)"
-            )
+            if error.isDead, wasInterrupted {
+                throw TokenEndpointError(
+                    .dead, "\(error.description) (an earlier answer was probably lost)")
+            }
+            if !error.isAmbiguous {
+                grant.intentAt = nil
+                await keep(grant, lock)
+            }
+            throw error
         }
     }
 
@@ -366,8 +415,9 @@ public actor OAuthManager: Authorizing {
         let elapsed = sentAt.duration(to: clock.now).seconds
         grant.issuedAt = clock.wallNow - elapsed
         grant.accessToken = response.accessToken.reveal()
-        // A year is longer than any access token should live.
-        grant.expiresAt = response.expiresIn.map { grant.issuedAt + min(max($0, 0), 31_536_000) }
+        // A year is longer than any access token should live; one that is over already is good for
+        // those who wait for it.
+        grant.expiresAt = response.expiresIn.map { grant.issuedAt + min(max($0, 1), 31_536_000) }
         // RFC 6749 §6: none in the answer means that the old one stays.
         if let next = response.refreshToken, case .refreshToken = configuration.grant {
             grant.refreshToken = next.reveal()
@@ -401,7 +451,7 @@ public actor OAuthManager: Authorizing {
         let lifetime = Duration.seconds(max(expiresAt - grant.issuedAt, 0))
         let expiry = issuedAt + lifetime
         let early = min(configuration.refreshBefore, lifetime * 0.2)
-        let mandatory = min(.seconds(30), lifetime * 0.05)
+        let mandatory = min(.seconds(30), lifetime * 0.05, early * 0.5)
         // Jitter on the advisory point only, so that many processes do not ask at once.
         let jitter = early * Double.random(in: 0...0.1)
         cell.set(
@@ -423,17 +473,16 @@ public actor OAuthManager: Authorizing {
     }
 
     /// Set aside, not erased: the reason stays until somebody signs in again.
-    private func die(_ error: TokenEndpointError, _ lock: any TokenStoreLock) async {
+    private func die(_ error: TokenEndpointError, _ lock: (any TokenStoreLock)?) async {
+        let isNews = deadBecause == nil
         deadBecause = error.description
-        if var grant = try? await lock.read() {
-            grant.deadBecause = error.description
-            grant.intentAt = nil
-            do {
-                try await lock.write(grant)
-            } catch {
-                onEvent(.storeFailed("\(error)"))
-            }
-        }
+        nextLookAtDead = clock.now + .seconds(5)
+        guard isNews else { return }
+        var grant = await newest(lock)
+        seed(&grant)
+        grant.deadBecause = error.description
+        grant.intentAt = nil
+        await keep(grant, lock)
         onEvent(.dead(error.description))
     }
 

@@ -26,3 +26,12 @@ public struct StoredGrant: Sendable, Codable, Equatable {
         issuedAt = 0
     }
 }
+
+extension StoredGrant: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// The generation; never a token.
+    public var description: String { "grant of generation \(generation)" }
+    /// The generation; never a token.
+    public var debugDescription: String { description }
+    /// Without children.
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}

@@ -50,10 +50,12 @@ public struct TokenEndpointClient: TokenRetrieving {
         var form = FormEncoder()
         form.append("grant_type", "refresh_token")
         form.append("refresh_token", refreshToken.reveal())
-        return try await post(form)
+        return try await post(form, hiding: refreshToken)
     }
 
-    private func post(_ form: FormEncoder) async throws(TokenEndpointError) -> TokenResponse {
+    private func post(
+        _ form: FormEncoder, hiding presented: Secret? = nil
+    ) async throws(TokenEndpointError) -> TokenResponse {
         var form = form
         if let audience = configuration.audience { form.append("audience", audience) }
         for parameter in configuration.parameters { form.append(parameter.name, parameter.value) }
@@ -73,7 +75,7 @@ public struct TokenEndpointClient: TokenRetrieving {
         do {
             let response = try await transport.send(request, context: &context)
             let body = try await response.body.collect(upTo: TokenEndpointClient.answerLimit)
-            return try judge(response, body)
+            return try judge(response, body, hiding: presented)
         } catch let error as TokenEndpointError {
             throw error
         } catch let error as NetworkError {
@@ -116,8 +118,7 @@ public struct TokenEndpointClient: TokenRetrieving {
     }
 
     private func judge(
-        _ response: Response,
-        _ body: ByteSlice
+        _ response: Response, _ body: ByteSlice, hiding presented: Secret?
     ) throws(TokenEndpointError) -> TokenResponse {
         let status = response.status.rawValue
         let json = try? JSONDecoder().decode(TokenJSON.self, from: Data(body.array))
@@ -129,7 +130,7 @@ public struct TokenEndpointClient: TokenRetrieving {
             let words = [code, json?.errorDescription].compactMap { $0 }.joined(separator: ": ")
             throw TokenEndpointError(
                 severity(of: code, status: status),
-                cleaned(words),
+                cleaned(words, hiding: presented),
                 retryAfter: retryAfter
             )
         }
@@ -182,7 +183,7 @@ public struct TokenEndpointClient: TokenRetrieving {
             accessToken: Secret(token),
             expiresIn: json.expiresIn?.seconds,
             refreshToken: refresh,
-            scope: json.scope
+            scope: json.scope?.text
         )
     }
 
@@ -204,13 +205,13 @@ public struct TokenEndpointClient: TokenRetrieving {
     }
 
     /// The server's words as they may be shown: one line, bounded, without our secrets.
-    private func cleaned(_ text: String) -> String {
-        var text = String(
-            text.unicodeScalars.prefix(200).map { $0.value < 0x20 ? " " : Character($0) }
-        )
-        if let secret = configuration.clientSecret?.reveal(), secret.utf8.count > 3 {
+    private func cleaned(_ text: String, hiding presented: Secret? = nil) -> String {
+        var text = String(text.unicodeScalars.map { $0.value < 0x20 ? " " : Character($0) })
+        for secret in [configuration.clientSecret, presented].compactMap({ $0?.reveal() })
+        where secret.utf8.count > 3 {
             text = text.replacing(secret, with: "<secret>")
         }
-        return text
+        // Cut last: a secret that is cut in two is not found.
+        return String(text.prefix(200))
     }
 }

@@ -66,7 +66,7 @@ struct TokenJSON: Decodable {
     var tokenType: String?
     var expiresIn: Lifetime?
     var refreshToken: String?
-    var scope: String?
+    var scope: Scope?
     var error: String?
     var errorDescription: String?
 
@@ -90,9 +90,24 @@ struct TokenJSON: Decodable {
             if let number = try? container.decode(Double.self) {
                 seconds = number.isFinite ? number : nil
             } else if let text = try? container.decode(String.self) {
-                seconds = Double(text).flatMap { $0.isFinite ? $0 : nil }
+                let isNumber = text.utf8.allSatisfy { Grammar.isDigit($0) || $0 == UInt8(ascii: ".") }
+                seconds = isNumber ? Double(text) : nil
             } else {
                 seconds = nil
+            }
+        }
+    }
+
+    /// `scope` as text, or as the list that some servers send.
+    struct Scope: Decodable {
+        let text: String?
+
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.singleValueContainer()
+            if let text = try? container.decode(String.self) {
+                self.text = text
+            } else {
+                text = (try? container.decode([String].self))?.joined(separator: " ")
             }
         }
     }
