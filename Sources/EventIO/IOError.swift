@@ -17,3 +17,18 @@ package enum IOError: Error, Sendable, Equatable {
     /// The peer's certificate is not to be trusted, and why.
     case tlsCertificate(String)
 }
+
+extension IOError: CustomStringConvertible {
+    /// What happened, for a person.
+    package var description: String {
+        switch self {
+        case .timedOut: "it took too long"
+        case .closedByPeer: "the peer closed the connection"
+        case .aborted: "the connection was given up"
+        case .refused: "connection refused"
+        case .system(let words), .unknownHost(let words): words
+        case .tlsProtocol(let words): "TLS failed: \(words)"
+        case .tlsCertificate(let words): "the certificate is not trusted: \(words)"
+        }
+    }
+}

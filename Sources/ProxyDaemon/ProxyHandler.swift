@@ -132,7 +132,8 @@ final class ProxyHandler {
             requestID: exchange.context.requestID
         )
         exchange.status = response.status
-        let mayContinue = head?.keepAlive == true && error.side != .downstream
+        // After a doubt about the message nothing behind it can be trusted.
+        let mayContinue = head?.keepAlive == true && error.kind != .httpRequestError
         do throws(DeliveryError) {
             let delivery = try await app.write(
                 response,
