@@ -62,6 +62,16 @@ package actor Daemon {
     ///
     /// - Throws: an error that says which address, file or secret cannot be used.
     package func start(handlesSignals: Bool) async throws {
+        do {
+            try await open(handlesSignals: handlesSignals)
+        } catch {
+            // What was opened before the fault is closed on its loops.
+            await stop()
+            throw error
+        }
+    }
+
+    private func open(handlesSignals: Bool) async throws {
         let count =
             switch configuration.workers {
             case .auto: min(max(ProcessInfo.processInfo.activeProcessorCount, 1), 4)

@@ -25,7 +25,8 @@ public struct RetryInterceptor: RequestInterceptor {
             do {
                 let response = try await next.send(request, context: &context)
                 guard mayRepeat(request, response.status, retries: retries),
-                    let delay = delay(after: response, retry: retries + 1), budget.takeRetry(now: second),
+                    let delay = delay(after: response, retry: retries + 1),
+                    budget.takeRetry(now: second),
                     await pause(delay, &context)
                 else { return response }
                 response.body.cancel()

@@ -299,8 +299,11 @@ public actor OAuthManager: Authorizing {
             deadBecause = nil
             onEvent(
                 .refreshed(
-                    generation: grant.generation, reason: reason,
-                    duration: started.duration(to: clock.now)))
+                    generation: grant.generation,
+                    reason: reason,
+                    duration: started.duration(to: clock.now)
+                )
+            )
         } catch {
             if error.isDead { await die(error, lock) } else { fail(error) }
         }
@@ -365,7 +368,9 @@ public actor OAuthManager: Authorizing {
     }
 
     private func request(
-        _ grant: inout StoredGrant, _ reason: OAuthEvent.Reason, _ lock: (any TokenStoreLock)?
+        _ grant: inout StoredGrant,
+        _ reason: OAuthEvent.Reason,
+        _ lock: (any TokenStoreLock)?
     ) async throws(TokenEndpointError) -> (TokenResponse, sentAt: ContinuousClock.Instant) {
         guard case .refreshToken = configuration.grant else {
             let sentAt = clock.now
@@ -386,7 +391,9 @@ public actor OAuthManager: Authorizing {
         } catch {
             if error.isDead, wasInterrupted {
                 throw TokenEndpointError(
-                    .dead, "\(error.description) (an earlier answer was probably lost)")
+                    .dead,
+                    "\(error.description) (an earlier answer was probably lost)"
+                )
             }
             if !error.isAmbiguous {
                 grant.intentAt = nil

@@ -54,7 +54,8 @@ public struct TokenEndpointClient: TokenRetrieving {
     }
 
     private func post(
-        _ form: FormEncoder, hiding presented: Secret? = nil
+        _ form: FormEncoder,
+        hiding presented: Secret? = nil
     ) async throws(TokenEndpointError) -> TokenResponse {
         var form = form
         if let audience = configuration.audience { form.append("audience", audience) }
@@ -118,7 +119,9 @@ public struct TokenEndpointClient: TokenRetrieving {
     }
 
     private func judge(
-        _ response: Response, _ body: ByteSlice, hiding presented: Secret?
+        _ response: Response,
+        _ body: ByteSlice,
+        hiding presented: Secret?
     ) throws(TokenEndpointError) -> TokenResponse {
         let status = response.status.rawValue
         let json = try? JSONDecoder().decode(TokenJSON.self, from: Data(body.array))

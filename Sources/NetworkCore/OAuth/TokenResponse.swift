@@ -90,7 +90,9 @@ struct TokenJSON: Decodable {
             if let number = try? container.decode(Double.self) {
                 seconds = number.isFinite ? number : nil
             } else if let text = try? container.decode(String.self) {
-                let isNumber = text.utf8.allSatisfy { Grammar.isDigit($0) || $0 == UInt8(ascii: ".") }
+                let isNumber = text.utf8.allSatisfy {
+                    Grammar.isDigit($0) || $0 == UInt8(ascii: ".")
+                }
                 seconds = isNumber ? Double(text) : nil
             } else {
                 seconds = nil
