@@ -14,6 +14,7 @@ package final class OriginPool {
     private var open = 0
     private var waiters: [PoolWaiter] = []
     private var isClosing = false
+    private var onEmpty: (() -> Void)?
 
     /// How many connections are open, and how many of them wait for work.
     package var counts: (open: Int, idle: Int, queued: Int) { (open, idle.count, waiters.count) }
@@ -89,13 +90,24 @@ package final class OriginPool {
     }
 
     /// Closes idle connections now and the others after their exchange.
-    package func close() {
+    ///
+    /// - Parameter onEmpty: called once no connection is left.
+    package func close(onEmpty: (() -> Void)? = nil) {
         isClosing = true
+        self.onEmpty = onEmpty
         for connection in idle { connection.close() }
+        reportIfEmpty()
+    }
+
+    private func reportIfEmpty() {
+        guard isClosing, open == 0, let report = onEmpty else { return }
+        onEmpty = nil
+        report()
     }
 
     private func slotFreed() {
         if let waiter = nextWaiter() { waiter.grant(nil) } else { open -= 1 }
+        reportIfEmpty()
     }
 
     private func nextWaiter() -> PoolWaiter? {

@@ -10,6 +10,7 @@ public final class PooledTransport: HTTPTransport {
     private let loop: EventLoop
     private let options: UpstreamOptions
     private let tls: TLSContext
+    private let ownsLoop: Bool
     private let pools = Mutex<[Origin: LoopBound<OriginPool>]>([:])
 
     /// Starts a loop and makes an empty pool.
@@ -19,18 +20,37 @@ public final class PooledTransport: HTTPTransport {
         do {
             let loop = try EventLoop()
             loop.start()
-            try self.init(options: options, on: loop)
+            try self.init(options: options, on: loop, ownsLoop: true)
         } catch let error as IOError {
             throw NetworkError(.proxyInternalError, side: .proxy, detail: "\(error)")
         }
     }
 
     /// Makes a transport on a loop that runs already.
-    package init(options: UpstreamOptions, on loop: EventLoop) throws {
+    package init(
+        options: UpstreamOptions, on loop: EventLoop, ownsLoop: Bool = false
+    ) throws {
+        self.ownsLoop = ownsLoop
         self.loop = loop
         self.options = options
         tls = try TLSContext(options.tls)
         SignalSource.ignoreBrokenPipes()
+    }
+
+    deinit {
+        let (pools, loop, ownsLoop) = (pools.withLock { Array($0.values) }, loop, ownsLoop)
+        loop.submit {
+            // Bodies that are still read come to their end first.
+            var left = pools.count
+            let stopWhenEmpty = { if left == 0, ownsLoop { loop.stop() } }
+            stopWhenEmpty()
+            for pool in pools {
+                pool.value.close {
+                    left -= 1
+                    stopWhenEmpty()
+                }
+            }
+        }
     }
 
     /// Sends the request once; see `HTTPTransport`.

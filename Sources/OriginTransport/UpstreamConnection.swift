@@ -11,7 +11,8 @@ final class UpstreamConnection: TimerEntry {
     let socket: StreamSocket
     let loop: EventLoop
     let address: String
-    unowned let pool: OriginPool
+    /// Held until the connection closes: a body may outlive everybody else's interest in the pool.
+    let pool: OriginPool
     var buffer = ReadBuffer()
     var body: BodyDecoder?
     var isUploading = false
