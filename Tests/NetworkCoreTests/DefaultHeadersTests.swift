@@ -1,0 +1,92 @@
+import NetworkCore
+import TestSupport
+import Testing
+
+@Suite struct DefaultHeaders {
+    @Test(arguments: [
+        ([], ["netproxy"]), (["app"], ["app"]), (["one", "two"], ["one", "two"]), ([""], [""]),
+    ])
+    func `a default only fills a gap`(_ sent: [String], _ arrived: [String]) async throws {
+        let editor = DefaultHeadersInterceptor(defaults: [field(.userAgent, "netproxy")])
+        #expect(try await values(of: .userAgent, sent: sent, through: editor) == arrived)
+    }
+
+    @Test(arguments: [[], ["app"], ["one", "two", "three"]])
+    func `a replacement takes the place of all lines`(_ sent: [String]) async throws {
+        let editor = DefaultHeadersInterceptor(replacements: [field(.accept, "text/plain")])
+        #expect(try await values(of: .accept, sent: sent, through: editor) == ["text/plain"])
+    }
+
+    @Test(arguments: [[], ["app"], ["one", "two", "three"]])
+    func `a removal takes all lines`(_ sent: [String]) async throws {
+        let editor = DefaultHeadersInterceptor(removed: [.cookie])
+        #expect(try await values(of: .cookie, sent: sent, through: editor) == [])
+    }
+
+    @Test func `what is removed first may be filled in again`() async throws {
+        let editor = DefaultHeadersInterceptor(
+            defaults: [field(.userAgent, "ours")],
+            removed: [.userAgent]
+        )
+        #expect(try await values(of: .userAgent, sent: ["app"], through: editor) == ["ours"])
+    }
+
+    @Test func `a replacement wins over a default and a removal`() async throws {
+        let editor = DefaultHeadersInterceptor(
+            defaults: [field("X-Tenant", "default")],
+            replacements: [field("X-Tenant", "set")],
+            removed: ["X-Tenant"]
+        )
+        #expect(try await values(of: "X-Tenant", sent: ["app"], through: editor) == ["set"])
+    }
+
+    @Test func `names match in any case`() async throws {
+        let editor = DefaultHeadersInterceptor(
+            defaults: [field("x-default", "ours")],
+            replacements: [field("x-set", "ours")],
+            removed: ["x-removed"]
+        )
+        let upstream = Upstream { _, _ in Response(status: 200) }
+        let headers: HTTPHeaders = ["X-Default": "app", "X-Set": "app", "X-Removed": "app"]
+        _ = try await RequestChain([editor], transport: upstream)
+            .exchange(.forTests(headers: headers))
+        let arrived = try #require(upstream.arrived.first).request.headers
+        #expect(arrived.values(of: "X-Default") == ["app"])
+        #expect(arrived.values(of: "X-Set") == ["ours"])
+        #expect(arrived.values(of: "X-Removed") == [])
+    }
+
+    @Test func `other fields stay as they are`() async throws {
+        let editor = DefaultHeadersInterceptor(
+            defaults: [field(.userAgent, "ours")],
+            replacements: [field(.accept, "ours")],
+            removed: [.cookie]
+        )
+        #expect(try await values(of: "X-Other", sent: ["b", "a"], through: editor) == ["b", "a"])
+    }
+
+    @Test func `an editor with nothing to edit is idle`() {
+        #expect(DefaultHeadersInterceptor().isIdle)
+        #expect(!DefaultHeadersInterceptor(defaults: [field(.accept, "x")]).isIdle)
+        #expect(!DefaultHeadersInterceptor(replacements: [field(.accept, "x")]).isIdle)
+        #expect(!DefaultHeadersInterceptor(removed: [.accept]).isIdle)
+    }
+
+    /// The lines of a field that arrive where the app sends these.
+    private func values(
+        of name: HTTPFieldName,
+        sent: [String],
+        through editor: DefaultHeadersInterceptor
+    ) async throws -> [String] {
+        var headers: HTTPHeaders = ["X-First": "1"]
+        for value in sent { headers.append(field(name, value)) }
+        let upstream = Upstream { _, _ in Response(status: 200) }
+        _ = try await RequestChain([editor], transport: upstream)
+            .exchange(.forTests(headers: headers))
+        return try #require(upstream.arrived.first).request.headers.values(of: name)
+    }
+
+    private func field(_ name: HTTPFieldName, _ value: String) -> HTTPField {
+        HTTPField(validated: name, value)
+    }
+}

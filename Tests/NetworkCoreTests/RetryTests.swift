@@ -1,0 +1,298 @@
+import NetworkCore
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite struct RetryPolicies {
+    private static let bodies: [(name: String, make: @Sendable () -> HTTPBody)] = [
+        ("empty", { .empty }),
+        ("bytes", { .bytes(ByteSlice("x")) }),
+        ("stream", { .stream(PiecedBody(["x"]), length: 1) }),
+    ]
+
+    @Test(
+        arguments: [
+            // Nothing was acted on: whatever it is.
+            (.connectionRefused, .safe, .get, [true, true, true]),
+            (.connectionRefused, .safe, .post, [true, true, true]),
+            (.dnsError, .safe, .patch, [true, true, true]),
+            (.connectionTimeout, .safe, .delete, [true, true, true]),
+            // The next attempt would find the same certificate.
+            (.tlsCertificateError, .safe, .get, [false, false, false]),
+            (.tlsProtocolError, .safe, .get, [false, false, false]),
+            // A pooled connection was stale.
+            (.connectionTerminated, .idempotentOnly, .get, [true, true, false]),
+            (.connectionTerminated, .idempotentOnly, .head, [true, true, false]),
+            (.connectionTerminated, .idempotentOnly, .put, [true, true, false]),
+            (.connectionTerminated, .idempotentOnly, .delete, [true, true, false]),
+            (.connectionTerminated, .idempotentOnly, .options, [true, true, false]),
+            (.connectionTerminated, .idempotentOnly, .post, [false, false, false]),
+            (.connectionTerminated, .idempotentOnly, .patch, [false, false, false]),
+            // It may have been acted on.
+            (.connectionTerminated, .unsafe, .get, [true, true, false]),
+            (.connectionTerminated, .unsafe, .put, [true, true, false]),
+            (.connectionTerminated, .unsafe, .post, [false, false, false]),
+            (.httpResponseTimeout, .unsafe, .get, [false, false, false]),
+            (.connectionReadTimeout, .unsafe, .get, [false, false, false]),
+            (.httpProtocolError, .unsafe, .get, [false, false, false]),
+            // Nobody waits for it any more.
+            (.cancelled, .safe, .get, [false, false, false]),
+            (.cancelled, .idempotentOnly, .get, [false, false, false]),
+            (.cancelled, .unsafe, .get, [false, false, false]),
+        ] as [(ErrorKind, NetworkError.RetrySafety, HTTPMethod, [Bool])]
+    )
+    func `a fault is retried by what it is, the method and the body`(
+        _ kind: ErrorKind,
+        _ safety: NetworkError.RetrySafety,
+        _ method: HTTPMethod,
+        _ expected: [Bool]
+    ) {
+        let fault = NetworkError(kind, side: .upstream, retry: safety, detail: "gone")
+        for (body, isAllowed) in zip(RetryPolicies.bodies, expected) {
+            let request = Request.forTests(method, body: body.make())
+            let allows = RetryPolicy().allowsRetry(of: request, after: fault)
+            #expect(allows == isAllowed, "\(body.name)")
+        }
+    }
+
+    @Test(arguments: [
+        (1, 100), (2, 200), (3, 400), (4, 800), (5, 1600), (6, 2000), (64, 2000), (0, 100),
+    ])
+    func `the window doubles up to the maximum`(_ retry: Int, _ milliseconds: Int) {
+        let policy = RetryPolicy()
+        for _ in 0..<100 {
+            let delay = policy.delay(beforeRetry: retry)
+            #expect(delay >= .zero && delay <= .milliseconds(milliseconds))
+        }
+    }
+}
+
+@Suite struct RetryBudgets {
+    @Test func `ten retries a second are free`() {
+        let budget = RetryBudget(share: 0.2)
+        for second in 0..<3 {
+            #expect((0..<20).count { _ in budget.takeRetry(now: second) } == 10)
+        }
+    }
+
+    @Test(arguments: [(0.2, 100, 20), (0.2, 1000, 200), (0.5, 100, 50), (0, 1000, 10)])
+    func `beyond that retries are a share of the requests`(
+        _ share: Double,
+        _ requests: Int,
+        _ retries: Int
+    ) {
+        let budget = RetryBudget(share: share)
+        for _ in 0..<requests { budget.countRequest(now: 5) }
+        #expect((0..<requests).count { _ in budget.takeRetry(now: 5) } == retries)
+    }
+
+    @Test func `requests count for ten seconds`() {
+        let budget = RetryBudget(share: 0.2)
+        for _ in 0..<100 { budget.countRequest(now: 0) }
+        #expect((0..<100).count { _ in budget.takeRetry(now: 9) } == 20)
+        let later = RetryBudget(share: 0.2)
+        for _ in 0..<100 { later.countRequest(now: 0) }
+        #expect((0..<100).count { _ in later.takeRetry(now: 10) } == 10)
+    }
+
+    @Test func `a long pause empties the window`() {
+        let budget = RetryBudget(share: 0.2)
+        for _ in 0..<100 { budget.countRequest(now: 3) }
+        #expect((0..<100).count { _ in budget.takeRetry(now: 1_000_003) } == 10)
+    }
+}
+
+@Suite struct Retries {
+    @Test func `a safe fault is retried, whatever the method`() async throws {
+        let upstream = Upstream { _, earlier in
+            if earlier == 0 { throw NetworkError.refused }
+            return Response(status: 200)
+        }
+        let (response, context) = try await RequestChain.retrying(upstream)
+            .exchange(.forTests(.post, body: .bytes(ByteSlice("once"))))
+        #expect(response.status == 200)
+        #expect(upstream.arrived.map(\.body) == ["once", "once"])
+        #expect(context.retries == [.fault(.connectionRefused)])
+        #expect(!context.requiresFreshConnection)
+    }
+
+    @Test func `POST is not retried after a stale connection`() async {
+        let upstream = Upstream { _, _ in throw NetworkError.stale }
+        let error = await networkError {
+            try await RequestChain.retrying(upstream).exchange(.forTests(.post)).0
+        }
+        #expect(error?.kind == .connectionTerminated)
+        #expect(upstream.arrived.count == 1)
+    }
+
+    @Test func `after a stale connection a fresh one is demanded`() async throws {
+        let origin = FaultyOrigin([.stale, nil])
+        let (response, context) = try await RequestChain.retrying(origin).exchange()
+        #expect(response.status == 200)
+        #expect(origin.demands == [false, true])
+        #expect(context.retries == [.fault(.connectionTerminated)])
+    }
+
+    @Test func `a refused connection demands nothing of the next one`() async throws {
+        let origin = FaultyOrigin([.stale, .refused, nil])
+        _ = try await RequestChain.retrying(origin).exchange()
+        #expect(origin.demands == [false, true, false])
+    }
+
+    @Test(arguments: [0, 1, 2, 5])
+    func `when the attempts are used up the last error is thrown`(_ attempts: Int) async {
+        let upstream = Upstream { _, earlier in
+            throw NetworkError(
+                .connectionRefused,
+                side: .upstream,
+                retry: .safe,
+                detail: "fault \(earlier)"
+            )
+        }
+        let error = await networkError {
+            try await RequestChain.retrying(upstream) { $0.attempts = attempts }.exchange().0
+        }
+        #expect(error?.detail == "fault \(attempts)")
+        #expect(upstream.arrived.count == attempts + 1)
+    }
+
+    @Test func `an empty budget ends the retries`() async {
+        let budget = RetryBudget(share: 0)
+        let upstream = Upstream { _, _ in throw NetworkError.refused }
+        let chain = RequestChain.retrying(upstream, budget: budget) { $0.attempts = 1000 }
+        let error = await networkError { try await chain.exchange().0 }
+        #expect(error?.kind == .connectionRefused)
+        // Ten a second; the clock may have gone on to the next second meanwhile.
+        #expect(upstream.arrived.count >= 11)
+        #expect(upstream.arrived.count < 1001)
+    }
+
+    @Test func `a wait beyond the deadline is not begun`() async {
+        let upstream = Upstream { _, _ in throw NetworkError.refused }
+        let chain = RequestChain.retrying(upstream)
+        let error = await networkError {
+            var context = RequestContext(deadline: .now)
+            return try await chain.send(.forTests(), context: &context)
+        }
+        #expect(error?.kind == .connectionRefused)
+        #expect(upstream.arrived.count == 1)
+    }
+
+    @Test func `an error of another type goes through`() async {
+        let upstream = Upstream { _, _ in throw CancellationError() }
+        await #expect(throws: CancellationError.self) {
+            try await RequestChain.retrying(upstream).exchange().0
+        }
+        #expect(upstream.arrived.count == 1)
+    }
+}
+
+@Suite struct StatusRetries {
+    @Test(
+        arguments: [
+            (.get, 502, 3), (.get, 503, 3), (.get, 504, 3), (.head, 503, 3), (.put, 503, 3),
+            (.delete, 503, 3), (.post, 503, 1), (.patch, 503, 1), (.get, 500, 1), (.get, 429, 1),
+            (.get, 404, 1), (.get, 200, 1),
+        ] as [(HTTPMethod, HTTPStatus, Int)]
+    )
+    func `statuses are repeated for idempotent methods only`(
+        _ method: HTTPMethod,
+        _ status: HTTPStatus,
+        _ sent: Int
+    ) async throws {
+        let upstream = Upstream { _, _ in Response(status: status) }
+        let (response, context) = try await RequestChain.retrying(upstream)
+            .exchange(.forTests(method))
+        #expect(response.status == status)
+        #expect(upstream.arrived.count == sent)
+        #expect(context.retries == Array(repeating: .status(status), count: sent - 1))
+    }
+
+    @Test func `a streamed body is not repeated after a status`() async throws {
+        let upstream = Upstream { _, _ in Response(status: 503) }
+        let body = HTTPBody.stream(PiecedBody(["x"]), length: 1)
+        _ = try await RequestChain.retrying(upstream).exchange(.forTests(.put, body: body))
+        #expect(upstream.arrived.count == 1)
+    }
+
+    @Test(arguments: [("0", 3), ("3", 1), ("86400", 1)])
+    func `a wait that is too long is left to the app`(_ wait: String, _ sent: Int) async throws {
+        let upstream = Upstream { _, _ in
+            Response(status: 503, headers: [.retryAfter: wait])
+        }
+        let (response, _) = try await RequestChain.retrying(upstream).exchange()
+        #expect(response.status == 503)
+        #expect(upstream.arrived.count == sent)
+    }
+
+    @Test func `the body of a response that is repeated is given up`() async throws {
+        let given = GivenUpBody()
+        let upstream = Upstream { _, earlier in
+            earlier == 0
+                ? Response(status: 503, body: .stream(given, length: nil)) : Response(status: 200)
+        }
+        _ = try await RequestChain.retrying(upstream).exchange()
+        #expect(given.isGivenUp)
+    }
+}
+
+/// Throws its faults one after the other, and keeps what was demanded of each attempt.
+private final class FaultyOrigin: HTTPTransport {
+    private let state: Mutex<(faults: [NetworkError?], demands: [Bool])>
+
+    init(_ faults: [NetworkError?]) {
+        state = Mutex((faults, []))
+    }
+
+    var demands: [Bool] { state.withLock { $0.demands } }
+
+    func send(_ request: Request, context: inout RequestContext) async throws -> Response {
+        let demand = context.requiresFreshConnection
+        let fault = state.withLock { state in
+            state.demands.append(demand)
+            return state.faults.removeFirst()
+        }
+        if let fault { throw fault }
+        return Response(status: 200)
+    }
+}
+
+/// A body that knows whether it was given up.
+private final class GivenUpBody: BodySource {
+    private let state = Mutex(false)
+
+    var isGivenUp: Bool { state.withLock { $0 } }
+
+    func next() async throws -> ByteSlice? { nil }
+
+    func cancel() { state.withLock { $0 = true } }
+}
+
+extension NetworkError {
+    fileprivate static var refused: NetworkError {
+        NetworkError(.connectionRefused, side: .upstream, retry: .safe, detail: "refused")
+    }
+
+    fileprivate static var stale: NetworkError {
+        NetworkError(
+            .connectionTerminated,
+            side: .upstream,
+            retry: .idempotentOnly,
+            detail: "the pooled connection was dead"
+        )
+    }
+}
+
+extension RequestChain {
+    /// Retries without a wait before an origin.
+    fileprivate static func retrying(
+        _ upstream: any HTTPTransport,
+        budget: RetryBudget = RetryBudget(),
+        adjust: (inout RetryPolicy) -> Void = { _ in }
+    ) -> RequestChain {
+        var policy = RetryPolicy()
+        policy.base = .zero
+        adjust(&policy)
+        return RequestChain([RetryInterceptor(policy: policy, budget: budget)], transport: upstream)
+    }
+}

@@ -1,0 +1,129 @@
+import NetworkCore
+import TestSupport
+import Testing
+
+@Suite struct Secrets {
+    private static let text = "s3cr3t-value"
+
+    @Test(arguments: Showing.allCases)
+    func `no text of a secret shows what it is`(_ showing: Showing) {
+        let shown = showing.text(of: Secret(Secrets.text))
+        #expect(!shown.contains(Secrets.text))
+        #expect(shown.contains("<secret>"))
+    }
+
+    @Test(arguments: Showing.allCases)
+    func `nor does the text of what holds it`(_ showing: Showing) {
+        let secret = Secret(Secrets.text)
+        var configuration = OAuthConfiguration.forTests(grant: .refresh(Secrets.text))
+        configuration.clientSecret = secret
+        let holders: [Any] = [
+            [secret], ["key": secret], (1, secret), Optional(secret) as Any,
+            Credential(value: secret), StaticAuthorizer.header("X-Api-Key", secret),
+            StaticAuthorizer.bearer(secret), configuration,
+            TokenResponse(accessToken: secret, expiresIn: nil, refreshToken: secret),
+        ]
+        for holder in holders {
+            #expect(!showing.text(of: holder).contains(Secrets.text), "\(type(of: holder))")
+        }
+    }
+
+    @Test func `a mirror of a secret has no children`() {
+        #expect(Mirror(reflecting: Secret(Secrets.text)).children.isEmpty)
+    }
+
+    @Test func `a secret is revealed to whoever asks for it`() {
+        #expect(Secret(Secrets.text).reveal() == Secrets.text)
+    }
+
+    @Test(arguments: [
+        ("", "", true), ("a", "a", true), ("a", "b", false), ("a", "A", false), ("a", "", false),
+        ("ab", "abc", false), ("xbc", "abc", false), ("abx", "abc", false), ("ä", "ä", true),
+        // The same to a reader, but not the same bytes.
+        ("\u{E4}", "a\u{308}", false), ("\u{212B}", "\u{C5}", false),
+    ])
+    func `secrets are equal byte for byte`(_ left: String, _ right: String, _ isEqual: Bool) {
+        #expect((Secret(left) == Secret(right)) == isEqual)
+        #expect((Secret(right) == Secret(left)) == isEqual)
+    }
+
+    @Test func `equal secrets are one in a set`() {
+        #expect(Set([Secret("a"), Secret("a"), Secret("b")]).count == 2)
+    }
+}
+
+@Suite struct StaticCredentials {
+    @Test func `bearer is the scheme and the token`() async throws {
+        let authorizer = StaticAuthorizer.bearer(Secret("token"))
+        let credential = try await authorizer.credential()
+        #expect(authorizer.kind == "bearer")
+        #expect(credential.field == .authorization)
+        #expect(credential.value.reveal() == "Bearer token")
+        #expect(credential.generation == nil)
+    }
+
+    @Test(arguments: [
+        ("Aladdin", "open sesame", "QWxhZGRpbjpvcGVuIHNlc2FtZQ=="), ("", "", "Og=="),
+        ("test", "123\u{A3}", "dGVzdDoxMjPCow=="), ("user", "a:b", "dXNlcjphOmI="),
+    ])
+    func `basic is the pair in base64`(
+        _ name: String,
+        _ password: String,
+        _ encoded: String
+    ) async throws {
+        let authorizer = StaticAuthorizer.basic(username: name, password: Secret(password))
+        let credential = try await authorizer.credential()
+        #expect(authorizer.kind == "basic")
+        #expect(credential.field == .authorization)
+        #expect(credential.value.reveal() == "Basic \(encoded)")
+    }
+
+    @Test func `a field of the API's own carries the value as it is`() async throws {
+        let authorizer = StaticAuthorizer.header("X-Api-Key", Secret("k e/y"))
+        let credential = try await authorizer.credential()
+        #expect(authorizer.kind == "header")
+        #expect(credential.field == "X-Api-Key")
+        #expect(credential.value.reveal() == "k e/y")
+    }
+
+    @Test func `a rejected one is not tried again`() async throws {
+        let upstream = Upstream.accepting { _ in false }
+        let authorizer = StaticAuthorizer.bearer(Secret("token"))
+        let (response, context) = try await RequestChain.authorized(by: authorizer, upstream)
+            .exchange()
+        #expect(response.status == 401)
+        #expect(upstream.arrived.map(\.token) == ["Bearer token"])
+        #expect(context.authorization?.kind == "bearer")
+        #expect(context.authorization?.notReplayed == "static_credential")
+    }
+
+    @Test(arguments: ["to\r\nken", "to\u{0}ken", "token\n"])
+    func `one that no field may hold is not sent`(_ token: String) async {
+        let upstream = Upstream { _, _ in Response(status: 200) }
+        let chain = RequestChain.authorized(by: StaticAuthorizer.bearer(Secret(token)), upstream)
+        let error = await networkError { try await chain.exchange().0 }
+        #expect(error?.kind == .credentialUnavailable)
+        #expect(error?.description.contains("ken") == false)
+        #expect(upstream.arrived.isEmpty)
+    }
+}
+
+/// The ways in which a value becomes text.
+enum Showing: CaseIterable {
+    case description, debugDescription, reflection, interpolation, dump
+
+    func text(of value: Any) -> String {
+        switch self {
+        case .description: return String(describing: value)
+        case .debugDescription:
+            return (value as? any CustomDebugStringConvertible)?.debugDescription
+                ?? String(reflecting: value)
+        case .reflection: return String(reflecting: value)
+        case .interpolation: return "\(value)"
+        case .dump:
+            var text = ""
+            Swift.dump(value, to: &text)
+            return text
+        }
+    }
+}
