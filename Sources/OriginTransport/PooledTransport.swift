@@ -28,7 +28,9 @@ public final class PooledTransport: HTTPTransport {
 
     /// Makes a transport on a loop that runs already.
     package init(
-        options: UpstreamOptions, on loop: EventLoop, ownsLoop: Bool = false
+        options: UpstreamOptions,
+        on loop: EventLoop,
+        ownsLoop: Bool = false
     ) throws {
         self.ownsLoop = ownsLoop
         self.loop = loop
