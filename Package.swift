@@ -64,13 +64,17 @@ let package = Package(
             ], swiftSettings: strict),
         .target(
             name: "TestSupport",
-            dependencies: ["EventIO", "HTTP1", "NetworkCore", "HTTPMessage", "Bytes"],
+            dependencies: [
+                "ProxyDaemon", "ProxyConfig", "EventIO", "HTTP1", "NetworkCore", "HTTPMessage",
+                "Bytes",
+            ],
             path: "Tests/TestSupport", swiftSettings: strict),
         .testTarget(name: "BytesTests", dependencies: ["Bytes"], swiftSettings: strict),
         .testTarget(
             name: "HTTPMessageTests", dependencies: ["HTTPMessage", "Bytes"], swiftSettings: strict),
         .testTarget(
-            name: "EventIOTests", dependencies: ["EventIO", "Bytes"], swiftSettings: strict),
+            name: "EventIOTests", dependencies: ["EventIO", "Bytes", "TestSupport"],
+            swiftSettings: strict),
         .testTarget(
             name: "HTTP1Tests", dependencies: ["HTTP1", "HTTPMessage", "Bytes"],
             swiftSettings: strict),
