@@ -15,7 +15,10 @@ package final class DaemonHarness: Sendable {
 
     /// Runs a story against a daemon with these channels, and stops the daemon afterwards.
     ///
-    /// - Parameter channels: the YAML below `channels:`, not indented.
+    /// - Parameters:
+    ///   - channels: the YAML below `channels:`, not indented.
+    ///   - root: more of the YAML at the top.
+    /// - Throws: what the story throws, or why the daemon does not start.
     package static func run(
         channels: String,
         root: String = "",
