@@ -84,7 +84,10 @@ let package = Package(
         ),
         .target(
             name: "TestSupport",
-            dependencies: ["EventIO", "HTTP1", "NetworkCore", "HTTPMessage", "Bytes"],
+            dependencies: [
+                "ProxyDaemon", "ProxyConfig", "EventIO", "HTTP1", "NetworkCore", "HTTPMessage",
+                "Bytes",
+            ],
             path: "Tests/TestSupport",
             swiftSettings: strict
         ),
@@ -96,7 +99,7 @@ let package = Package(
         ),
         .testTarget(
             name: "EventIOTests",
-            dependencies: ["EventIO", "Bytes"],
+            dependencies: ["EventIO", "Bytes", "TestSupport"],
             swiftSettings: strict
         ),
         .testTarget(

@@ -1,0 +1,83 @@
+import TestSupport
+import Testing
+
+@Suite struct KeepAliveStory {
+    @Test func `requests follow each other on both connections`() async throws {
+        let origin = try await OriginServer.start { Raw.ok($0.startLine) }
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
+        ) { proxy in
+            let app = try await proxy.connect()
+            for number in 1...3 {
+                try await app.send(Raw.get("/orders/\(number)"))
+                #expect(try await app.message().body == "GET /\(number) HTTP/1.1")
+            }
+            #expect(origin.connections.count == 1)
+            let lines = try await proxy.log("orders")
+            #expect(lines.map(\.facts.reused) == [false, true, true])
+        }
+    }
+
+    @Test func `pipelined requests are answered in order`() async throws {
+        let origin = try await OriginServer.start { Raw.ok($0.startLine + $0.body) }
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
+        ) { proxy in
+            let app = try await proxy.connect()
+            try await app.send(
+                Raw.get("/orders/1") + Raw.post("/orders/2", body: "two") + Raw.get("/orders/3")
+            )
+            #expect(try await app.message().body == "GET /1 HTTP/1.1")
+            #expect(try await app.message().body == "POST /2 HTTP/1.1two")
+            #expect(try await app.message().body == "GET /3 HTTP/1.1")
+        }
+    }
+
+    @Test func `an app that asks to close gets its answer and the end`() async throws {
+        let origin = try await OriginServer.start { _ in Raw.ok() }
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
+        ) { proxy in
+            let app = try await proxy.connect()
+            try await app.send(Raw.get("/orders/1", "Connection: close"))
+            let answer = try await app.message()
+            #expect(answer["Connection"] == "close")
+            #expect(try await app.rest().end == .closed)
+        }
+    }
+
+    @Test func `an upstream that asks to close is not used again`() async throws {
+        let origin = try await OriginServer.start { _ in Raw.ok("x", "Connection: close") }
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
+        ) { proxy in
+            let app = try await proxy.connect()
+            for _ in 1...2 {
+                try await app.send(Raw.get("/orders/1"))
+                #expect(try await app.message().status == 200)
+            }
+            #expect(origin.connections.count == 2)
+        }
+    }
+
+    @Test func `an app of HTTP 1-0 gets the end of the connection`() async throws {
+        let origin = try await OriginServer.start { wire in
+            _ = try await wire.message()
+            try await wire.send(
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"
+            )
+            _ = try await wire.next()
+        }
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
+        ) { proxy in
+            let app = try await proxy.connect()
+            try await app.send("GET /orders/1 HTTP/1.0\r\nHost: localhost\r\n\r\n")
+            let head = try await app.read(through: "\r\n\r\n")
+            #expect(!head.lowercased().contains("transfer-encoding"))
+            let (text, end) = try await app.rest()
+            #expect(text == "hello")
+            #expect(end == .closed)
+        }
+    }
+}

@@ -1,0 +1,113 @@
+import TestSupport
+import Testing
+
+/// What the proxy answers by itself, before any upstream is asked.
+@Suite struct RefusalStory {
+    private func refusal(
+        of request: String,
+        access: String = "{}"
+    ) async throws -> (answer: RawMessage, line: LogLine, log: String, reached: Int) {
+        let origin = try await OriginServer.start { _ in Raw.ok() }
+        let found = Found()
+        try await DaemonHarness.run(
+            channels: """
+                orders:
+                  upstream: http://127.0.0.1:\(origin.port)/v1
+                  access: \(access)
+                """
+        ) { proxy in
+            found.answer = try await proxy.exchange(request)
+            let own = try await proxy.log("netproxy")
+            let channel = try await proxy.log("orders")
+            found.line = (own + channel).first
+            found.log = own.isEmpty ? "orders" : "netproxy"
+        }
+        return (
+            try #require(found.answer), try #require(found.line), found.log,
+            origin.connections.count
+        )
+    }
+
+    private final class Found {
+        var answer: RawMessage?
+        var line: LogLine?
+        var log = ""
+    }
+
+    @Test func `an unknown path is 404 and lists the channels`() async throws {
+        let (answer, line, log, _) = try await refusal(of: Raw.get("/nobody"))
+        #expect(answer.status == 404)
+        #expect(answer["Content-Type"] == "application/problem+json")
+        #expect(answer["Proxy-Status"] == "netproxy; error=no_channel")
+        #expect(answer.body.contains(#""type":"urn:netproxy:error:no_channel""#))
+        #expect(answer.body.contains("orders"))
+        #expect(line.facts.error == "no_channel")
+        #expect(log == "netproxy")
+    }
+
+    @Test func `an unknown authority is 403`() async throws {
+        let (answer, line, _, _) = try await refusal(
+            of: "GET http://example.com/ HTTP/1.1\r\nHost: example.com\r\n\r\n"
+        )
+        #expect(answer.status == 403)
+        #expect(answer["Proxy-Status"] == "netproxy; error=no_channel")
+        #expect(line.facts.status == 403)
+    }
+
+    @Test func `a host that a web page could rebind is 421`() async throws {
+        let request = "GET /orders/1 HTTP/1.1\r\nHost: evil.example\r\n\r\n"
+        let (answer, line, _, reached) = try await refusal(of: request)
+        #expect(answer.status == 421)
+        #expect(answer["Proxy-Status"] == "netproxy; error=http_request_denied")
+        #expect(line.facts.error == "http_request_denied")
+        #expect(reached == 0)
+    }
+
+    @Test(arguments: ["Origin: https://evil.example", "Sec-Fetch-Site: cross-site"])
+    func `a web page is 403`(field: String) async throws {
+        let (answer, _, _, reached) = try await refusal(of: Raw.get("/orders/1", field))
+        #expect(answer.status == 403)
+        #expect(reached == 0)
+    }
+
+    @Test func `a web page whose origin is listed is served`() async throws {
+        let (answer, _, _, _) = try await refusal(
+            of: Raw.get("/orders/1", "Origin: https://app.example"),
+            access: "{ origins: ['https://app.example'] }"
+        )
+        #expect(answer.status == 200)
+    }
+
+    @Test func `a channel with a key wants it`() async throws {
+        let access = "{ key: 'literal:sesame' }"
+        let (answer, _, _, reached) = try await refusal(of: Raw.get("/orders/1"), access: access)
+        #expect(answer.status == 407)
+        #expect(answer.values("Proxy-Authenticate").count == 1)
+        #expect(reached == 0)
+        let (opened, _, _, _) = try await refusal(
+            of: Raw.get("/orders/1", "Proxy-Authorization: Bearer sesame"),
+            access: access
+        )
+        #expect(opened.status == 200)
+    }
+
+    @Test(arguments: ["/orders/../admin", "/orders/%2e%2e/admin", "/orders/a/%2E./../../b"])
+    func `a path that leaves the base path is 400`(path: String) async throws {
+        let (answer, _, _, reached) = try await refusal(of: Raw.get(path))
+        #expect(answer.status == 400)
+        #expect(reached == 0)
+    }
+
+    @Test func `a request that passed here before is 508`() async throws {
+        let origin = try await OriginServer.start { _ in Raw.ok() }
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
+        ) { proxy in
+            let answer = try await proxy.exchange(Raw.get("/orders/1"))
+            let via = try #require(answer["Via"])
+            let again = try await proxy.exchange(Raw.get("/orders/1", "Via: \(via)"))
+            #expect(again.status == 508)
+            #expect(again["Proxy-Status"] == "netproxy; error=proxy_loop_detected")
+        }
+    }
+}

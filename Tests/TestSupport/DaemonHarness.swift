@@ -1,0 +1,158 @@
+import EventIO
+import FoundationEssentials
+import ProxyConfig
+import ProxyDaemon
+import Synchronization
+
+/// A whole daemon on a port of its own, with directories that are gone when it is.
+package final class DaemonHarness: Sendable {
+    /// Where it listens.
+    package let port: Int
+    private let daemon: Daemon
+    private let directory: String
+    private let source: Box<String>
+    private let reported: Box<[String]>
+
+    /// Runs a story against a daemon with these channels, and stops the daemon afterwards.
+    ///
+    /// - Parameters:
+    ///   - channels: the YAML below `channels:`, not indented.
+    ///   - root: more of the YAML at the top.
+    ///   - story: gets the running daemon.
+    /// - Throws: what the story throws, or why the daemon does not start.
+    package static func run(
+        channels: String,
+        root: String = "",
+        _ story: (DaemonHarness) async throws -> Void
+    ) async throws {
+        let directory = FileManager.default.temporaryDirectory
+            .appending(path: "netproxy-story-\(UInt64.random(in: 0 ... .max))").path()
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        let harness = try await DaemonHarness(directory, yaml(channels, root, directory))
+        do {
+            try await story(harness)
+        } catch {
+            await harness.stop()
+            throw error
+        }
+        await harness.stop()
+    }
+
+    private init(_ directory: String, _ text: String) async throws {
+        self.directory = directory
+        let source = Box(text)
+        let reported = Box<[String]>([])
+        self.source = source
+        self.reported = reported
+        daemon = Daemon(
+            try DaemonHarness.load(text).get(),
+            environment: [:],
+            report: { line in reported.value.withLock { $0.append(line) } },
+            reload: { DaemonHarness.load(source.value.withLock { $0 }) }
+        )
+        do {
+            try await daemon.start(handlesSignals: false)
+        } catch {
+            await daemon.stop()
+            throw error
+        }
+        port = await Int(daemon.addresses.first?.port ?? 0)
+    }
+
+    private static func yaml(_ channels: String, _ root: String, _ directory: String) -> String {
+        let indented = channels.split(separator: "\n").map { "  \($0)" }.joined(separator: "\n")
+        return """
+            listen: [127.0.0.1:0]
+            admin: off
+            workers: 1
+            state: \(directory)/state
+            log: { directory: \(directory)/log }
+            \(root)
+            channels:
+            \(indented)
+
+            """
+    }
+
+    private static func load(_ text: String) -> Result<ProxyConfiguration, ConfigurationErrors> {
+        ConfigurationLoader.load(text: text, file: "story.yaml", environment: [:])
+    }
+
+    // MARK: - Acting
+
+    /// Connects as an app does.
+    package func connect() async throws -> Wire {
+        try await RawClient.connect(to: port)
+    }
+
+    /// Sends one request over a connection of its own and takes the answer.
+    package func exchange(
+        _ request: String,
+        _ content: RawContent = .asFramed
+    ) async throws -> RawMessage {
+        let app = try await connect()
+        try await app.send(request)
+        return try await app.message(content)
+    }
+
+    /// Reads another configuration, as after SIGHUP.
+    package func reload(channels: String, root: String = "") async {
+        let text = DaemonHarness.yaml(channels, root, directory)
+        source.value.withLock { $0 = text }
+        await daemon.reload()
+    }
+
+    /// Stops as after SIGTERM; harmless when it has stopped.
+    package func stop() async {
+        await daemon.stop()
+    }
+
+    // MARK: - Looking
+
+    /// What the daemon told about itself.
+    package var reports: [String] { reported.value.withLock { $0 } }
+
+    /// Stops, and returns the exchanges in a channel's log.
+    package func log(_ channel: String) async throws -> [LogLine] {
+        await stop()
+        let path = "\(directory)/log/\(channel).log"
+        guard let data = FileManager.default.contents(atPath: path) else { return [] }
+        return try String(decoding: data, as: UTF8.self).split(separator: "\n").map {
+            try LogLine(String($0))
+        }
+        .filter { $0.facts.event == "exchange" }
+    }
+
+    /// Stops, and returns the one line of a channel's log.
+    package func onlyLine(_ channel: String) async throws -> LogLine {
+        let lines = try await log(channel)
+        guard lines.count == 1 else { throw HarnessError.lines(lines.map(\.text)) }
+        return lines[0]
+    }
+
+    /// Stops, and returns everything in all log files.
+    package func allLogs() async throws -> String {
+        await stop()
+        var text = ""
+        for name in try FileManager.default.contentsOfDirectory(atPath: "\(directory)/log") {
+            let data = FileManager.default.contents(atPath: "\(directory)/log/\(name)")
+            text += String(decoding: data ?? Data(), as: UTF8.self)
+        }
+        return text
+    }
+}
+
+/// Why a story cannot go on.
+package enum HarnessError: Error {
+    /// There is not just one line in the log.
+    case lines([String])
+}
+
+/// A value for closures and their maker.
+private final class Box<Value: Sendable>: Sendable {
+    let value: Mutex<Value>
+
+    init(_ value: Value) {
+        self.value = Mutex(value)
+    }
+}

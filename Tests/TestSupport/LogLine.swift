@@ -1,0 +1,58 @@
+import FoundationEssentials
+
+/// One line of the request log, with what stories look at.
+package struct LogLine: Sendable {
+    /// The facts of an exchange; the names are the line's keys.
+    package struct Facts: Decodable, Sendable {
+        package var channel: String?
+        package var event: String?
+        package var level: String?
+        package var requestID: String?
+        package var method: String?
+        package var path: String?
+        package var status: Int?
+        package var upstreamStatus: Int?
+        package var bytesIn: Int?
+        package var bytesOut: Int?
+        package var reused: Bool?
+        package var attempts: Int?
+        package var retries: [String]?
+        package var auth: Authorization?
+        package var error: String?
+        package var abortedBy: String?
+
+        private enum CodingKeys: String, CodingKey {
+            case channel, event, level, method, path, status, reused, attempts, retries, auth, error
+            case requestID = "request_id"
+            case upstreamStatus = "upstream_status"
+            case bytesIn = "bytes_in"
+            case bytesOut = "bytes_out"
+            case abortedBy = "aborted_by"
+        }
+    }
+
+    /// What happened to the credential.
+    package struct Authorization: Decodable, Sendable {
+        package var kind: String?
+        package var generation: Int?
+        package var refreshed: Bool?
+        package var overrodeClient: Bool?
+        package var notReplayed: String?
+
+        private enum CodingKeys: String, CodingKey {
+            case kind, generation, refreshed
+            case overrodeClient = "overrode_client"
+            case notReplayed = "not_replayed"
+        }
+    }
+
+    /// The line itself.
+    package let text: String
+    /// What it says.
+    package let facts: Facts
+
+    init(_ text: String) throws {
+        self.text = text
+        facts = try JSONDecoder().decode(Facts.self, from: Data(text.utf8))
+    }
+}

@@ -1,0 +1,99 @@
+import EventIO
+import Synchronization
+
+/// A TCP server on a port of its own that does to each connection what a script says.
+///
+/// It closes when it goes away.
+package final class OriginServer: Sendable {
+    /// What to do with one connection, which is closed at its end, and reset if it throws.
+    package typealias Script = @Sendable (Wire) async throws -> Void
+
+    /// Where it listens.
+    package let port: Int
+    private let acceptor: LoopBound<OriginAcceptor>
+    private let accepted: Accepted
+
+    private init(_ acceptor: LoopBound<OriginAcceptor>, _ accepted: Accepted, port: Int) {
+        self.acceptor = acceptor
+        self.accepted = accepted
+        self.port = port
+    }
+
+    deinit {
+        stop()
+    }
+
+    /// Starts a server that runs `script` for each connection.
+    package static func start(_ script: @escaping Script) async throws -> OriginServer {
+        let loop = try TestLoop.shared()
+        let accepted = Accepted()
+        let acceptor = await loop.call { OriginAcceptor(on: $0, accepted, script) }
+        let port = await acceptor.call { $0.port }
+        guard let port else { throw WireError.ended }
+        return OriginServer(acceptor, accepted, port: port)
+    }
+
+    /// Starts a server that answers each request with raw bytes and keeps connections open.
+    package static func start(
+        answering answer: @escaping @Sendable (RawMessage) -> String
+    ) async throws -> OriginServer {
+        try await start { wire in
+            while let request = try await wire.next() { try await wire.send(answer(request)) }
+        }
+    }
+
+    /// The connections so far, in the order in which they came.
+    package var connections: [Wire] { accepted.wires.withLock { $0 } }
+
+    /// The whole requests that scripts took so far, connection by connection.
+    package var requests: [RawMessage] { connections.flatMap(\.messages) }
+
+    /// Accepts no more.
+    package func stop() {
+        let acceptor = acceptor
+        acceptor.loop.submit { acceptor.value.close() }
+    }
+}
+
+/// The connections of one origin.
+private final class Accepted: Sendable {
+    let wires = Mutex<[Wire]>([])
+}
+
+/// The part of an origin that belongs to the loop.
+private final class OriginAcceptor {
+    private var listener: Listener?
+
+    init(on loop: EventLoop, _ accepted: Accepted, _ script: @escaping OriginServer.Script) {
+        guard let address = SocketAddress(ip: "127.0.0.1", port: 0) else { return }
+        do throws(IOError) {
+            let socket = try ListeningSocket(address)
+            listener = try Listener(socket, on: loop, sharesSocket: false) { socket in
+                let wire = accepted.wires.withLock { wires in
+                    let stream = LoopBound(WireStream(socket), on: loop)
+                    let wire = Wire(stream, number: wires.count)
+                    wires.append(wire)
+                    return wire
+                }
+                // One task plays the script of one connection.
+                Task {
+                    do {
+                        try await script(wire)
+                        try await wire.close()
+                    } catch {
+                        try await wire.reset()
+                    }
+                }
+            }
+        } catch {
+            listener = nil
+        }
+    }
+
+    var port: Int? { listener?.address.port.map(Int.init) }
+
+    func close() {
+        listener?.close()
+        listener = nil
+    }
+}

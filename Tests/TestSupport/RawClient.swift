@@ -1,0 +1,21 @@
+import EventIO
+
+/// An app that writes what it likes.
+package enum RawClient {
+    /// Connects to a port of this machine.
+    package static func connect(to port: Int) async throws -> Wire {
+        let loop = try TestLoop.shared()
+        guard let address = SocketAddress(ip: "127.0.0.1", port: UInt16(port)) else {
+            throw WireError.ended
+        }
+        // A task of its own, because a socket is dialled on its loop.
+        return try await Task(executorPreference: loop) {
+            let socket = try await Dialer.connect(
+                to: address,
+                on: loop,
+                until: loop.deadline(after: Wire.patience)
+            )
+            return Wire(LoopBound(WireStream(socket), on: loop), number: 0)
+        }.value
+    }
+}

@@ -1,0 +1,139 @@
+import Bytes
+import EventIO
+import Synchronization
+
+/// One end of a TCP connection in the hands of a test: raw bytes out, raw bytes in.
+///
+/// Every wait ends after `patience`; nothing is interpreted but the framing of whole messages.
+package final class Wire: Sendable {
+    /// The longest wait for anything: far beyond what a healthy machine needs.
+    package static let patience = Duration.seconds(10)
+
+    /// How a connection ended.
+    package enum End: Sendable {
+        case closed
+        case reset
+    }
+
+    /// The how-manieth connection of an origin it is, from 0.
+    package let number: Int
+    private let stream: LoopBound<WireStream>
+    private let arrived: Arrived
+    private let parsed = Mutex<[RawMessage]>([])
+
+    init(_ stream: LoopBound<WireStream>, number: Int) {
+        self.stream = stream
+        self.number = number
+        arrived = stream.value.arrived
+    }
+
+    deinit {
+        let stream = stream
+        stream.loop.submit { stream.value.socket.close() }
+    }
+
+    /// Every byte that arrived so far.
+    package var received: String {
+        arrived.bytes.withLock { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// Every whole message that was taken so far.
+    package var messages: [RawMessage] { parsed.withLock { $0 } }
+
+    // MARK: - Out
+
+    /// Sends bytes.
+    package func send(_ text: String) async throws {
+        try await onLoop { try await $0.write(Array(text.utf8)) }
+    }
+
+    /// Sends the end of the stream, and goes on reading.
+    package func finishWriting() async throws {
+        try await onLoop { $0.socket.shutdownWriting() }
+    }
+
+    /// Closes the connection.
+    package func close() async throws {
+        try await onLoop { $0.socket.close() }
+    }
+
+    /// Closes the connection with a reset.
+    package func reset() async throws {
+        try await onLoop { $0.socket.reset() }
+    }
+
+    // MARK: - In
+
+    /// Takes the next whole message; nothing at the end of the stream.
+    package func next(_ content: RawContent = .asFramed) async throws -> RawMessage? {
+        let message = try await take { RawParser.message(in: $0, content) }
+        if let message { parsed.withLock { $0.append(message) } }
+        return message
+    }
+
+    /// Takes the next whole message.
+    ///
+    /// - Throws: `WireError.ended` at the end of the stream.
+    package func message(_ content: RawContent = .asFramed) async throws -> RawMessage {
+        guard let message = try await next(content) else { throw WireError.ended }
+        return message
+    }
+
+    /// Takes bytes up to the end of the first `text`.
+    ///
+    /// - Throws: `WireError.ended` if the stream ends without it.
+    @discardableResult
+    package func read(through text: String) async throws -> String {
+        let pattern = Array(text.utf8)
+        let found: String? = try await take { bytes in
+            guard let index = RawParser.find(pattern, in: bytes, from: 0) else { return nil }
+            let count = index + pattern.count
+            return (String(decoding: bytes[..<count], as: UTF8.self), count)
+        }
+        guard let found else { throw WireError.ended }
+        return found
+    }
+
+    /// Takes all bytes to the end of the stream.
+    @discardableResult
+    package func rest() async throws -> (text: String, end: End) {
+        try await onLoop { stream in
+            while stream.end == nil { try await stream.fill() }
+            let text = String(decoding: stream.unread, as: UTF8.self)
+            stream.unread = []
+            return (text, stream.end ?? .closed)
+        }
+    }
+
+    private func take<Result: Sendable>(
+        _ parse: @escaping @Sendable ([UInt8]) -> (Result, Int)?
+    ) async throws -> Result? {
+        try await onLoop { stream in
+            while true {
+                if let (result, count) = parse(stream.unread) {
+                    stream.unread.removeFirst(count)
+                    return result
+                }
+                if stream.end != nil { return nil }
+                try await stream.fill()
+            }
+        }
+    }
+
+    private func onLoop<Result: Sendable>(
+        _ body: @escaping @Sendable (WireStream) async throws -> Result
+    ) async throws -> Result {
+        let stream = stream
+        // A task of its own, because a socket is used on its loop only.
+        let task = Task(executorPreference: stream.loop) { try await body(stream.value) }
+        return try await task.value
+    }
+}
+
+/// What goes wrong in a story.
+package enum WireError: Error {
+    /// Nothing happened for ten seconds.
+    case timedOut
+    /// The stream ended before what was waited for.
+    case ended
+}
