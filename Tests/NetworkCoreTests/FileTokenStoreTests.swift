@@ -76,11 +76,21 @@ import Testing
     func `a corrupt file is set aside as it is, and reported`(_ text: String) async throws {
         let folder = try Folder()
         try folder.write(text, to: "family.json")
-        #expect(try await folder.store().read() == nil)
-        let aside = "family.json.corrupt-1700000000"
+        let lock = try await folder.store().lock()
+        #expect(try await lock.read() == nil)
+        lock.release()
+        let aside = try #require(
+            folder.names.first { $0.hasPrefix("family.json.corrupt-1700000000-") }
+        )
         #expect(folder.reported == ["\(folder.path)/\(aside)"])
-        #expect(try folder.names == [aside])
         #expect(try folder.text(of: aside) == text)
+    }
+
+    @Test func `without the lock a corrupt file is reported and stays where it is`() async throws {
+        let folder = try Folder()
+        try folder.write("garbage", to: "family.json")
+        await #expect(throws: TokenStoreError.self) { try await folder.store().read() }
+        #expect(try folder.names == ["family.json"])
     }
 
     @Test func `what is written next does not touch the file that was set aside`() async throws {
@@ -91,7 +101,8 @@ import Testing
         #expect(try await lock.read() == nil)
         try await lock.write(StoredGrant(generation: 2))
         lock.release()
-        #expect(try folder.text(of: "family.json.corrupt-1700000000") == "garbage")
+        let aside = try #require(folder.names.first { $0.contains(".corrupt-") })
+        #expect(try folder.text(of: aside) == "garbage")
         #expect(try await store.read()?.generation == 2)
         #expect(folder.reported.count == 1)
     }

@@ -30,7 +30,7 @@ public final class FileTokenStore: TokenStoring {
 
     /// What the file holds; nothing if there is none.
     @concurrent
-    public func read() async throws -> StoredGrant? { try load() }
+    public func read() async throws -> StoredGrant? { try load(setsAside: false) }
 
     /// Takes the lock; tried for 30 s, longer than any refresh takes.
     @concurrent
@@ -51,7 +51,8 @@ public final class FileTokenStore: TokenStoring {
         }
     }
 
-    private func load() throws -> StoredGrant? {
+    /// Only the holder of the lock sets a file aside: for anybody else it may be a new one by then.
+    private func load(setsAside: Bool) throws -> StoredGrant? {
         let bytes: [UInt8]?
         do throws(FileError) {
             bytes = try DurableFile.read(path, limit: FileTokenStore.sizeLimit)
@@ -62,8 +63,10 @@ public final class FileTokenStore: TokenStoring {
         if let grant = try? JSONDecoder().decode(StoredGrant.self, from: Data(bytes)) {
             return grant
         }
+        guard setsAside else { throw TokenStoreError("\(path) is corrupt") }
         // Corrupt is not empty: it is kept for a person to look at, and never overwritten.
-        let aside = "\(path).corrupt-\(Int(clock.wallNow))"
+        let mark = String(UInt32.random(in: .min ... .max), radix: 36)
+        let aside = "\(path).corrupt-\(Int(clock.wallNow))-\(mark)"
         do throws(FileError) {
             try DurableFile.rename(path, to: aside)
         } catch {
@@ -85,7 +88,7 @@ public final class FileTokenStore: TokenStoring {
         }
 
         @concurrent
-        func read() async throws -> StoredGrant? { try store.load() }
+        func read() async throws -> StoredGrant? { try store.load(setsAside: true) }
 
         @concurrent
         func write(_ grant: StoredGrant) async throws {

@@ -70,6 +70,20 @@ struct TokenJSON: Decodable {
     var error: String?
     var errorDescription: String?
 
+    /// An optional member of an unusual kind counts as absent: a token that was issued is not thrown
+    /// away for it.
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        func text(_ key: CodingKeys) -> String? { try? container.decode(String.self, forKey: key) }
+        accessToken = text(.accessToken)
+        tokenType = text(.tokenType)
+        expiresIn = try? container.decode(Lifetime.self, forKey: .expiresIn)
+        refreshToken = text(.refreshToken)
+        scope = try? container.decode(Scope.self, forKey: .scope)
+        error = text(.error)
+        errorDescription = text(.errorDescription)
+    }
+
     enum CodingKeys: String, CodingKey {
         case accessToken = "access_token"
         case tokenType = "token_type"
