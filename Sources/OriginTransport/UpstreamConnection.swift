@@ -249,6 +249,8 @@ final class UpstreamConnection: TimerEntry {
         if !head.keepAlive { mayReuse = false }
         var response = Response(
             status: head.status, headers: head.headers, announcedLength: head.announcedLength)
+        // Also what the origin's Connection names ends here: RFC 9110 §7.6.1.
+        _ = HopByHop(removingFrom: &response.headers)
         switch head.framing {
         case .none, .length(0):
             finish()
