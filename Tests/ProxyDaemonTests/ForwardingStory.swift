@@ -25,7 +25,8 @@ import Testing
             channels: "orders: { upstream: http://127.0.0.1:\(origin.port)/v1 }"
         ) { proxy in
             let answer = try await proxy.exchange(
-                "GET /42 HTTP/1.1\r\nHost: orders.localhost:8080\r\n\r\n")
+                "GET /42 HTTP/1.1\r\nHost: orders.localhost:8080\r\n\r\n"
+            )
             #expect(answer.status == 200)
             #expect(origin.requests.map(\.startLine) == ["GET /v1/42 HTTP/1.1"])
         }
@@ -38,7 +39,8 @@ import Testing
         ) { proxy in
             let authority = "127.0.0.1:\(origin.port)"
             let answer = try await proxy.exchange(
-                "GET http://\(authority)/v1/42 HTTP/1.1\r\nHost: \(authority)\r\n\r\n")
+                "GET http://\(authority)/v1/42 HTTP/1.1\r\nHost: \(authority)\r\n\r\n"
+            )
             #expect(answer.status == 200)
             #expect(origin.requests.map(\.startLine) == ["GET /v1/42 HTTP/1.1"])
         }
@@ -57,7 +59,8 @@ import Testing
                 """
         ) { proxy in
             _ = try await proxy.exchange(
-                Raw.get("/orders/", "Accept-Language: fr", "X-Client: me", "X-Debug: 1"))
+                Raw.get("/orders/", "Accept-Language: fr", "X-Client: me", "X-Debug: 1")
+            )
             let request = try #require(origin.requests.first)
             #expect(request["User-Agent"] == "orders-app/1.2")
             #expect(request["Accept-Language"] == "fr")
@@ -101,7 +104,8 @@ import Testing
             channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
         ) { proxy in
             let answer = try await proxy.exchange(
-                Raw.get("/orders/1", "Connection: X-Mine", "X-Mine: 1", "Proxy-Connection: a"))
+                Raw.get("/orders/1", "Connection: X-Mine", "X-Mine: 1", "Proxy-Connection: a")
+            )
             let request = try #require(origin.requests.first)
             #expect(request.values("X-Mine").isEmpty)
             #expect(request.values("Proxy-Connection").isEmpty)

@@ -25,7 +25,8 @@ import Testing
         ) { proxy in
             let app = try await proxy.connect()
             try await app.send(
-                Raw.get("/orders/1") + Raw.post("/orders/2", body: "two") + Raw.get("/orders/3"))
+                Raw.get("/orders/1") + Raw.post("/orders/2", body: "two") + Raw.get("/orders/3")
+            )
             #expect(try await app.message().body == "GET /1 HTTP/1.1")
             #expect(try await app.message().body == "POST /2 HTTP/1.1two")
             #expect(try await app.message().body == "GET /3 HTTP/1.1")
@@ -63,7 +64,8 @@ import Testing
         let origin = try await OriginServer.start { wire in
             _ = try await wire.message()
             try await wire.send(
-                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n")
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"
+            )
             _ = try await wire.next()
         }
         try await DaemonHarness.run(

@@ -4,7 +4,8 @@ import Testing
 /// What the proxy answers by itself, before any upstream is asked.
 @Suite struct RefusalStory {
     private func refusal(
-        of request: String, access: String = "{}"
+        of request: String,
+        access: String = "{}"
     ) async throws -> (answer: RawMessage, line: LogLine, log: String, reached: Int) {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         let found = Found()
@@ -46,7 +47,8 @@ import Testing
 
     @Test func `an unknown authority is 403`() async throws {
         let (answer, line, _, _) = try await refusal(
-            of: "GET http://example.com/ HTTP/1.1\r\nHost: example.com\r\n\r\n")
+            of: "GET http://example.com/ HTTP/1.1\r\nHost: example.com\r\n\r\n"
+        )
         #expect(answer.status == 403)
         #expect(answer["Proxy-Status"] == "netproxy; error=no_channel")
         #expect(line.facts.status == 403)
@@ -71,7 +73,8 @@ import Testing
     @Test func `a web page whose origin is listed is served`() async throws {
         let (answer, _, _, _) = try await refusal(
             of: Raw.get("/orders/1", "Origin: https://app.example"),
-            access: "{ origins: ['https://app.example'] }")
+            access: "{ origins: ['https://app.example'] }"
+        )
         #expect(answer.status == 200)
     }
 
@@ -82,7 +85,9 @@ import Testing
         #expect(answer.values("Proxy-Authenticate").count == 1)
         #expect(reached == 0)
         let (opened, _, _, _) = try await refusal(
-            of: Raw.get("/orders/1", "Proxy-Authorization: Bearer sesame"), access: access)
+            of: Raw.get("/orders/1", "Proxy-Authorization: Bearer sesame"),
+            access: access
+        )
         #expect(opened.status == 200)
     }
 

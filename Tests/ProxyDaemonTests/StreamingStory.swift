@@ -7,7 +7,8 @@ import Testing
         let origin = try await OriginServer.start { wire in
             _ = try await wire.message()
             try await wire.send(
-                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n")
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n"
+            )
             try await wanted.wait()
             try await wire.send("3\r\ntwo\r\n0\r\n\r\n")
             _ = try await wire.next()
@@ -40,7 +41,8 @@ import Testing
             let app = try await proxy.connect()
             try await app.send(
                 "POST /orders/1 HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
-                    + "3\r\none\r\n")
+                    + "3\r\none\r\n"
+            )
             try await seen.wait()
             try await app.send("3\r\ntwo\r\n0\r\n\r\n")
             #expect(try await app.message().status == 200)

@@ -13,7 +13,8 @@ import Testing
         ) { proxy in
             let app = try await proxy.connect()
             try await app.send(
-                "POST /orders/1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\npart")
+                "POST /orders/1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\npart"
+            )
             let answer = try await app.message()
             #expect(answer.status == 413)
             #expect(answer.body == "no")
@@ -38,7 +39,8 @@ import Testing
             let app = try await proxy.connect()
             try await app.send(
                 "POST /orders/1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n"
-                    + "Expect: 100-continue\r\n\r\n")
+                    + "Expect: 100-continue\r\n\r\n"
+            )
             try await asked.wait()
             #expect(try await app.message(.none).status == 100)
             try await app.send("hello")
@@ -58,7 +60,8 @@ import Testing
             let app = try await proxy.connect()
             try await app.send(
                 "POST /orders/1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n"
-                    + "Expect: 100-continue\r\n\r\n")
+                    + "Expect: 100-continue\r\n\r\n"
+            )
             #expect(try await app.message().status == 417)
             let facts = try await proxy.onlyLine("orders").facts
             #expect(facts.bytesIn == 0)
@@ -76,7 +79,8 @@ import Testing
         ) { proxy in
             let app = try await proxy.connect()
             try await app.send(
-                "POST /orders/1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\npart")
+                "POST /orders/1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\npart"
+            )
             while origin.connections.isEmpty { await Task.yield() }
             try await app.reset()
             try await ended.wait()

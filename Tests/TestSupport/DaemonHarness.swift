@@ -18,6 +18,7 @@ package final class DaemonHarness: Sendable {
     /// - Parameters:
     ///   - channels: the YAML below `channels:`, not indented.
     ///   - root: more of the YAML at the top.
+    ///   - story: what happens.
     /// - Throws: what the story throws, or why the daemon does not start.
     package static func run(
         channels: String,
