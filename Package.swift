@@ -77,7 +77,7 @@ let package = Package(
         .executableTarget(
             name: "netproxy",
             dependencies: [
-                "ProxyDaemon", "ProxyConfig", "RequestLog", "Bytes",
+                "ProxyDaemon", "ProxyConfig", "RequestLog",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict

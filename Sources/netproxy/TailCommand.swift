@@ -1,5 +1,4 @@
 import ArgumentParser
-import Bytes
 import Foundation
 import ProxyConfig
 import RequestLog
@@ -57,53 +56,27 @@ struct TailCommand: AsyncParsableCommand {
             throw ExitCode.failure
         }
         for name in try tail.missing { StandardError.write("netproxy: \(name) has no log yet") }
-        var printer = Printer(json: json, rendering: rendering)
-        printer.print(try tail.last(count))
+        var printer = LogPrinter(printed)
+        write(printer.render(try tail.last(count)))
         if follow {
             try await tail.follow {
                 try await Task.sleep(for: .milliseconds(200))
             } show: {
-                printer.print($0)
+                write(printer.render($0))
             }
         }
-        printer.end()
+        write(printer.end())
     }
 
-    /// Renders lines and writes them to standard output.
-    private struct Printer {
-        let json: Bool
-        let rendering: Rendering?
-        private var archive = HARDocument()
-        private let output = OutputBuffer()
-        private let style: HumanLine.Style = Terminal.isStandardOutput ? .coloured : .plain
-
-        init(json: Bool, rendering: Rendering?) {
-            self.json = json
-            self.rendering = rendering
-            if rendering == .har { archive.begin(output, version: Version.number) }
+    private var printed: LogPrinter.Rendering {
+        switch rendering {
+        case .har: .archive(version: Version.number)
+        case .curl: .curl
+        case nil: json ? .json : .human(Terminal.isStandardOutput ? .coloured : .plain)
         }
+    }
 
-        mutating func print(_ lines: [LogLine]) {
-            for line in lines {
-                switch rendering {
-                case .har: archive.append(line, to: output)
-                case .curl:
-                    if let command = CurlCommand(line) { output.append("\(command)\n") }
-                case nil where json: output.append(line.raw + "\n")
-                case nil: HumanLine(line).encode(to: output, style: style)
-                }
-            }
-            flush()
-        }
-
-        mutating func end() {
-            if rendering == .har { archive.end(output) }
-            flush()
-        }
-
-        private func flush() {
-            FileHandle.standardOutput.write(Data(output.span.array))
-            output.removeAll()
-        }
+    private func write(_ bytes: [UInt8]) {
+        FileHandle.standardOutput.write(Data(bytes))
     }
 }

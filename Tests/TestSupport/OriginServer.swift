@@ -77,6 +77,7 @@ private final class OriginAcceptor {
                 }
                 // One task plays the script of one connection.
                 Task {
+                    defer { wire.closed.open() }
                     do {
                         try await script(wire)
                         try await wire.close()

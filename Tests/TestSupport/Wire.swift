@@ -17,6 +17,8 @@ package final class Wire: Sendable {
 
     /// The how-manieth connection of an origin it is, from 0.
     package let number: Int
+    /// Opened when its origin's script has ended, and the connection with it.
+    package let closed = Gate()
     private let stream: LoopBound<WireStream>
     private let arrived: Arrived
     private let parsed = Mutex<[RawMessage]>([])

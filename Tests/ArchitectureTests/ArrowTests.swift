@@ -1,0 +1,47 @@
+import Testing
+
+/// The arrows between the targets: SwiftPM does not police transitive imports.
+@Suite struct ArrowTests {
+    /// What each target may import of this package and of others; the system's modules are free.
+    private static let allowed: [String: Set<String>] = [
+        "Bytes": [],
+        "HTTPMessage": ["Bytes"],
+        "EventIO": ["Bytes", "CLibevent", "COpenSSL"],
+        "HTTP1": ["HTTPMessage", "Bytes"],
+        "NetworkCore": ["HTTPMessage", "Bytes"],
+        "OriginTransport": ["NetworkCore", "HTTP1", "EventIO", "HTTPMessage", "Bytes"],
+        "RequestLog": ["NetworkCore", "HTTPMessage", "Bytes"],
+        "ProxyConfig": ["Yams"],
+        "ProxyDaemon": [
+            "ProxyConfig", "RequestLog", "OriginTransport", "NetworkCore", "HTTP1", "EventIO",
+            "HTTPMessage", "Bytes",
+        ],
+        "netproxy": ["ProxyDaemon", "ProxyConfig", "RequestLog", "ArgumentParser"],
+    ]
+
+    private static let system: Set<String> = [
+        "Glibc", "Synchronization", "FoundationEssentials", "Foundation",
+    ]
+
+    @Test func `every target imports only what its arrows allow`() throws {
+        for target in try SourceTree.targets() {
+            let allowed = try #require(Self.allowed[target], "\(target) has no row in the table")
+            let found = try SourceTree.imports(of: target).subtracting(Self.system)
+            #expect(found.isSubset(of: allowed), "\(target): \(found.subtracting(allowed))")
+        }
+    }
+
+    @Test func `every row of the table is a target`() throws {
+        #expect(try Set(SourceTree.targets()) == Set(Self.allowed.keys))
+    }
+
+    @Test func `HTTP1 knows no system`() throws {
+        #expect(try SourceTree.imports(of: "HTTP1").isDisjoint(with: Self.system))
+    }
+
+    @Test func `nobody imports FoundationNetworking`() throws {
+        for target in try SourceTree.targets() {
+            #expect(try !SourceTree.imports(of: target).contains("FoundationNetworking"))
+        }
+    }
+}

@@ -1,0 +1,68 @@
+import Testing
+
+/// Unsafe code lives in two targets, and nothing escapes from them.
+@Suite struct SafetyTests {
+    private static let home: Set<String> = ["Bytes", "EventIO"]
+
+    @Test(arguments: [
+        "unsafe", "UnsafePointer", "UnsafeMutablePointer", "UnsafeRawPointer",
+        "UnsafeMutableRawPointer", "UnsafeBufferPointer", "UnsafeRawBufferPointer",
+        "OpaquePointer", "Unmanaged", "nonisolated(unsafe)",
+    ])
+    func `there is nothing unsafe outside of Bytes and EventIO`(word: String) throws {
+        try expectAbsent(outside: Self.home) { contains($0, word) }
+    }
+
+    @Test func `there is no unchecked Sendable outside of Bytes and EventIO`() throws {
+        try expectAbsent(outside: Self.home) { $0.contains("@unchecked Sendable") }
+    }
+
+    @Test(arguments: ["try!", "as!", "Task.detached", "DispatchQueue", "DispatchSemaphore"])
+    func `there are no shortcuts anywhere`(word: String) throws {
+        try expectAbsent(outside: []) { $0.contains(word) }
+    }
+
+    @Test func `C entry points are in one file`() throws {
+        for line in try SourceTree.code(of: "EventIO")
+        where contains(line.text, "takeUnretainedValue") || contains(line.text, "takeRetainedValue")
+        {
+            #expect(line.file == "Sources/EventIO/Trampolines.swift", "\(line)")
+        }
+    }
+
+    @Test func `a pointer in a signature stays within EventIO`() throws {
+        for line in try SourceTree.code(of: "EventIO")
+        where line.text.contains("package func") || line.text.contains("package var") {
+            #expect(!line.text.contains("Unsafe"), "\(line)")
+            #expect(!line.text.contains("OpaquePointer"), "\(line)")
+        }
+    }
+
+    private func expectAbsent(
+        outside home: Set<String>,
+        _ isFound: (String) -> Bool
+    ) throws {
+        for target in try SourceTree.targets() where !home.contains(target) {
+            for line in try SourceTree.code(of: target) {
+                #expect(!isFound(line.text), "\(line)")
+            }
+        }
+    }
+
+    /// Whether the word stands alone, not as a part of another and not as an enum case's name.
+    private func contains(_ text: String, _ word: String) -> Bool {
+        var rest = text[...]
+        while let range = rest.firstRange(of: word) {
+            let before = text[..<range.lowerBound].last
+            let after = text[range.upperBound...].first
+            func continues(_ character: Character?) -> Bool {
+                character.map { $0.isLetter || $0.isNumber || $0 == "_" } ?? false
+            }
+            if !continues(before), !continues(after), before != ".", !text.contains("case unsafe") {
+                return true
+            }
+            rest = rest[range.upperBound...]
+        }
+        return false
+    }
+}

@@ -1,0 +1,65 @@
+import Foundation
+
+/// The package's own source files, as text.
+enum SourceTree {
+    /// A line of a file.
+    struct Line: CustomStringConvertible {
+        let file: String
+        let number: Int
+        let text: String
+        var description: String { "\(file):\(number): \(text)" }
+    }
+
+    private static let root = URL(filePath: #filePath)
+        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+
+    /// The targets with Swift code below `Sources`.
+    static func targets() throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: root.appending(path: "Sources").path())
+            .filter { try !files(of: $0).isEmpty }
+            .sorted()
+    }
+
+    private static func files(of target: String) throws -> [String] {
+        try FileManager.default.subpathsOfDirectory(
+            atPath: root.appending(path: "Sources/\(target)").path()
+        ).filter { $0.hasSuffix(".swift") }.sorted()
+    }
+
+    /// The lines of code of a target, without comments.
+    static func code(of target: String) throws -> [Line] {
+        try files(of: target).flatMap { file in
+            let path = "Sources/\(target)/\(file)"
+            let text = try String(contentsOf: root.appending(path: path), encoding: .utf8)
+            return text.split(separator: "\n", omittingEmptySubsequences: false).enumerated()
+                .compactMap { index, line in
+                    let code = withoutComment(line)
+                    return code.allSatisfy(\.isWhitespace)
+                        ? nil : Line(file: path, number: index + 1, text: code)
+                }
+        }
+    }
+
+    private static func withoutComment(_ line: Substring) -> String {
+        let trimmed = line.drop { $0 == " " }
+        if trimmed.hasPrefix("//") { return "" }
+        guard let comment = line.range(of: " // ") else { return String(line) }
+        return String(line[..<comment.lowerBound])
+    }
+
+    /// The modules that a target imports.
+    static func imports(of target: String) throws -> Set<String> {
+        Set(
+            try code(of: target).compactMap { line in
+                var words = line.text.split(separator: " ")
+                while let first = words.first,
+                    first.hasPrefix("@") || ["package", "public", "internal"].contains(first)
+                {
+                    words.removeFirst()
+                }
+                guard words.first == "import", let last = words.last else { return nil }
+                return last.split(separator: ".").first.map(String.init)
+            }
+        )
+    }
+}

@@ -1,0 +1,162 @@
+import TestSupport
+import Testing
+
+@Suite struct BrokenUpstreamStory {
+    @Test func `an upstream that refuses connections is 502`() async throws {
+        let port = try RefusingPort.any()
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(port), retry: { attempts: 0 } }"
+        ) { proxy in
+            let answer = try await proxy.exchange(Raw.get("/orders/1"))
+            #expect(answer.status == 502)
+            #expect(answer["Proxy-Status"] == "netproxy; error=connection_refused")
+            let facts = try await proxy.onlyLine("orders").facts
+            #expect(facts.error == "connection_refused")
+            #expect(facts.level == "error")
+        }
+    }
+
+    @Test func `an upstream that does not answer is 504`() async throws {
+        let origin = try await OriginServer.start { wire in try await wire.rest() }
+        // Waits for a timeout of 50 ms.
+        try await DaemonHarness.run(
+            channels: """
+                orders:
+                  upstream: http://127.0.0.1:\(origin.port)
+                  timeouts: { response: 50ms }
+                """
+        ) { proxy in
+            let answer = try await proxy.exchange(Raw.get("/orders/1"))
+            #expect(answer.status == 504)
+            #expect(answer["Proxy-Status"] == "netproxy; error=http_response_timeout")
+            #expect(try await proxy.onlyLine("orders").facts.error == "http_response_timeout")
+        }
+    }
+
+    @Test func `an exchange as a whole that takes too long is 504`() async throws {
+        let origin = try await OriginServer.start { wire in try await wire.rest() }
+        // Waits for a timeout of 50 ms.
+        try await DaemonHarness.run(
+            channels: """
+                orders:
+                  upstream: http://127.0.0.1:\(origin.port)
+                  timeouts: { total: 50ms }
+                """
+        ) { proxy in
+            let answer = try await proxy.exchange(Raw.get("/orders/1"))
+            #expect(answer.status == 504)
+            #expect(answer["Proxy-Status"] == "netproxy; error=http_response_timeout")
+        }
+    }
+
+    @Test(arguments: [
+        "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
+        "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length : 5\r\n\r\nhello",
+        "HTTP/1.1 200 OK\nContent-Length: 5\n\nhello",
+        "SSH-2.0-OpenSSH_9.2\r\n\r\n",
+        "HTTP/1.1 101 Switching Protocols\r\n\r\n",
+    ])
+    func `a malformed answer is 502 and its connection is not used again`(
+        raw: String
+    ) async throws {
+        let origin = try await OriginServer.start { wire in
+            _ = try await wire.message()
+            try await wire.send(wire.number == 0 ? raw : Raw.ok())
+            try await wire.rest()
+        }
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
+        ) { proxy in
+            let app = try await proxy.connect()
+            try await app.send(Raw.post("/orders/1", body: "x"))
+            let answer = try await app.message()
+            #expect(answer.status == 502)
+            #expect(answer["Proxy-Status"] == "netproxy; error=http_protocol_error")
+            try await app.send(Raw.get("/orders/2"))
+            #expect(try await app.message().status == 200)
+            #expect(origin.connections.count == 2)
+        }
+    }
+
+    enum Cut: CaseIterable { case resetInLength, closeInLength, closeInChunks, resetUntilClose }
+
+    @Test(arguments: Cut.allCases)
+    func `a cut answer is cut for the app, too`(cut: Cut) async throws {
+        let arrived = Gate()
+        let origin = try await OriginServer.start { wire in
+            _ = try await wire.message()
+            switch cut {
+            case .resetInLength, .closeInLength:
+                try await wire.send("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\npart")
+            case .closeInChunks:
+                try await wire.send(
+                    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\npart\r\n"
+                )
+            case .resetUntilClose: try await wire.send("HTTP/1.1 200 OK\r\n\r\npart")
+            }
+            try await arrived.wait()
+            if cut == .resetInLength || cut == .resetUntilClose { try await wire.reset() }
+        }
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
+        ) { proxy in
+            let app = try await proxy.connect()
+            try await app.send(Raw.get("/orders/1"))
+            try await app.read(through: "part")
+            arrived.open()
+            let (text, end) = try await app.rest()
+            #expect(!text.contains("0\r\n\r\n"))
+            #expect(end == .reset)
+            let facts = try await proxy.onlyLine("orders").facts
+            #expect(facts.error == "http_response_incomplete")
+            #expect(facts.abortedBy == "upstream")
+            #expect(facts.bytesOut == 4)
+        }
+    }
+
+    @Test func `a body that stops arriving is cut after the idle timeout`() async throws {
+        let origin = try await OriginServer.start { wire in
+            _ = try await wire.message()
+            try await wire.send("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\npart")
+            try await wire.rest()
+        }
+        // Waits for a timeout of 50 ms.
+        try await DaemonHarness.run(
+            channels: """
+                orders:
+                  upstream: http://127.0.0.1:\(origin.port)
+                  timeouts: { idle: 50ms }
+                """
+        ) { proxy in
+            let app = try await proxy.connect()
+            try await app.send(Raw.get("/orders/1"))
+            try await app.read(through: "part")
+            #expect(try await app.rest().end == .reset)
+            #expect(try await proxy.onlyLine("orders").facts.error == "connection_read_timeout")
+        }
+    }
+
+    @Test func `an app that leaves takes its upstream connection with it`() async throws {
+        let asked = Gate()
+        let ended = Gate()
+        let origin = try await OriginServer.start { wire in
+            _ = try await wire.message()
+            asked.open()
+            try await wire.rest()
+            ended.open()
+        }
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
+        ) { proxy in
+            let app = try await proxy.connect()
+            try await app.send(Raw.get("/orders/1"))
+            try await asked.wait()
+            try await app.close()
+            try await ended.wait()
+            let facts = try await proxy.onlyLine("orders").facts
+            #expect(facts.status == 499)
+            #expect(facts.abortedBy == "client")
+        }
+    }
+}

@@ -1,0 +1,96 @@
+import TestSupport
+import Testing
+
+@Suite struct CredentialStory {
+    private static let canary = "c4nary-S3cret"
+
+    private func seen(
+        auth: String,
+        _ fields: String...
+    ) async throws -> (status: Int, requests: [RawMessage], line: LogLine) {
+        let origin = try await OriginServer.start { _ in Raw.ok() }
+        let found = Found()
+        try await DaemonHarness.run(
+            channels: """
+                orders:
+                  upstream: http://127.0.0.1:\(origin.port)
+                  auth: \(auth)
+                  log: { query: full, headers: [Authorization, X-Api-Key] }
+                """
+        ) { proxy in
+            let request = Raw.request(
+                "GET",
+                "/orders/1?access_token=\(CredentialStory.canary)",
+                fields: fields
+            )
+            found.status = try await proxy.exchange(request).status
+            found.line = try await proxy.onlyLine("orders")
+            found.logs = try await proxy.allLogs() + proxy.reports.joined()
+        }
+        #expect(!found.logs.contains(CredentialStory.canary))
+        return (found.status, origin.requests, try #require(found.line))
+    }
+
+    private final class Found {
+        var status = 0
+        var line: LogLine?
+        var logs = ""
+    }
+
+    @Test func `a bearer token is added`() async throws {
+        let (_, requests, line) = try await seen(auth: "{ bearer: 'literal:\(Self.canary)' }")
+        #expect(requests.first?["Authorization"] == "Bearer \(Self.canary)")
+        #expect(line.facts.auth?.kind == "bearer")
+    }
+
+    @Test func `a password is added`() async throws {
+        let (_, requests, line) = try await seen(
+            auth: "{ basic: { username: aladdin, password: 'literal:opensesame' } }"
+        )
+        #expect(requests.first?["Authorization"] == "Basic YWxhZGRpbjpvcGVuc2VzYW1l")
+        #expect(line.facts.auth?.kind == "basic")
+    }
+
+    @Test func `a field of one's own is added`() async throws {
+        let (_, requests, _) = try await seen(
+            auth: "{ header: { name: X-Api-Key, value: 'literal:\(Self.canary)' } }"
+        )
+        #expect(requests.first?["X-Api-Key"] == Self.canary)
+    }
+
+    @Test func `no app can have the credential taken out by naming it in Connection`() async throws
+    {
+        let (_, requests, _) = try await seen(
+            auth: "{ header: { name: X-Api-Key, value: 'literal:\(Self.canary)' } }",
+            "Connection: X-Api-Key, Authorization"
+        )
+        #expect(requests.first?["X-Api-Key"] == Self.canary)
+    }
+
+    @Test func `the app's own credential is replaced, and the log says so`() async throws {
+        let (_, requests, line) = try await seen(
+            auth: "{ bearer: 'literal:ours' }",
+            "Authorization: Bearer \(Self.canary)"
+        )
+        #expect(requests.first?["Authorization"] == "Bearer ours")
+        #expect(line.facts.auth?.overrodeClient == true)
+    }
+
+    @Test func `the app's own credential is kept where the channel says so`() async throws {
+        let (_, requests, _) = try await seen(
+            auth: "{ bearer: 'literal:ours', on_client_credential: keep }",
+            "Authorization: Bearer \(Self.canary)"
+        )
+        #expect(requests.first?["Authorization"] == "Bearer \(Self.canary)")
+    }
+
+    @Test func `the app's own credential is refused where the channel says so`() async throws {
+        let (status, requests, line) = try await seen(
+            auth: "{ bearer: 'literal:ours', on_client_credential: reject }",
+            "Authorization: Bearer \(Self.canary)"
+        )
+        #expect(status == 403)
+        #expect(requests.isEmpty)
+        #expect(line.facts.error == "http_request_denied")
+    }
+}

@@ -1,0 +1,81 @@
+import TestSupport
+import Testing
+
+@Suite struct LifeStory {
+    @Test func `a stop lets an open exchange end`() async throws {
+        let asked = Gate()
+        let stopping = Gate()
+        let origin = try await OriginServer.start { wire in
+            _ = try await wire.message()
+            asked.open()
+            try await stopping.wait()
+            try await wire.send(Raw.ok("last words"))
+            _ = try await wire.next()
+        }
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
+        ) { proxy in
+            let (app, idle) = try await (proxy.connect(), proxy.connect())
+            try await app.send(Raw.get("/orders/1"))
+            try await asked.wait()
+            async let stopped: Void = proxy.stop()
+            // The idle connection ends as soon as the drain has begun.
+            #expect(try await idle.rest().end == .closed)
+            stopping.open()
+            let answer = try await app.message()
+            #expect(answer.body == "last words")
+            #expect(answer["Connection"] == "close")
+            await stopped
+            #expect(try await proxy.onlyLine("orders").facts.status == 200)
+        }
+    }
+
+    @Test func `a stop does not wait beyond the drain`() async throws {
+        let asked = Gate()
+        let origin = try await OriginServer.start { wire in
+            _ = try await wire.message()
+            asked.open()
+            try await wire.rest()
+        }
+        // Waits for a timeout of 50 ms.
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }",
+            root: "drain: 50ms"
+        ) { proxy in
+            let app = try await proxy.connect()
+            try await app.send(Raw.get("/orders/1"))
+            try await asked.wait()
+            let started = ContinuousClock.now
+            await proxy.stop()
+            #expect(started.duration(to: .now) < .seconds(5))
+        }
+    }
+
+    @Test func `a bad configuration is reported, and the old one stays`() async throws {
+        let origin = try await OriginServer.start { _ in Raw.ok() }
+        let channels = "orders: { upstream: http://127.0.0.1:\(origin.port) }"
+        try await DaemonHarness.run(channels: channels) { proxy in
+            await proxy.reload(channels: "orders: { upsteram: http://127.0.0.1:1 }")
+            #expect(proxy.reports.contains { $0.contains("upsteram") })
+            #expect(proxy.reports.contains { $0.contains("the old one stays") })
+            let answer = try await proxy.exchange(Raw.get("/orders/1"))
+            #expect(answer.status == 200)
+        }
+    }
+
+    @Test func `a reload puts new channels in force on open connections`() async throws {
+        let (old, new) = try await (
+            OriginServer.start { _ in Raw.ok("old") }, OriginServer.start { _ in Raw.ok("new") }
+        )
+        try await DaemonHarness.run(channels: "orders: { upstream: http://127.0.0.1:\(old.port) }")
+        {
+            proxy in
+            let app = try await proxy.connect()
+            try await app.send(Raw.get("/orders/1"))
+            #expect(try await app.message().body == "old")
+            await proxy.reload(channels: "orders: { upstream: http://127.0.0.1:\(new.port) }")
+            try await app.send(Raw.get("/orders/2"))
+            #expect(try await app.message().body == "new")
+        }
+    }
+}

@@ -1,0 +1,133 @@
+import TestSupport
+import Testing
+
+@Suite struct ReauthorizationStory {
+    /// Hands out `token-1`, `token-2`, … by connection and request.
+    private func tokenEndpoint() async throws -> OriginServer {
+        let counter = Counter()
+        return try await OriginServer.start { _ in
+            let token = "token-\(counter.next())"
+            return Raw.ok(
+                #"{"access_token":"\#(token)","token_type":"Bearer","expires_in":3600}"#,
+                "Content-Type: application/json"
+            )
+        }
+    }
+
+    private func api(accepting token: String) async throws -> OriginServer {
+        try await OriginServer.start { request in
+            guard request["Authorization"] == "Bearer \(token)" else {
+                return Raw.response(
+                    "401 Unauthorized",
+                    fields: [#"WWW-Authenticate: Bearer error="invalid_token""#],
+                    body: "denied"
+                )
+            }
+            return Raw.ok(request.body)
+        }
+    }
+
+    private func channel(_ origin: OriginServer, _ tokens: OriginServer, _ more: String = "")
+        -> String
+    {
+        """
+        orders:
+          upstream: http://127.0.0.1:\(origin.port)
+          auth:
+            oauth:
+              grant: client_credentials
+              token_url: http://127.0.0.1:\(tokens.port)/token
+              client_id: orders
+              client_secret: literal:c4nary-S3cret
+          \(more)
+        """
+    }
+
+    @Test func `a 401 is cured by a new token, with the body intact`() async throws {
+        let tokens = try await tokenEndpoint()
+        let origin = try await api(accepting: "token-2")
+        try await DaemonHarness.run(channels: channel(origin, tokens)) { proxy in
+            let answer = try await proxy.exchange(Raw.post("/orders/1", body: "precious"))
+            #expect(answer.status == 200)
+            #expect(answer.body == "precious")
+            #expect(origin.requests.map(\.body) == ["precious", "precious"])
+            #expect(
+                tokens.requests.map(\.startLine)
+                    == Array(repeating: "POST /token HTTP/1.1", count: 2)
+            )
+            let facts = try await proxy.onlyLine("orders").facts
+            #expect(facts.retries == ["unauthorized"])
+            #expect(facts.auth?.refreshed == true)
+            let logs = try await proxy.allLogs() + proxy.reports.joined()
+            #expect(!logs.contains("c4nary"))
+            #expect(!logs.contains("token-1"))
+            #expect(!logs.contains("token-2"))
+        }
+    }
+
+    @Test func `a streamed body is replayed, too`() async throws {
+        let tokens = try await tokenEndpoint()
+        let origin = try await api(accepting: "token-2")
+        try await DaemonHarness.run(channels: channel(origin, tokens)) { proxy in
+            let answer = try await proxy.exchange(
+                "POST /orders/1 HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+                    + "3\r\npre\r\n5\r\ncious\r\n0\r\n\r\n"
+            )
+            #expect(answer.status == 200)
+            #expect(answer.body == "precious")
+            #expect(origin.requests.map(\.body) == ["precious", "precious"])
+        }
+    }
+
+    @Test func `the upstream's own 401 reaches the app if a new token does not help`() async throws
+    {
+        let tokens = try await tokenEndpoint()
+        let origin = try await api(accepting: "never")
+        try await DaemonHarness.run(channels: channel(origin, tokens)) { proxy in
+            let answer = try await proxy.exchange(Raw.get("/orders/1"))
+            #expect(answer.status == 401)
+            #expect(answer.body == "denied")
+            #expect(answer["WWW-Authenticate"] == #"Bearer error="invalid_token""#)
+            #expect(origin.requests.count == 2)
+        }
+    }
+
+    @Test func `a body above the limit is not replayed, and the log says so`() async throws {
+        let tokens = try await tokenEndpoint()
+        let origin = try await api(accepting: "token-2")
+        let channel = channel(origin, tokens, "retry: { replay_body: 1KiB }")
+        let body = String(repeating: "x", count: 200_000)
+        try await DaemonHarness.run(channels: channel) { proxy in
+            let answer = try await proxy.exchange(Raw.post("/orders/1", body: body))
+            #expect(answer.status == 401)
+            let facts = try await proxy.onlyLine("orders").facts
+            #expect(facts.auth?.notReplayed == "body_not_replayable")
+        }
+    }
+
+    @Test func `many requests on one dead token refresh it once`() async throws {
+        let tokens = try await tokenEndpoint()
+        let origin = try await api(accepting: "token-2")
+        try await DaemonHarness.run(channels: channel(origin, tokens)) { proxy in
+            try await withThrowingTaskGroup(of: Int.self) { group in
+                for number in 1...50 {
+                    group.addTask { try await proxy.exchange(Raw.get("/orders/\(number)")).status }
+                }
+                for try await status in group { #expect(status == 200) }
+            }
+            #expect(tokens.requests.count == 2)
+        }
+    }
+
+    @Test func `without a token the app is told to try later`() async throws {
+        let tokens = try await OriginServer.start { _ in Raw.response("500 Broken") }
+        let origin = try await api(accepting: "token-1")
+        try await DaemonHarness.run(channels: channel(origin, tokens)) { proxy in
+            let answer = try await proxy.exchange(Raw.get("/orders/1"))
+            #expect(answer.status == 503)
+            #expect(answer["Proxy-Status"] == "netproxy; error=credential_unavailable")
+            #expect(answer.values("Retry-After").count == 1)
+            #expect(origin.requests.isEmpty)
+        }
+    }
+}

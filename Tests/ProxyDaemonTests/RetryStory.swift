@@ -1,0 +1,107 @@
+import TestSupport
+import Testing
+
+@Suite struct RetryStory {
+    /// An origin whose first connection takes a second request and closes without an answer, as one
+    /// does whose idle timeout meets the request on its way.
+    private func staleOrigin() async throws -> OriginServer {
+        try await OriginServer.start { wire in
+            _ = try await wire.message()
+            try await wire.send(Raw.ok())
+            while try await wire.next() != nil {
+                if wire.number == 0 { return }
+                try await wire.send(Raw.ok("again"))
+            }
+        }
+    }
+
+    @Test func `GET on a stale connection is sent again on a new one`() async throws {
+        let origin = try await staleOrigin()
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
+        ) { proxy in
+            let app = try await proxy.connect()
+            for number in 1...2 {
+                try await app.send(Raw.get("/orders/\(number)"))
+                #expect(try await app.message().status == 200)
+            }
+            #expect(
+                origin.requests.map(\.startLine)
+                    == ["GET /1 HTTP/1.1", "GET /2 HTTP/1.1", "GET /2 HTTP/1.1"]
+            )
+            let lines = try await proxy.log("orders")
+            let facts = try #require(lines.last).facts
+            #expect(facts.attempts == 2)
+            #expect(facts.retries == ["connection_terminated"])
+        }
+    }
+
+    @Test func `POST on a stale connection is not sent again`() async throws {
+        let origin = try await staleOrigin()
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
+        ) { proxy in
+            let app = try await proxy.connect()
+            try await app.send(Raw.get("/orders/1"))
+            #expect(try await app.message().status == 200)
+            try await app.send(Raw.post("/orders/2", body: "once"))
+            let answer = try await app.message()
+            #expect(answer.status == 502)
+            #expect(answer["Proxy-Status"] == "netproxy; error=connection_terminated")
+            #expect(origin.requests.filter { $0.startLine.hasPrefix("POST") }.count == 1)
+        }
+    }
+
+    @Test func `a connection that the upstream closed while idle is not used`() async throws {
+        let origin = try await OriginServer.start { wire in
+            _ = try await wire.message()
+            try await wire.send(Raw.ok())
+        }
+        try await DaemonHarness.run(
+            channels: """
+                orders:
+                  upstream: http://127.0.0.1:\(origin.port)
+                  retry: { attempts: 0 }
+                """
+        ) { proxy in
+            let app = try await proxy.connect()
+            try await app.send(Raw.get("/orders/1"))
+            #expect(try await app.message().status == 200)
+            try await origin.connections[0].closed.wait()
+            // Another answer, so that the loop has seen the close by then.
+            let other = try await proxy.exchange(Raw.get("/nobody"))
+            #expect(other.status == 404)
+            try await app.send(Raw.get("/orders/2"))
+            #expect(try await app.message().status == 200)
+        }
+    }
+
+    @Test func `a 503 is asked again, and the last answer goes to the app`() async throws {
+        let origin = try await OriginServer.start { _ in Raw.response("503 Busy", body: "busy") }
+        try await DaemonHarness.run(
+            channels: """
+                orders:
+                  upstream: http://127.0.0.1:\(origin.port)
+                  retry: { attempts: 2, backoff: { base: 1ms, max: 2ms } }
+                """
+        ) { proxy in
+            let answer = try await proxy.exchange(Raw.get("/orders/1"))
+            #expect(answer.status == 503)
+            #expect(answer.body == "busy")
+            let facts = try await proxy.onlyLine("orders").facts
+            #expect(facts.attempts == 3)
+            #expect(facts.retries == ["status_503", "status_503"])
+        }
+    }
+
+    @Test func `POST is not repeated after 503`() async throws {
+        let origin = try await OriginServer.start { _ in Raw.response("503 Busy") }
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
+        ) { proxy in
+            let answer = try await proxy.exchange(Raw.post("/orders/1", body: "x"))
+            #expect(answer.status == 503)
+            #expect(origin.requests.count == 1)
+        }
+    }
+}

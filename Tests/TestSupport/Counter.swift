@@ -1,0 +1,17 @@
+import Synchronization
+
+/// Counts from 1.
+package final class Counter: Sendable {
+    private let count = Mutex(0)
+
+    /// Makes a counter that has not counted yet.
+    package init() {}
+
+    /// The next number.
+    package func next() -> Int {
+        count.withLock { count in
+            count += 1
+            return count
+        }
+    }
+}
