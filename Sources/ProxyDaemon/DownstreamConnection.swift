@@ -92,6 +92,8 @@ final class DownstreamConnection {
 
     private func waitForRequest() async -> Bool {
         if isDraining { return false }
+        // A new connection counts as readable until somebody looks.
+        socket.probe()
         let deadline = loop.deadline(after: DownstreamConnection.keepAlive)
         return await socket.settleReadable(until: deadline) == nil
     }

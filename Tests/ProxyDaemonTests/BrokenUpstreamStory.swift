@@ -121,12 +121,12 @@ import Testing
             try await wire.send("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\npart")
             try await wire.rest()
         }
-        // Waits for a timeout of 50 ms.
+        // Waits for a timeout of 300 ms: the first part must be read before the cut.
         try await DaemonHarness.run(
             channels: """
                 orders:
                   upstream: http://127.0.0.1:\(origin.port)
-                  timeouts: { idle: 50ms }
+                  timeouts: { idle: 300ms }
                 """
         ) { proxy in
             let app = try await proxy.connect()

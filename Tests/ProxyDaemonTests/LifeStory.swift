@@ -13,13 +13,14 @@ import Testing
             _ = try await wire.next()
         }
         try await DaemonHarness.run(
-            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }",
+            root: "limits: { head_timeout: 60s }"
         ) { proxy in
             let (app, idle) = try await (proxy.connect(), proxy.connect())
             try await app.send(Raw.get("/orders/1"))
             try await asked.wait()
             async let stopped: Void = proxy.stop()
-            // The idle connection ends as soon as the drain has begun.
+            // The connection that never spoke ends as soon as the drain has begun.
             #expect(try await idle.rest().end == .closed)
             stopping.open()
             let answer = try await app.message()

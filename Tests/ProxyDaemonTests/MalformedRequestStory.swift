@@ -64,7 +64,7 @@ import Testing
 
     @Test func `a head that does not end in time is 408`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
-        // Waits for a timeout of 300 ms, which even a loaded machine meets with the first bytes.
+        // Waits for a timeout of 300 ms: the first bytes must come before it on a busy machine, too.
         try await DaemonHarness.run(
             channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }",
             root: "limits: { head_timeout: 300ms }"

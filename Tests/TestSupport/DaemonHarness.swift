@@ -90,8 +90,7 @@ package final class DaemonHarness: Sendable {
         _ request: String,
         _ content: RawContent = .asFramed
     ) async throws -> RawMessage {
-        let app = try await connect()
-        try await app.send(request)
+        let app = try await RawClient.connect(to: port, sending: request)
         return try await app.message(content)
     }
 

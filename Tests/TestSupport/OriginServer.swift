@@ -75,8 +75,9 @@ private final class OriginAcceptor {
                     wires.append(wire)
                     return wire
                 }
-                // One task plays the script of one connection.
-                Task {
+                // One task plays the script of one connection, on the loop: no other test's work
+                // on the shared threads holds an origin's answer up.
+                Task(executorPreference: loop) {
                     defer { wire.closed.open() }
                     do {
                         try await script(wire)

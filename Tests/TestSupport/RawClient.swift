@@ -2,8 +2,8 @@ import EventIO
 
 /// An app that writes what it likes.
 package enum RawClient {
-    /// Connects to a port of this machine.
-    package static func connect(to port: Int) async throws -> Wire {
+    /// Connects to a port of this machine, and sends the first bytes in the same turn of the loop.
+    package static func connect(to port: Int, sending text: String = "") async throws -> Wire {
         let loop = try TestLoop.shared()
         guard let address = SocketAddress(ip: "127.0.0.1", port: UInt16(port)) else {
             throw WireError.ended
@@ -15,7 +15,10 @@ package enum RawClient {
                 on: loop,
                 until: loop.deadline(after: Wire.patience)
             )
-            return Wire(LoopBound(WireStream(socket), on: loop), number: 0)
+            let stream = WireStream(socket)
+            let wire = Wire(LoopBound(stream, on: loop), number: 0)
+            if !text.isEmpty { try await stream.write(Array(text.utf8)) }
+            return wire
         }.value
     }
 }

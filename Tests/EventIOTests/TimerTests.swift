@@ -1,0 +1,123 @@
+import EventIO
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite struct TimerTests {
+    private final class Marker: TimerEntry {
+        private let body: () -> Void
+
+        init(_ body: @escaping () -> Void) {
+            self.body = body
+        }
+
+        override func fire() { body() }
+    }
+
+    private final class Journal: Sendable {
+        let names = Mutex<[String]>([])
+        let delays = Mutex<[UInt64]>([])
+        let done = Gate()
+        var all: [String] { names.withLock { $0 } }
+    }
+
+    @Test func `entries fire in the order of their deadlines`() async throws {
+        let loop = try TestLoop.shared()
+        let journal = Journal()
+        let held = await loop.call { loop -> [Marker] in
+            // Ticks are 16 ms: these are far enough apart to have an order.
+            [("c", 90), ("a", 10), ("b", 50)].map { name, delay in
+                let marker = Marker {
+                    journal.names.withLock { $0.append(name) }
+                    if name == "c" { journal.done.open() }
+                }
+                loop.schedule(marker, at: loop.deadline(after: .milliseconds(delay)))
+                return marker
+            }
+        }
+        try await journal.done.wait()
+        #expect(journal.all == ["a", "b", "c"])
+        _ = held
+    }
+
+    @Test(arguments: [0, 1, 15, 16, 17, 33])
+    func `no entry fires early`(milliseconds: Int) async throws {
+        let loop = try TestLoop.shared()
+        let journal = Journal()
+        let held = await loop.call { loop -> Marker in
+            let deadline = loop.deadline(after: .milliseconds(milliseconds))
+            let marker = Marker {
+                let now = monotonicNanoseconds()
+                if now >= deadline { journal.names.withLock { $0.append("late") } }
+                journal.done.open()
+            }
+            loop.schedule(marker, at: deadline)
+            return marker
+        }
+        try await journal.done.wait()
+        #expect(journal.all == ["late"])
+        _ = held
+    }
+
+    @Test func `an entry that is moved later fires once, at the later time`() async throws {
+        let loop = try TestLoop.shared()
+        let journal = Journal()
+        let held = await loop.call { loop -> [Marker] in
+            let later = loop.deadline(after: .milliseconds(60))
+            let moved = Marker {
+                journal.names.withLock {
+                    $0.append(monotonicNanoseconds() >= later ? "later" : "early")
+                }
+            }
+            loop.schedule(moved, at: loop.deadline(after: .milliseconds(5)))
+            loop.schedule(moved, at: later)
+            let last = Marker { journal.done.open() }
+            loop.schedule(last, at: loop.deadline(after: .milliseconds(120)))
+            return [moved, last]
+        }
+        try await journal.done.wait()
+        #expect(journal.all == ["later"])
+        _ = held
+    }
+
+    @Test func `an entry that is moved earlier fires at the earlier time`() async throws {
+        let loop = try TestLoop.shared()
+        let journal = Journal()
+        let held = await loop.call { loop -> Marker in
+            let marker = Marker { journal.done.open() }
+            loop.schedule(marker, at: loop.deadline(after: .seconds(3600)))
+            loop.schedule(marker, at: loop.deadline(after: .milliseconds(5)))
+            return marker
+        }
+        try await journal.done.wait()
+        _ = held
+    }
+
+    @Test func `an entry that is called off does not fire`() async throws {
+        let loop = try TestLoop.shared()
+        let journal = Journal()
+        let held = await loop.call { loop -> [Marker] in
+            let markers = ["suspended", "removed"].map { name in
+                Marker { journal.names.withLock { $0.append(name) } }
+            }
+            for marker in markers {
+                loop.schedule(marker, at: loop.deadline(after: .milliseconds(5)))
+            }
+            loop.suspend(markers[0])
+            loop.remove(markers[1])
+            let last = Marker { journal.done.open() }
+            loop.schedule(last, at: loop.deadline(after: .milliseconds(60)))
+            return markers + [last]
+        }
+        try await journal.done.wait()
+        #expect(journal.all.isEmpty)
+        _ = held
+    }
+
+    @Test func `a cancelled sleep ends at once`() async throws {
+        let loop = try TestLoop.shared()
+        let task = Task(executorPreference: loop) { try await loop.sleep(for: .seconds(3600)) }
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+    }
+}
