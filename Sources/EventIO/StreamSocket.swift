@@ -319,11 +319,28 @@ import Glibc
                 callback()
             }
         }
-        if what & Int16(EV_READ) != 0 { isReadable = true }
+        if what & Int16(EV_READ) != 0 {
+            isReadable = true
+            // libevent reports a reset as readable and writable only. Where nobody reads, one look
+            // tells it from bytes that wait for their turn.
+            if unsafe readWaiter == nil, onPeerClosed != nil, !isPeerClosed { lookForReset() }
+        }
         if isReadable { resumeReader() }
         if what & Int16(EV_WRITE) != 0 {
             isWritable = true
             resumeWriter()
+        }
+    }
+
+    private func lookForReset() {
+        var byte: UInt8 = 0
+        // SAFETY: one byte on the stack, and MSG_PEEK leaves the stream as it is.
+        let count = unsafe recv(descriptor, &byte, 1, Int32(MSG_PEEK))
+        guard count < 0, systemError() != EAGAIN, systemError() != EINTR else { return }
+        isPeerClosed = true
+        if let callback = onPeerClosed {
+            onPeerClosed = nil
+            callback()
         }
     }
 

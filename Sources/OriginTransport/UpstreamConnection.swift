@@ -227,23 +227,21 @@ final class UpstreamConnection: TimerEntry {
     private func readMore(gate: UploadGate?, until fixed: UInt64) async throws {
         let hadBytes = !buffer.isEmpty
         while true {
-            let deadline: UInt64
-            if gate != nil {
-                deadline =
-                    isUploading
-                    ? loop.deadline(after: .seconds(1))
-                    : loop.deadline(after: pool.options.responseTimeout)
-            } else {
-                deadline = fixed
-            }
+            // While the body is on its way the wait goes in steps of a second: the deadline of the
+            // answer begins when the upload has ended, which may be in the middle of a step.
+            let isStep = gate != nil && isUploading
+            let deadline =
+                isStep
+                ? loop.deadline(after: .seconds(1))
+                : gate == nil ? fixed : loop.deadline(after: pool.options.responseTimeout)
             do throws(IOError) {
                 let count = try await read(until: deadline)
                 guard count == 0 else { return }
                 throw IOError.closedByPeer
             } catch {
-                if error == .timedOut, let gate, isUploading {
+                if error == .timedOut, isStep {
                     // An origin that never answers the expectation gets the body after a second.
-                    gate.open()
+                    gate?.open()
                     continue
                 }
                 throw FaultTable.error(

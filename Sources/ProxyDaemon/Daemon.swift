@@ -278,24 +278,9 @@ package actor Daemon {
         guard !isStopping else { return }
         isStopping = true
         notify("STOPPING=1\nSTATUS=draining")
-        let limit = configuration.drain
-        await withTaskGroup(of: Void.self) { group in
-            for worker in workers {
-                group.addTask {
-                    await withCheckedContinuation { continuation in
-                        worker.loop.submit {
-                            let once = Once { continuation.resume() }
-                            let timer = DrainTimer { once.call() }
-                            worker.loop.schedule(timer, at: worker.loop.deadline(after: limit))
-                            worker.value.drain {
-                                worker.loop.remove(timer)
-                                once.call()
-                            }
-                        }
-                    }
-                }
-            }
-        }
+        await onEachWorker(within: configuration.drain) { $0.drain($1) }
+        // What is cut has a moment to write its record.
+        await onEachWorker(within: .seconds(1)) { $0.cut($1) }
         for worker in workers { await worker.call { $0.close() } }
         if let signals { await signals.call { $0.close() } }
         if let admin { await admin.call { $0.close() } }
@@ -310,6 +295,30 @@ package actor Daemon {
         loops = []
         for waiter in stopWaiters { waiter.resume() }
         stopWaiters = []
+    }
+
+    /// Starts something on every loop, and returns when all have called back or the time is over.
+    private func onEachWorker(
+        within limit: Duration,
+        _ body: @escaping @Sendable (Worker, @escaping () -> Void) -> Void
+    ) async {
+        await withTaskGroup(of: Void.self) { group in
+            for worker in workers {
+                group.addTask {
+                    await withCheckedContinuation { continuation in
+                        worker.loop.submit {
+                            let once = Once { continuation.resume() }
+                            let timer = DrainTimer { once.call() }
+                            worker.loop.schedule(timer, at: worker.loop.deadline(after: limit))
+                            body(worker.value) {
+                                worker.loop.remove(timer)
+                                once.call()
+                            }
+                        }
+                    }
+                }
+            }
+        }
     }
 
     private func notify(_ message: String) {

@@ -31,6 +31,10 @@ final class DownstreamConnection {
     var idleTimeout: Duration? = .seconds(60)
     private(set) var isIdle = true
     var isDraining = false
+    /// Whether the drain's limit ended it.
+    private(set) var isCut = false
+    /// The task that serves it.
+    var task: Task<Void, Never>?
 
     init(
         _ socket: StreamSocket,
@@ -111,6 +115,13 @@ final class DownstreamConnection {
     func drain() {
         isDraining = true
         if isIdle { socket.cancelRead() }
+    }
+
+    /// Ends it now, in the middle of whatever it does.
+    func cut() {
+        isCut = true
+        task?.cancel()
+        socket.abort()
     }
 
     /// Whether every byte of the request was read, so that another may follow.

@@ -13,6 +13,7 @@ struct Exchange {
     var bytesIn = 0
     var bytesOut = 0
     private let head: RequestHead?
+    private let app: DownstreamConnection
     private let client: String
     private let userID: UInt32?
     private let started: UInt64
@@ -23,6 +24,7 @@ struct Exchange {
 
     init(_ head: RequestHead?, on app: DownstreamConnection, id: String, now: UInt64) {
         self.head = head
+        self.app = app
         client = app.client
         userID = app.userID
         started = now
@@ -40,8 +42,8 @@ struct Exchange {
             return
         }
         if cause.kind == .cancelled {
-            abortedBy = .client
-            status = 499
+            abortedBy = app.isCut ? .proxy : .client
+            if !app.isCut { status = 499 }
             return
         }
         error = cause.kind

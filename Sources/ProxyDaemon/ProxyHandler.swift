@@ -121,7 +121,6 @@ final class ProxyHandler {
     ) async -> Bool {
         exchange.fail(error)
         guard error.kind != .cancelled else {
-            exchange.status = 499
             finish(&exchange, app)
             app.reset()
             return false

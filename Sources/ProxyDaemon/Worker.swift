@@ -84,6 +84,7 @@ final class Worker {
             await worker.run(connection)
         }
         // An app that goes away takes its exchange with it.
+        connection.task = task
         socket.onPeerClosed = { task.cancel() }
     }
 
@@ -114,6 +115,7 @@ final class Worker {
             )
         }
         connection.close()
+        connection.task = nil
         connections[ObjectIdentifier(connection)] = nil
         if connections.isEmpty { onDrained?() }
     }
@@ -129,9 +131,15 @@ final class Worker {
         if connections.isEmpty { completion() }
     }
 
-    /// Ends what is left, and writes the logs.
+    /// Ends what is left; `completion` is called when the last of it has told its record.
+    func cut(_ completion: @escaping () -> Void) {
+        onDrained = completion
+        for connection in connections.values { connection.cut() }
+        if connections.isEmpty { completion() }
+    }
+
+    /// Writes the logs.
     func close() {
-        for connection in connections.values { connection.socket.abort() }
         flushLogs()
         if let flusher { loop.remove(flusher) }
         flusher = nil
