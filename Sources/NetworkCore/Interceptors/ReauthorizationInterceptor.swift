@@ -1,0 +1,141 @@
+/// Sends a request once more when its token was refused and another token can be had.
+///
+/// Stands outside `AuthorizationInterceptor`, so that the second attempt is signed afresh. Calls
+/// `next` at most twice. A 401 that cannot be cured is passed through as the upstream sent it, with
+/// the reason in `context.authorization`.
+public struct ReauthorizationInterceptor: RequestInterceptor {
+    /// The longest body of a 401 that is read so that its connection can be used again.
+    private static let drainLimit = 64 * 1024
+
+    private let authorizer: any Authorizing
+    private let replayLimit: Int
+
+    /// Makes the step.
+    ///
+    /// - Parameters:
+    ///   - authorizer: judges a 401; the same that signs.
+    ///   - replayLimit: how many bytes of a streamed request body are kept for the second attempt.
+    ///     Default 64 KiB.
+    public init(authorizer: any Authorizing, replayLimit: Int = 64 * 1024) {
+        self.authorizer = authorizer
+        self.replayLimit = replayLimit
+    }
+
+    /// Sends the request, at most twice.
+    ///
+    /// - Throws: what `next` throws.
+    public func intercept(
+        _ request: Request,
+        context: inout RequestContext,
+        next: RequestChain
+    ) async throws -> Response {
+        guard case .stream(let source, let length) = request.body else {
+            return try await exchange(request, nil, context: &context, next: next)
+        }
+        if let buffer = ReplayBuffer.recording(request.body) {
+            return try await exchange(request, buffer, context: &context, next: next)
+        }
+        let buffer = ReplayBuffer(source, length: length, limit: replayLimit)
+        var recorded = request
+        recorded.body = buffer.body()
+        defer { buffer.release() }
+        return try await exchange(recorded, buffer, context: &context, next: next)
+    }
+
+    private func exchange(
+        _ request: Request,
+        _ buffer: ReplayBuffer?,
+        context: inout RequestContext,
+        next: RequestChain
+    ) async throws -> Response {
+        let mayReplay = !context.retries.contains(.unauthorized)
+        let first = try await next.send(request, context: &context)
+        guard first.status == 401, context.authorization != nil else { return first }
+        guard mayReplay else {
+            await passThrough(.alreadyReplayed, first, .afterReplay, &context)
+            return first
+        }
+        let isReplayable = buffer?.isReplayable ?? true
+        let intent = isReplayable ? Rejection.Intent.replay : .report
+        switch await authorizer.rejected(rejection(first, intent, context)) {
+        case .passThrough(let reason):
+            context.authorization?.notReplayed = reason.rawValue
+            return first
+        case .replay: break
+        }
+        // Looked at again: while the token was renewed the upload may have gone on.
+        guard buffer?.isReplayable ?? true else {
+            context.authorization?.notReplayed = NotReplayed.bodyNotReplayable.rawValue
+            return first
+        }
+        context.retries.append(.unauthorized)
+        context.authorization?.isRefreshed = true
+        let kept = await drain(first.body)
+        var again = request
+        if let buffer { again.body = buffer.body() }
+        return try await replay(again, first, kept, context: &context, next: next)
+    }
+
+    /// Sends the request a second time; its answer is the answer, also if it is a 401.
+    private func replay(
+        _ request: Request,
+        _ first: Response,
+        _ kept: ByteSlice?,
+        context: inout RequestContext,
+        next: RequestChain
+    ) async throws -> Response {
+        do {
+            let second = try await next.send(request, context: &context)
+            if second.status == 401, context.authorization != nil {
+                await passThrough(.alreadyReplayed, second, .afterReplay, &context)
+            }
+            return second
+        } catch let error as NetworkError
+            where error.kind == .credentialUnavailable || error.kind == .reauthorizationRequired
+        {
+            // The new token ended before it was used: the upstream's own words are the better answer.
+            guard let kept else { throw error }
+            var answer = first
+            answer.body = kept.isEmpty ? .empty : .bytes(kept)
+            context.authorization?.notReplayed = NotReplayed.refreshFailed.rawValue
+            return answer
+        }
+    }
+
+    private func passThrough(
+        _ reason: NotReplayed,
+        _ response: Response,
+        _ intent: Rejection.Intent,
+        _ context: inout RequestContext
+    ) async {
+        _ = await authorizer.rejected(rejection(response, intent, context))
+        context.authorization?.notReplayed = reason.rawValue
+    }
+
+    private func rejection(
+        _ response: Response,
+        _ intent: Rejection.Intent,
+        _ context: RequestContext
+    ) -> Rejection {
+        Rejection(
+            generation: context.authorization?.generation,
+            headers: response.headers,
+            intent: intent,
+            deadline: context.deadline
+        )
+    }
+
+    /// Reads a body to its end, or cancels it when it is long or broken; then there is nothing.
+    private func drain(_ body: HTTPBody) async -> ByteSlice? {
+        if let length = body.length, length > Self.drainLimit {
+            body.cancel()
+            return nil
+        }
+        do {
+            return try await body.collect(upTo: Self.drainLimit)
+        } catch {
+            body.cancel()
+            return nil
+        }
+    }
+}

@@ -1,0 +1,40 @@
+/// Gives requests their credential and learns what became of it.
+///
+/// Called by `AuthorizationInterceptor` and `ReauthorizationInterceptor`. Use `OAuthManager`,
+/// `StaticAuthorizer` or an implementation of your own.
+public protocol Authorizing: Sendable {
+    /// The word in the log: `oauth`, `bearer`, `basic`, `header` or `exec`.
+    var kind: String { get }
+
+    /// The field the credential stands in.
+    var fieldName: HTTPFieldName { get }
+
+    /// Whether a credential can be had without a person signing in, as far as is known now.
+    var isSignedIn: Bool { get }
+
+    /// The clock that the age of credentials is measured by.
+    var clock: any NetworkClock { get }
+
+    /// The credential at hand if it is good, without waiting, hopping or allocating.
+    func currentCredential() -> Credential?
+
+    /// The credential at hand, or else a new one.
+    ///
+    /// - Parameter deadline: when the exchange must be over; nothing if it has no limit.
+    /// - Throws: `NetworkError` of kind `.credentialUnavailable` (with `retryAfter`),
+    ///   `.reauthorizationRequired` or `.cancelled`.
+    func credential(until deadline: ContinuousClock.Instant?) async throws -> Credential
+
+    /// Judges a 401 to a request that carried the credential, and renews it if that is the cure.
+    ///
+    /// Returns when there is another credential, or when it is known that there will be none.
+    func rejected(_ rejection: Rejection) async -> Verdict
+}
+
+extension Authorizing {
+    /// The credential needs nobody's sign-in.
+    public var isSignedIn: Bool { true }
+
+    /// The clocks of the machine.
+    public var clock: any NetworkClock { SystemClock() }
+}
