@@ -10,7 +10,9 @@
 ///
 /// Every call blocks: none belongs on an event loop.
 package struct FileDescriptor: ~Copyable, Sendable {
-    /// How a file is opened. Close-on-exec and "never follow a symbolic link" go without saying.
+    /// How a file is opened.
+    ///
+    /// Close-on-exec and "never follow a symbolic link" go without saying.
     package enum Mode: Sendable {
         /// For reading; the file must be there.
         case read

@@ -8,7 +8,9 @@ package final class FileLock: Sendable {
         self.descriptor = descriptor
     }
 
-    /// Takes the lock, or returns nothing if somebody else holds it. Never waits.
+    /// Takes the lock, or returns nothing if somebody else holds it.
+    ///
+    /// Never waits.
     package static func attempt(_ path: String) throws(FileError) -> FileLock? {
         let descriptor = try FileDescriptor(path, .lock)
         guard try descriptor.tryLock() else { return nil }

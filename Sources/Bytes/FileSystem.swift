@@ -6,7 +6,9 @@
     import Darwin
 #endif
 
-/// What is done to files by name. Every call blocks: none belongs on an event loop.
+/// What is done to files by name.
+///
+/// Every call blocks: none belongs on an event loop.
 package enum FileSystem {
     /// What stands at a path, a symbolic link itself and not what it points to; nothing if nothing.
     package static func status(_ path: String) throws(FileError) -> FileDescriptor.Status? {

@@ -11,7 +11,9 @@ public struct Secret: Sendable {
         self.text = text
     }
 
-    /// The value itself. Every use of this name is a place to look at in a review.
+    /// The value itself.
+    ///
+    /// Every use of this name is a place to look at in a review.
     public func reveal() -> String { text }
 
     /// Whether there is nothing in it.

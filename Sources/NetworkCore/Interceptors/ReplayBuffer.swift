@@ -67,7 +67,9 @@ public final class ReplayBuffer: Sendable {
         state.withLock { !$0.isIncomplete && $0.isRecording && $0.failure == nil }
     }
 
-    /// The body from its start. The bodies handed out before read nothing more.
+    /// The body from its start.
+    ///
+    /// The bodies handed out before read nothing more.
     public func body() -> HTTPBody {
         let owner = state.withLock { state in
             state.owner += 1
@@ -160,8 +162,8 @@ public final class ReplayBuffer: Sendable {
         return isOurs ? piece : nil
     }
 
-    /// - Parameter isOverdue: whether another body has taken over while the piece was on its way;
-    ///   then that body needs it, and the limit is exceeded by it once.
+    /// Keeps a piece within the limit; one that is overdue (another body has taken over while it was
+    /// on its way) that body needs, so the limit may be exceeded by it once.
     private func record(_ piece: ByteSlice, isOverdue: Bool, _ state: inout State) {
         state.seen += 1
         guard state.isRecording else {
@@ -214,7 +216,9 @@ public final class ReplayBuffer: Sendable {
     )
 }
 
-/// One pass over a recorded body. Read by one task at a time, as every `BodySource`.
+/// One pass over a recorded body.
+///
+/// Read by one task at a time, as every `BodySource`.
 private final class Reader: BodySource {
     let buffer: ReplayBuffer
     private let owner: Int

@@ -21,6 +21,7 @@ public protocol Authorizing: Sendable {
     /// The credential at hand, or else a new one.
     ///
     /// - Parameter deadline: when the exchange must be over; nothing if it has no limit.
+    /// - Returns: a credential that is good now.
     /// - Throws: `NetworkError` of kind `.credentialUnavailable` (with `retryAfter`),
     ///   `.reauthorizationRequired` or `.cancelled`.
     func credential(until deadline: ContinuousClock.Instant?) async throws -> Credential

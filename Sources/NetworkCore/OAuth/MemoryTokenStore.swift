@@ -16,7 +16,9 @@ public final class MemoryTokenStore: TokenStoring {
         state.withLock { $0.record = record }
     }
 
-    /// Takes the lock in the order of the calls. The deadline is the holder's, which is bounded.
+    /// Takes the lock in the order of the calls.
+    ///
+    /// The deadline is the holder's, which is bounded.
     public func lock(
         until deadline: ContinuousClock.Instant,
         clock: any NetworkClock

@@ -2,7 +2,9 @@
 public struct OAuthConfiguration: Sendable {
     /// The token endpoint (RFC 6749 §3.2).
     public struct TokenEndpoint: Sendable, Hashable {
-        /// Scheme, host and port. `http` is refused unless it is loopback or `allowsInsecure`.
+        /// Scheme, host and port.
+        ///
+        /// `http` is refused unless it is loopback or `allowsInsecure`.
         public var origin: Origin
         /// Path and query, in origin-form; a query is kept (RFC 6749 §3.2).
         public var target: String
@@ -14,8 +16,9 @@ public struct OAuthConfiguration: Sendable {
         }
     }
 
-    /// How the client says who it is (RFC 6749 §2.3.1). Explicit, never probed: a wrong guess spends
-    /// the refresh token.
+    /// How the client says who it is (RFC 6749 §2.3.1).
+    ///
+    /// Explicit, never probed: a wrong guess spends the refresh token.
     public enum ClientAuthentication: String, Sendable {
         /// HTTP Basic, id and secret form-encoded first as RFC 6749 §2.3.1 says.
         case basic
@@ -74,7 +77,9 @@ public struct OAuthConfiguration: Sendable {
     public var clientID: String
     /// The client's secret, where it has one.
     public var clientSecret: Secret?
-    /// How the client says who it is. Default `basic`.
+    /// How the client says who it is.
+    ///
+    /// Default `basic`.
     public var clientAuthentication: ClientAuthentication
     /// What is presented.
     public var grant: Grant
@@ -86,26 +91,43 @@ public struct OAuthConfiguration: Sendable {
     public var resources: [String] = []
     /// Further form parameters, sent with every token request.
     public var parameters: [FormParameter] = []
-    /// How long before its end a token is renewed in the background. Default 5 min, at most 20 % of
-    /// the token's lifetime.
+    /// How long before its end a token is renewed in the background.
+    ///
+    /// Default 5 min, at most 20 % of the token's lifetime.
     public var refreshBefore: Duration = .seconds(300)
     /// The lifetime of a token whose answer names none; without it such a token is used until a 401.
     public var defaultLifetime: Duration?
-    /// What an `expires_in` of zero or less means. Default `useOnce`.
+    /// What an `expires_in` of zero or less means.
+    ///
+    /// Default `useOnce`.
     public var zeroLifetime = ZeroLifetime.useOnce
-    /// How long one token request may take. Default 10 s.
+    /// How long one token request may take.
+    ///
+    /// Default 10 s.
     public var requestTimeout: Duration = .seconds(10)
-    /// How long a request waits for a token. Default 15 s; its own deadline counts too.
+    /// How long a request waits for a token.
+    ///
+    /// Default 15 s; its own deadline counts too.
     public var waitTimeout: Duration = .seconds(15)
-    /// How many requests may wait for a token. Default 4096, the default limit of connections.
+    /// How many requests may wait for a token.
+    ///
+    /// Default 4096, the default limit of connections.
     public var waiterLimit = 4096
-    /// What to do after a lost answer. Default: repeat within 30 s.
+    /// What to do after a lost answer.
+    ///
+    /// Default: repeat within 30 s.
     public var lostResponse = LostResponse.repeatWithin(.seconds(30))
-    /// How many renewals are too many; nothing switches the guard off. Default 5 in 30 s.
+    /// How many renewals are too many; nothing switches the guard off.
+    ///
+    /// Default 5 in 30 s.
     public var excessGuard: ExcessGuard? = ExcessGuard()
-    /// The longest `Retry-After` that is honoured. Default 5 min.
+    /// The longest `Retry-After` that is honoured.
+    ///
+    /// Default 5 min.
     public var retryAfterLimit: Duration = .seconds(300)
-    /// Whether secrets may go to an `http` token endpoint that is not loopback. Default no.
+    /// Whether secrets may go to an `http` token endpoint that is not loopback.
+    ///
+    /// Default no.
     public var allowsInsecure = false
 
     /// Describes a grant; what has no parameter here starts with its default.
@@ -148,7 +170,9 @@ extension OAuthConfiguration {
         "\(clientID)@\(tokenEndpoint.origin)\(tokenEndpoint.target)"
     }
 
-    /// Everything that shapes an access token. Tokens are shared under equal keys only.
+    /// Everything that shapes an access token.
+    ///
+    /// Tokens are shared under equal keys only.
     var credentialKey: String {
         var parts = scopes.sorted().map { FormParameter("scope", $0) }
         if let audience { parts.append(FormParameter("audience", audience)) }

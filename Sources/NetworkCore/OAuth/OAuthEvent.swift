@@ -1,4 +1,6 @@
-/// Something that happened to the tokens of a manager. No event holds a secret.
+/// Something that happened to the tokens of a manager.
+///
+/// No event holds a secret.
 public enum OAuthEvent: Sendable {
     /// Why a token was asked for.
     public enum Reason: String, Sendable {

@@ -36,8 +36,10 @@ extension OAuthManager {
         }
     }
 
-    /// Forgets the tokens here and in the store. The next request starts over: with the client's
-    /// credentials, or with the refresh token of the configuration, if there is one.
+    /// Forgets the tokens here and in the store.
+    ///
+    /// The next request starts over: with the client's credentials, or with the refresh token of
+    /// the configuration, if there is one.
     ///
     /// - Throws: `TokenStoreError` if the store keeps them; here they are forgotten all the same.
     public func forget() async throws {

@@ -1,6 +1,7 @@
 extension OAuthManager {
-    /// Does one renewal: lock, look into the store, ask the token endpoint, store, publish. Never
-    /// throws, so that nobody waits for an answer that was lost on the way.
+    /// Does one renewal: lock, look into the store, ask the token endpoint, store, publish.
+    ///
+    /// Never throws, so that nobody waits for an answer that was lost on the way.
     func outcome(of reason: OAuthEvent.Reason) async -> WaitingRoom.Outcome {
         let began = clock.now
         let lock: TokenStoreLock?

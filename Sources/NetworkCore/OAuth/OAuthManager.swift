@@ -94,8 +94,9 @@ public actor OAuthManager: Authorizing {
     /// Whether a token can be had without a person signing in, as far as is known now.
     public nonisolated var isSignedIn: Bool { snapshot.isSignedIn }
 
-    /// The token at hand, if it is good now. When it is in its last part, this sets off a renewal
-    /// that nobody waits for.
+    /// The token at hand, if it is good now.
+    ///
+    /// When it is in its last part, this sets off a renewal that nobody waits for.
     public nonisolated func currentCredential() -> Credential? {
         currentCredential(at: clock.moment)
     }

@@ -66,8 +66,10 @@ struct Death {
 
 /// How long to leave the token endpoint alone.
 enum BackOff {
-    /// Full jitter between 1 s and a ceiling that doubles to 60 s. For faults of client or
-    /// configuration 60 s at first, as MSAL keeps an identical 400, doubling to 10 min.
+    /// Full jitter between 1 s and a ceiling that doubles to 60 s.
+    ///
+    /// For faults of client or configuration 60 s at first, as MSAL keeps an identical 400,
+    /// doubling to 10 min.
     static func delay(_ kind: TokenFailure.Class, failuresInRow: Int, jitter: Double) -> Duration {
         let doublings = Double(1 << min(max(failuresInRow - 1, 0), 10))
         switch kind {

@@ -1,7 +1,9 @@
 /// How long a server asks to be left alone (`Retry-After`, RFC 9110 §10.2.3).
 package enum RetryAfter {
     /// Reads seconds or an HTTP date; a date counts from the server's own `Date`, so that a skewed
-    /// clock, theirs or ours, does not matter. Nothing if there is none or it makes no sense.
+    /// clock, theirs or ours, does not matter.
+    ///
+    /// Nothing if there is none or it makes no sense.
     package static func duration(in headers: HTTPHeaders, now: WallTime) -> Duration? {
         guard let value = headers[.retryAfter] else { return nil }
         if !value.isEmpty, value.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {

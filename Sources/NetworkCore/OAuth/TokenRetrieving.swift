@@ -6,7 +6,11 @@ public typealias OAuthService = TokenRetrieving & SignInRequestProvider
 public protocol TokenRetrieving: Sendable {
     /// Presents a grant once, without repeating it in case of failure.
     ///
-    /// - Parameter deadline: when the answer must be there.
+    /// - Parameters:
+    ///   - grant: what is presented.
+    ///   - configuration: to whom, and as which client.
+    ///   - deadline: when the answer must be there.
+    /// - Returns: the tokens.
     /// - Throws: `TokenFailure`, which says whether the grant may have been spent.
     func tokens(
         for grant: TokenGrant,
