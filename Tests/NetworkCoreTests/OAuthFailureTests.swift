@@ -64,11 +64,15 @@ import Testing
         let harness = OAuthHarness()
         harness.server.script(
             .respond(
-                503, "",
+                503,
+                "",
                 [
                     .date: "Sun, 06 Nov 1994 08:49:37 GMT",
                     .retryAfter: "Sun, 06 Nov 1994 08:50:07 GMT",
-                ]), .respond(503, "", [.retryAfter: "86400"]))
+                ]
+            ),
+            .respond(503, "", [.retryAfter: "86400"])
+        )
         #expect(await harness.failure()?.retryAfter == 30)
         harness.clock.advance(by: .seconds(30))
         #expect(await harness.failure()?.retryAfter == 300)
@@ -91,7 +95,8 @@ import Testing
         (503, #"{"error":"invalid_grant"}"#), (302, ""), (400, #"{"error":"invalid_client"}"#),
     ])
     func `anything else is not dead, and the refresh token is kept`(
-        status: Int, body: String
+        status: Int,
+        body: String
     ) async throws {
         let harness = OAuthHarness(grant: .refreshToken(initial: Secret("initial")))
         harness.server.script(.respond(status, body, [:]))

@@ -22,9 +22,12 @@ final class OAuthHarness: Sendable {
     static let apiOrigin = Origin(scheme: .https, host: "api.example.com")
 
     init(
-        grant: OAuthConfiguration.Grant = .clientCredentials, rotates: Bool = true,
-        grace: Duration = .zero, clock: ManualClock = ManualClock(),
-        server: AuthorizationServerModel? = nil, store: (any TokenStoring)? = nil,
+        grant: OAuthConfiguration.Grant = .clientCredentials,
+        rotates: Bool = true,
+        grace: Duration = .zero,
+        clock: ManualClock = ManualClock(),
+        server: AuthorizationServerModel? = nil,
+        store: (any TokenStoring)? = nil,
         configure: (inout OAuthConfiguration) -> Void = { _ in }
     ) {
         var configuration = OAuthHarness.configuration(grant)
@@ -39,17 +42,26 @@ final class OAuthHarness: Sendable {
         self.log = log
         api = ProtectedAPIModel(server: server)
         manager = OAuthManager(
-            service: TokenEndpointClient(transport: server, clock: clock), tokenStore: store,
-            configuration: configuration, clock: clock, jitter: { 0 },
-            onEvent: { log.append($0) })
+            service: TokenEndpointClient(transport: server, clock: clock),
+            tokenStore: store,
+            configuration: configuration,
+            clock: clock,
+            jitter: { 0 },
+            onEvent: { log.append($0) }
+        )
     }
 
     static func configuration(_ grant: OAuthConfiguration.Grant) -> OAuthConfiguration {
         OAuthConfiguration(
             tokenEndpoint: .init(
-                origin: Origin(scheme: .https, host: "login.example.com"), target: "/token"),
-            clientID: "client", clientSecret: Secret("s3cret-canary"), grant: grant,
-            scopes: ["read"])
+                origin: Origin(scheme: .https, host: "login.example.com"),
+                target: "/token"
+            ),
+            clientID: "client",
+            clientSecret: Secret("s3cret-canary"),
+            grant: grant,
+            scopes: ["read"]
+        )
     }
 
     var events: [OAuthEvent] { log.all }
@@ -80,8 +92,12 @@ final class OAuthHarness: Sendable {
             [
                 ReauthorizationInterceptor(authorizer: manager, replayLimit: replayLimit),
                 AuthorizationInterceptor(
-                    authorizer: manager, origins: [OAuthHarness.apiOrigin]),
-            ], transport: api)
+                    authorizer: manager,
+                    origins: [OAuthHarness.apiOrigin]
+                ),
+            ],
+            transport: api
+        )
         var context = RequestContext()
         let response = try await chain.send(request, context: &context)
         return (response, context)
@@ -89,7 +105,8 @@ final class OAuthHarness: Sendable {
 
     /// A report of a 401 on a generation.
     func reject(
-        _ generation: Int, challenge: String? = "Bearer error=\"invalid_token\"",
+        _ generation: Int,
+        challenge: String? = "Bearer error=\"invalid_token\"",
         intent: Rejection.Intent = .replay
     ) async -> Verdict {
         var headers: HTTPHeaders = [:]
@@ -97,6 +114,7 @@ final class OAuthHarness: Sendable {
             headers.append(field)
         }
         return await manager.rejected(
-            Rejection(generation: generation, headers: headers, intent: intent))
+            Rejection(generation: generation, headers: headers, intent: intent)
+        )
     }
 }

@@ -39,7 +39,8 @@ import Testing
         #expect(try await harness.token() == "Bearer access-1")
         harness.server.gate.open()
         #expect(
-            await eventually { harness.manager.currentCredential()?.generation == 2 })
+            await eventually { harness.manager.currentCredential()?.generation == 2 }
+        )
         #expect(harness.requests == 2)
     }
 

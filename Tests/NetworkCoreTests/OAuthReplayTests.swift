@@ -83,7 +83,8 @@ import Testing
         ("Negotiate", .foreignChallenge),
     ])
     func `a challenge that another token cannot meet renews nothing`(
-        challenge: String, reason: NotReplayed
+        challenge: String,
+        reason: NotReplayed
     ) async throws {
         let harness = OAuthHarness()
         _ = try await harness.token()
@@ -91,7 +92,9 @@ import Testing
         #expect(harness.requests == 1)
     }
 
-    @Test(arguments: [nil, "Bearer", #"Bearer realm="x", error="token_expired""#, #"Bearer error=""#])
+    @Test(arguments: [
+        nil, "Bearer", #"Bearer realm="x", error="token_expired""#, #"Bearer error=""#,
+    ])
     func `a 401 that says nothing in particular renews once`(challenge: String?) async throws {
         let harness = OAuthHarness()
         _ = try await harness.token()
@@ -186,11 +189,17 @@ import Testing
             [
                 ReauthorizationInterceptor(authorizer: harness.manager),
                 AuthorizationInterceptor(
-                    authorizer: harness.manager, origins: [OAuthHarness.apiOrigin]),
-            ], transport: FixedAnswer(status: 403))
+                    authorizer: harness.manager,
+                    origins: [OAuthHarness.apiOrigin]
+                ),
+            ],
+            transport: FixedAnswer(status: 403)
+        )
         var context = RequestContext()
         let response = try await chain.send(
-            Request(origin: OAuthHarness.apiOrigin, target: "/"), context: &context)
+            Request(origin: OAuthHarness.apiOrigin, target: "/"),
+            context: &context
+        )
         #expect(response.status == 403)
         #expect(harness.requests == 1)
     }

@@ -5,19 +5,25 @@ import Testing
 
 @Suite struct OAuthRotations {
     private func harness(
-        grace: Duration = .zero, store: (any TokenStoring)? = nil,
+        grace: Duration = .zero,
+        store: (any TokenStoring)? = nil,
         configure: (inout OAuthConfiguration) -> Void = { _ in }
     ) -> OAuthHarness {
         OAuthHarness(
-            grant: .refreshToken(initial: Secret("initial")), grace: grace, store: store,
-            configure: configure)
+            grant: .refreshToken(initial: Secret("initial")),
+            grace: grace,
+            store: store,
+            configure: configure
+        )
     }
 
     @Test func `a rotated refresh token is presented next time`() async throws {
         let harness = harness()
         _ = try await harness.token()
         #expect(await harness.reject(1) == .replay)
-        #expect(harness.server.requests.map { $0.form["refresh_token"] } == ["initial", "refresh-1"])
+        #expect(
+            harness.server.requests.map { $0.form["refresh_token"] } == ["initial", "refresh-1"]
+        )
         #expect(!harness.server.sawReuse)
     }
 
@@ -95,15 +101,20 @@ import Testing
         let server = AuthorizationServerModel(clock: clock, grace: .seconds(60))
         let store = MemoryTokenStore()
         let first = OAuthHarness(
-            grant: .refreshToken(initial: Secret("initial")), clock: clock, server: server,
+            grant: .refreshToken(initial: Secret("initial")),
+            clock: clock,
+            server: server,
             store: store
         ) { $0.lostResponse = .wait }
         server.script(.lostAnswer)
         _ = await first.failure()
         #expect(store.load()?.intent != nil)
         let second = OAuthHarness(
-            grant: .refreshToken(initial: Secret("initial")), clock: clock, server: server,
-            store: store)
+            grant: .refreshToken(initial: Secret("initial")),
+            clock: clock,
+            server: server,
+            store: store
+        )
         await second.manager.start()
         #expect(second.manager.currentCredential() != nil)
         #expect(server.requests.count == 2)
@@ -122,8 +133,11 @@ import Testing
         _ = try await first.token()
         first.clock.advance(by: .seconds(600))
         let second = OAuthHarness(
-            grant: .refreshToken(initial: Secret("initial")), clock: first.clock,
-            server: first.server, store: first.store)
+            grant: .refreshToken(initial: Secret("initial")),
+            clock: first.clock,
+            server: first.server,
+            store: first.store
+        )
         #expect(try await second.token() == "Bearer access-1")
         #expect(await second.manager.status().expiresIn == .seconds(3000))
         #expect(first.requests == 1)
@@ -133,8 +147,10 @@ import Testing
         let first = harness()
         _ = try await first.token()
         let second = OAuthHarness(
-            grant: .refreshToken(initial: Secret("initial")), clock: first.clock,
-            server: first.server, store: first.store
+            grant: .refreshToken(initial: Secret("initial")),
+            clock: first.clock,
+            server: first.server,
+            store: first.store
         ) { $0.audience = "https://other.example.com" }
         #expect(try await second.token() == "Bearer access-2")
         #expect(first.server.requests[1].form["refresh_token"] == "refresh-1")
@@ -144,7 +160,9 @@ import Testing
         let first = harness()
         _ = try await first.token()
         let second = OAuthHarness(
-            grant: .refreshToken(initial: nil), clock: first.clock, server: first.server,
+            grant: .refreshToken(initial: nil),
+            clock: first.clock,
+            server: first.server,
             store: first.store
         ) { $0.clientID = "other" }
         #expect(await second.failure()?.kind == .reauthorizationRequired)
@@ -154,8 +172,11 @@ import Testing
     @Test func `what another manager has renewed is taken over`() async throws {
         let first = harness()
         let second = OAuthHarness(
-            grant: .refreshToken(initial: Secret("initial")), clock: first.clock,
-            server: first.server, store: first.store)
+            grant: .refreshToken(initial: Secret("initial")),
+            clock: first.clock,
+            server: first.server,
+            store: first.store
+        )
         _ = try await first.token()
         _ = try await second.token()
         first.server.revokeAccess()
@@ -170,8 +191,10 @@ import Testing
     {
         let first = harness { $0.audience = "a" }
         let second = OAuthHarness(
-            grant: .refreshToken(initial: Secret("initial")), clock: first.clock,
-            server: first.server, store: first.store
+            grant: .refreshToken(initial: Secret("initial")),
+            clock: first.clock,
+            server: first.server,
+            store: first.store
         ) { $0.audience = "b" }
         async let one = first.token()
         async let other = second.token()
@@ -231,8 +254,11 @@ import Testing
         _ = try await first.token()
         first.server.admit(refreshToken: "operator")
         let second = OAuthHarness(
-            grant: .refreshToken(initial: Secret("operator")), clock: first.clock,
-            server: first.server, store: first.store)
+            grant: .refreshToken(initial: Secret("operator")),
+            clock: first.clock,
+            server: first.server,
+            store: first.store
+        )
         _ = try await second.token()
         #expect(first.server.requests.last?.form["refresh_token"] == "operator")
     }
@@ -271,7 +297,8 @@ final class WatchedStore: TokenStoring {
     }
 
     func lock(
-        until deadline: ContinuousClock.Instant, clock: any NetworkClock
+        until deadline: ContinuousClock.Instant,
+        clock: any NetworkClock
     ) async throws -> TokenStoreLock {
         try await inner.lock(until: deadline, clock: clock)
     }

@@ -106,11 +106,18 @@ public final class AuthorizationServerModel: HTTPTransport {
         case .none: return act(on: form)
         case .unreachable:
             throw NetworkError(
-                .connectionRefused, side: .upstream, retry: .safe, detail: "nobody listens")
+                .connectionRefused,
+                side: .upstream,
+                retry: .safe,
+                detail: "nobody listens"
+            )
         case .lostAnswer:
             _ = act(on: form)
             throw NetworkError(
-                .connectionTerminated, side: .upstream, detail: "the connection broke")
+                .connectionTerminated,
+                side: .upstream,
+                detail: "the connection broke"
+            )
         case .respond(let status, let body, let headers): return reply(status, body, headers)
         case .answerInstead(let status, let body):
             _ = act(on: form)
@@ -143,7 +150,8 @@ public final class AuthorizationServerModel: HTTPTransport {
             }
             return reply(
                 400,
-                #"{"error":"invalid_grant","error_description":"token \#(presented) is revoked"}"#)
+                #"{"error":"invalid_grant","error_description":"token \#(presented) is revoked"}"#
+            )
         }
     }
 
@@ -158,8 +166,10 @@ public final class AuthorizationServerModel: HTTPTransport {
 
     private func reply(_ status: Int, _ body: String, _ headers: HTTPHeaders = [:]) -> Response {
         Response(
-            status: HTTPStatus(rawValue: status) ?? 500, headers: headers,
-            body: body.isEmpty ? .empty : .bytes(ByteSlice(body)))
+            status: HTTPStatus(rawValue: status) ?? 500,
+            headers: headers,
+            body: body.isEmpty ? .empty : .bytes(ByteSlice(body))
+        )
     }
 
     private static func parse(_ body: ByteSlice) -> [String: String] {

@@ -57,7 +57,10 @@ public final class ProtectedAPIModel: HTTPTransport {
                 }
             }
         } else {
-            body = String(decoding: try await request.body.collect(upTo: 1 << 20).array, as: UTF8.self)
+            body = String(
+                decoding: try await request.body.collect(upTo: 1 << 20).array,
+                as: UTF8.self
+            )
         }
         await gate.pass()
         let status: HTTPStatus = refuses ? 401 : 200
@@ -65,11 +68,15 @@ public final class ProtectedAPIModel: HTTPTransport {
             $0.seen.append(Seen(authorization: fields, body: body, status: status.rawValue))
         }
         var headers: HTTPHeaders = [:]
-        if refuses, let challenge = settings.challenge, let field = HTTPField(.wwwAuthenticate, challenge) {
+        if refuses, let challenge = settings.challenge,
+            let field = HTTPField(.wwwAuthenticate, challenge)
+        {
             headers.append(field)
         }
         return Response(
-            status: status, headers: headers,
-            body: .bytes(ByteSlice(refuses ? settings.refusal : "welcome")))
+            status: status,
+            headers: headers,
+            body: .bytes(ByteSlice(refuses ? settings.refusal : "welcome"))
+        )
     }
 }

@@ -54,8 +54,8 @@ extension OAuthManager {
     }
 
     /// The credential is dead: nobody asks again until a person, or the store, brings another.
-    func die(_ failure: OAuthFailure, isNews: Bool) -> WaitingRoom.Outcome {
-        let isNews = isNews && death?.failure.detail != failure.detail
+    func die(_ failure: OAuthFailure) -> WaitingRoom.Outcome {
+        let isNews = death?.failure.detail != failure.detail
         death = Death(failure: failure, checkAgainAt: clock.now + Self.deathCheck)
         outage = nil
         lastFailure = failure
@@ -90,7 +90,7 @@ extension OAuthManager {
             )
             await persist(next)
         }
-        return die(dead, isNews: true)
+        return die(dead)
     }
 
     func signInRequired() -> OAuthFailure {

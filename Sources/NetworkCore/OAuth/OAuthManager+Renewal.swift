@@ -41,8 +41,8 @@ extension OAuthManager {
             switch nextGrant(reason) {
             case .grant(let next): grant = next
             case .nothingToDo: return .idle
-            case .dead(let failure): return die(failure, isNews: false)
-            case .missing: return die(signInRequired(), isNews: true)
+            case .dead(let failure): return die(failure)
+            case .missing: return die(signInRequired())
             }
             if let excess = excess() { return excess }
             let wasOpen = await announce(grant)
