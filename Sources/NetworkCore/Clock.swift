@@ -61,6 +61,12 @@ public struct Moment: Sendable, Hashable {
         self.steady = steady
     }
 
+    /// Later than any deadline.
+    static let never = Moment(
+        wall: WallTime(secondsSinceEpoch: .infinity),
+        steady: ContinuousClock.now + .seconds(1 << 40)
+    )
+
     /// The moment after a duration on both clocks.
     public static func + (moment: Moment, duration: Duration) -> Moment {
         Moment(wall: moment.wall + duration, steady: moment.steady + duration)

@@ -1,13 +1,36 @@
 /// What one attempt carries to prove who sends it.
+///
+/// Made once per token and then passed on by reference: every attempt reads one.
 public struct Credential: Sendable {
+    private final class Facts: Sendable {
+        let name: HTTPFieldName
+        let value: Secret
+        let generation: Int?
+        let issuedAt: ContinuousClock.Instant?
+
+        init(
+            _ name: HTTPFieldName,
+            _ value: Secret,
+            _ generation: Int?,
+            _ issuedAt: ContinuousClock.Instant?
+        ) {
+            self.name = name
+            self.value = value
+            self.generation = generation
+            self.issuedAt = issuedAt
+        }
+    }
+
+    private let facts: Facts
+
     /// The field it stands in.
-    public let name: HTTPFieldName
+    public var name: HTTPFieldName { facts.name }
     /// The value of that field, scheme included.
-    public let value: Secret
+    public var value: Secret { facts.value }
     /// Which token of its manager it is; nothing for a credential that never changes.
-    public let generation: Int?
+    public var generation: Int? { facts.generation }
     /// When it was issued.
-    public let issuedAt: ContinuousClock.Instant?
+    public var issuedAt: ContinuousClock.Instant? { facts.issuedAt }
 
     /// Makes a credential; nothing if the value is unfit for a field (RFC 9110 §5.5).
     public init?(
@@ -17,10 +40,7 @@ public struct Credential: Sendable {
         issuedAt: ContinuousClock.Instant? = nil
     ) {
         guard !value.isEmpty, Grammar.isFieldValue(value.reveal()) else { return nil }
-        self.name = name
-        self.value = value
-        self.generation = generation
-        self.issuedAt = issuedAt
+        facts = Facts(name, value, generation, issuedAt)
     }
 }
 

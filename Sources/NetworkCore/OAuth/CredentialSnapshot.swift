@@ -8,9 +8,9 @@ final class CredentialSnapshot: Sendable {
     struct Content {
         var credential: Credential?
         /// From here on the manager wants to hear of the next read.
-        var staleAt: Moment?
+        var staleAt = Moment.never
         /// From here on the credential is not given out.
-        var dueAt: Moment?
+        var dueAt = Moment.never
         var isSignedIn = true
     }
 
@@ -30,9 +30,9 @@ final class CredentialSnapshot: Sendable {
     func read(at now: Moment) -> Reading {
         content.withLock { content in
             guard let credential = content.credential else { return .none }
-            if let due = content.dueAt, due.isReached(at: now) { return .none }
-            if let stale = content.staleAt, stale.isReached(at: now) {
-                content.staleAt = nil
+            if content.dueAt.isReached(at: now) { return .none }
+            if content.staleAt.isReached(at: now) {
+                content.staleAt = .never
                 return .stale(credential)
             }
             return .fresh(credential)

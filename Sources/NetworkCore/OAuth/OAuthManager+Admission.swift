@@ -81,19 +81,18 @@ extension OAuthManager {
         let now = clock.moment
         if let current, isUsable(current, at: now) {
             content.credential = current.credential
-            content.dueAt = current.windows?.due
-            content.staleAt = current.windows?.stale
+            content.dueAt = current.windows?.due ?? .never
             // The running renewal comes first.
-            if renewal != nil || death != nil { content.staleAt = nil }
+            if renewal == nil, death == nil { content.staleAt = current.windows?.stale ?? .never }
         }
         if let outage, outage.until > now.steady, let current, isAlive(current, at: now) {
             // Nobody is asked before the back-off ends, so readers need not ask the manager either.
             let end = now + (outage.until - now.steady)
             if content.credential == nil {
                 content.credential = current.credential
-                content.dueAt = current.token.expiresAt.map { $0.steady < end.steady ? $0 : end }
-                content.dueAt = content.dueAt ?? end
-            } else if content.staleAt.map({ $0.steady < end.steady }) ?? false {
+                content.dueAt = current.token.expiresAt ?? .never
+                if end.steady < content.dueAt.steady { content.dueAt = end }
+            } else if content.staleAt.steady < end.steady {
                 content.staleAt = end
             }
         }
