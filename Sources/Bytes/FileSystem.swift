@@ -45,9 +45,6 @@ package enum FileSystem {
     package static func synchronizeDirectory(_ path: String) throws(FileError) {
         try FileDescriptor(path, .directory).synchronize()
     }
-
-    /// The number of this process, for names that no other process uses.
-    package static var processID: Int32 { getpid() }
 }
 
 /// The C function whose name a method of `FileSystem` hides.

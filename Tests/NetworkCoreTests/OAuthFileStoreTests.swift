@@ -84,6 +84,15 @@ import Testing
         #expect(!String(decoding: old, as: UTF8.self).contains("new"))
     }
 
+    @Test func `what a crash left half written is swept by the next save`() async throws {
+        let directory = try Directory()
+        try FileDescriptor("\(directory.path)/orders.json.tmp", .createPrivate).writeAll([0x7B])
+        let store = FileTokenStore(directory: directory.path, family: "orders")
+        #expect(try await store.load() == nil)
+        try await store.save(record(1), replacing: 0)
+        #expect(try directory.names == ["orders.json"])
+    }
+
     @Test func `a save over somebody else's is refused`() async throws {
         let directory = try Directory()
         let one = FileTokenStore(directory: directory.path, family: "orders")

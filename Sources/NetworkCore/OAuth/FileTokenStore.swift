@@ -41,7 +41,7 @@ public struct FileTokenStore: TokenStoring {
         while true {
             if let lock = try translated({ () throws(FileError) in try attempt() }) {
                 return TokenStoreLock {
-                    // The file is closed on the next line of its life in any case.
+                    // Closing the file, with the last reference, ends the lock in any case.
                     do { try lock.release() } catch {}
                 }
             }
@@ -104,14 +104,16 @@ public struct FileTokenStore: TokenStoring {
     }
 
     private func replace(with content: [UInt8]) throws(FileError) {
-        let temporary = "\(path).\(FileSystem.processID)-\(UInt32.random(in: 0...UInt32.max)).tmp"
+        // One name, written under the lock: what a crash left behind goes with the next save.
+        let temporary = "\(path).tmp"
+        try FileSystem.remove(temporary)
         do {
             let file = try FileDescriptor(temporary, .createPrivate)
             try file.writeAll(content)
             try file.synchronize()
             try FileSystem.rename(temporary, to: path)
         } catch {
-            // The first error is the one to tell; the remainder is swept by name if it stays.
+            // The first error is the one to tell; what stays goes with the next save.
             do { try FileSystem.remove(temporary) } catch {}
             throw error
         }
