@@ -83,9 +83,7 @@ struct AccessPolicy: Sendable {
     private func check(_ key: Secret, _ value: String?) throws(NetworkError) {
         guard let value, let presented = AccessKey.presented(in: value), key == Secret(presented)
         else {
-            var error = denied(407, "the channel wants its access.key in Proxy-Authorization")
-            error.status = 407
-            throw error
+            throw denied(407, "the channel wants its access.key in Proxy-Authorization")
         }
     }
 

@@ -18,6 +18,8 @@ final class ChannelAssembly: Sendable {
     private let logSettings: LogSettings
     private let logs = Mutex<[ChannelLog]>([])
     private let ownLog: ChannelLog
+    /// One for all channels, so that their lines never mix; nothing where the log goes to files.
+    private let standardOutput: LogSink?
     private let report: Daemon.Report
 
     /// Prepares what the channels of every configuration share; `loop` speaks to token endpoints.
@@ -39,7 +41,15 @@ final class ChannelAssembly: Sendable {
         tokenOptions = options
         logSettings = configuration.log
         if logSettings.output == .file { try LogDirectory.create(logSettings.directory) }
-        ownLog = ChannelAssembly.log(named: LogDirectory.ownLog, LogLabels(), logSettings)
+        standardOutput =
+            logSettings.output == .file
+            ? nil : LogSink(labels: LogLabels(), to: StandardOutputDestination())
+        ownLog = ChannelAssembly.log(
+            named: LogDirectory.ownLog,
+            LogLabels(),
+            logSettings,
+            standardOutput
+        )
     }
 
     /// The channels; one whose configuration is the same as before is kept as it is, with its
@@ -84,29 +94,24 @@ final class ChannelAssembly: Sendable {
 
     /// Log lines that could not be written.
     var droppedLines: Int {
-        logs.withLock { $0 }.reduce(ownLog.counters.dropped) { $0 + $1.counters.dropped }
+        if let standardOutput { return standardOutput.counters.dropped }
+        return logs.withLock { $0 }.reduce(ownLog.counters.dropped) { $0 + $1.counters.dropped }
     }
 
     private static func log(
         named name: String,
         _ labels: LogLabels,
-        _ settings: LogSettings
+        _ settings: LogSettings,
+        _ standardOutput: LogSink?
     ) -> ChannelLog {
-        switch settings.output {
-        case .stdout, .journal:
-            return ChannelLog(
-                labels: labels,
-                sink: LogSink(labels: labels, to: StandardOutputDestination())
-            )
-        case .file:
-            let path = LogDirectory.path(of: name, in: settings.directory)
-            let rotation = settings.rotate.map { Rotation(size: $0.size.bytes, keep: $0.keep) }
-            let file = RotatingFile(
-                path: path,
-                rotation: rotation ?? Rotation(size: .max, keep: 0)
-            )
-            return ChannelLog(labels: labels, sink: LogSink(labels: labels, to: file))
-        }
+        if let standardOutput { return ChannelLog(labels: labels, sink: standardOutput) }
+        let path = LogDirectory.path(of: name, in: settings.directory)
+        let rotation = settings.rotate.map { Rotation(size: $0.size.bytes, keep: $0.keep) }
+        let file = RotatingFile(
+            path: path,
+            rotation: rotation ?? Rotation(size: .max, keep: 0)
+        )
+        return ChannelLog(labels: labels, sink: LogSink(labels: labels, to: file))
     }
 
     private func make(_ configuration: ChannelConfiguration) async throws -> ChannelShared {
@@ -125,7 +130,8 @@ final class ChannelAssembly: Sendable {
                 headers: configuration.log.headers.compactMap { HTTPFieldName($0) },
                 credentialField: configuration.authentication.credentialFields.first
             ),
-            logSettings
+            logSettings,
+            standardOutput
         )
         logs.withLock { $0.append(log) }
         return try ChannelShared(

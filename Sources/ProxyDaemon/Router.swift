@@ -28,12 +28,10 @@ struct Router: Sendable {
     private let channelsByUpstream: [String: [Int]]
     /// Longest prefix first, by the first segment of the prefix.
     private let rules: [String: [Rule]]
-    private let strips: [Bool]
 
     init(_ channels: [ChannelConfiguration]) {
         names = channels.map(\.name)
         basePaths = channels.map { $0.upstreams.first?.basePath ?? "" }
-        strips = channels.map { $0.match.strip == .remove }
         var byName: [String: Int] = [:]
         var byHost: [String: Int] = [:]
         var byUpstream: [String: [Int]] = [:]
