@@ -28,7 +28,8 @@ extension DownstreamConnection {
         var framing: BodyFraming
         var announced = response.announcedLength
         switch response.body {
-        case .empty: framing = hasNoContent(response.status, head.method) ? .none : .length(0)
+        case .empty, .tunnel:
+            framing = hasNoContent(response.status, head.method) ? .none : .length(0)
         case .bytes(let bytes): framing = .length(bytes.count)
         case .stream(_, let length?): framing = .length(length)
         case .stream(_, nil): framing = isOld ? .untilClose : .chunked
@@ -46,7 +47,7 @@ extension DownstreamConnection {
         )
         do {
             switch response.body {
-            case .empty: try await send(output, nil)
+            case .empty, .tunnel: try await send(output, nil)
             case .bytes(let bytes):
                 try await send(output, bytes)
                 delivery.bytesOut = bytes.count
@@ -86,7 +87,8 @@ extension DownstreamConnection {
         try await send(output, nil)
     }
 
-    private func send(_ output: OutputBuffer, _ body: ByteSlice?) async throws {
+    /// Writes bytes, and a piece of content behind them.
+    func send(_ output: OutputBuffer, _ body: ByteSlice?) async throws {
         do throws(IOError) {
             try await socket.write(output, body, until: loop.deadline(after: idleTimeout))
         } catch {

@@ -9,7 +9,7 @@ import RequestLog
 ///
 /// One per loop. Not `Sendable`.
 final class ProxyHandler {
-    private let loop: EventLoop
+    let loop: EventLoop
     private let requests: UpstreamRequest
     private var requestIDs: RequestIDs
     /// Where a person reads along, if one does.
@@ -95,6 +95,16 @@ final class ProxyHandler {
         on app: DownstreamConnection,
         _ exchange: inout Exchange
     ) async -> Bool {
+        if case .tunnel(let upstream) = response.body {
+            await tunnel(
+                to: upstream,
+                opening: TunnelOpening(switching: response),
+                on: app,
+                idleTimeout: app.idleTimeout,
+                &exchange
+            )
+            return false
+        }
         exchange.status = response.status
         do throws(DeliveryError) {
             let delivery = try await app.write(response, to: head, mayContinue: head.keepAlive)
@@ -157,7 +167,8 @@ final class ProxyHandler {
         _ = await answer(error, nil, on: app, &exchange)
     }
 
-    private func finish(_ exchange: inout Exchange, _ app: DownstreamConnection) {
+    /// Writes the record.
+    func finish(_ exchange: inout Exchange, _ app: DownstreamConnection) {
         exchange.bytesIn = app.bytesIn
         exchange.channel?.counters.count(exchange)
         let log = exchange.channel?.log ?? channels.ownLog

@@ -22,6 +22,8 @@ struct UpstreamRequest {
         nominated: inout [HTTPFieldName]
     ) throws(NetworkError) -> Request {
         var headers = head.headers
+        let upgrade =
+            headers.contains(KnownField.upgrade) ? try UpgradeOffer.protocols(of: head) : nil
         nominated = HopByHop(removingFrom: &headers, protecting: credential).refused
         if headers.contains(HTTPFieldName.expect) {
             // Only a body that is still to come can wait for a 100.
@@ -30,6 +32,7 @@ struct UpstreamRequest {
                 headers.remove(HTTPFieldName.expect)
             }
         }
+        if let upgrade { headers.append(.upgrade, validated: upgrade) }
         if headers.contains(HTTPFieldName.via) { try checkLoop(headers) }
         headers.append(.via, validated: (head.version == .http10 ? "1.0 " : "1.1 ") + pseudonym)
         if headers.contains(HTTPFieldName.xRequestId) {
