@@ -74,6 +74,8 @@ struct ChannelTable {
     let channels: [Channel]
     /// What no channel claims is logged here.
     let ownLog: LogBuffer
+    /// What no channel claims goes through here, if anywhere.
+    let forward: ForwardProxy
 
     /// Whether the request's host is one that a channel claims.
     func isChannelHost(_ head: RequestHead, _ app: DownstreamConnection) -> Bool {

@@ -85,6 +85,8 @@ struct Exchange {
             record.scheme = origin.scheme.rawValue
             record.host = origin.authority
             record.protocolVersion = "HTTP/1.1"
+        } else if case .authority(let authority)? = head?.target {
+            record.host = authority.description
         }
         record.status = status
         record.bytesIn = bytesIn

@@ -10,7 +10,7 @@ import RequestLog
 /// One per loop. Not `Sendable`.
 final class ProxyHandler {
     let loop: EventLoop
-    private let requests: UpstreamRequest
+    let requests: UpstreamRequest
     private var requestIDs: RequestIDs
     /// Where a person reads along, if one does.
     var console: ConsoleLines?
@@ -45,7 +45,10 @@ final class ProxyHandler {
             let response = try await send(head, route, channel, on: app, &exchange)
             return await deliver(response, head, on: app, &exchange)
         } catch {
-            return await answer(error, head, on: app, &exchange)
+            guard exchange.channel == nil else {
+                return await answer(error, head, on: app, &exchange)
+            }
+            return await serveUnclaimed(error, head, on: app, &exchange)
         }
     }
 
@@ -75,12 +78,19 @@ final class ProxyHandler {
             var response = try await channel.send(request, context: &exchange.context)
             response.headers.append(.via, validated: "1.1 \(requests.pseudonym)")
             return response
-        } catch let error as NetworkError {
-            throw error
-        } catch is CancellationError {
-            throw NetworkError(.cancelled, side: .downstream, detail: "the app went away")
         } catch {
-            throw NetworkError(
+            throw ProxyHandler.networkError(error)
+        }
+    }
+
+    /// What an attempt threw, as a fault of the exchange.
+    static func networkError(_ error: any Error) -> NetworkError {
+        switch error {
+        case let error as NetworkError: error
+        case is CancellationError:
+            NetworkError(.cancelled, side: .downstream, detail: "the app went away")
+        default:
+            NetworkError(
                 .proxyInternalError,
                 side: .proxy,
                 detail: "an interceptor failed: \(error)"
@@ -89,7 +99,7 @@ final class ProxyHandler {
     }
 
     /// Writes the response to the app, and the record to the log.
-    private func deliver(
+    func deliver(
         _ response: Response,
         _ head: RequestHead,
         on app: DownstreamConnection,
@@ -123,7 +133,7 @@ final class ProxyHandler {
     }
 
     /// Answers by ourselves.
-    private func answer(
+    func answer(
         _ error: NetworkError,
         _ head: RequestHead?,
         on app: DownstreamConnection,
@@ -142,7 +152,9 @@ final class ProxyHandler {
         )
         exchange.status = response.status
         // After a doubt about the message nothing behind it can be trusted.
-        let mayContinue = head?.keepAlive == true && error.kind != .httpRequestError
+        // Nor can what an app sends behind a CONNECT: it is meant for the tunnel.
+        let mayContinue =
+            head?.keepAlive == true && error.kind != .httpRequestError && head?.method != .connect
         do throws(DeliveryError) {
             let delivery = try await app.write(
                 response,

@@ -23,6 +23,7 @@ struct Router: Sendable {
 
     private let names: [String]
     private let basePaths: [String]
+    private let ports: [Int]
     private let channelsByName: [String: Int]
     private let channelsByHost: [String: Int]
     private let channelsByUpstream: [String: [Int]]
@@ -32,6 +33,7 @@ struct Router: Sendable {
     init(_ channels: [ChannelConfiguration]) {
         names = channels.map(\.name)
         basePaths = channels.map { $0.upstreams.first?.basePath ?? "" }
+        ports = channels.map { $0.upstreams.first?.port ?? 0 }
         var byName: [String: Int] = [:]
         var byHost: [String: Int] = [:]
         var byUpstream: [String: [Int]] = [:]
@@ -53,7 +55,10 @@ struct Router: Sendable {
         }
         channelsByName = byName
         channelsByHost = byHost
-        channelsByUpstream = byUpstream
+        // The longest base path first: the channel that says most about the request has it.
+        channelsByUpstream = byUpstream.mapValues { [basePaths] list in
+            list.sorted { basePaths[$0].utf8.count > basePaths[$1].utf8.count }
+        }
         self.rules = rules.mapValues { list in
             list.sorted { $0.prefix.utf8.count > $1.prefix.utf8.count }
         }
@@ -103,7 +108,8 @@ struct Router: Sendable {
         _ authority: Authority,
         _ target: String
     ) throws(NetworkError) -> Route {
-        for channel in channelsByUpstream[authority.host] ?? [] {
+        for channel in channelsByUpstream[authority.host] ?? []
+        where authority.port.map({ Int($0) == ports[channel] }) ?? true {
             let base = basePaths[channel]
             guard TargetPath(target).staysUnder(base) else { continue }
             return Route(channel: channel, target: target)

@@ -54,6 +54,7 @@ final class Worker {
         where !table.channels.contains(where: { $0 === channel }) {
             channel.retire()
         }
+        if retired.forward !== table.forward { retired.forward.retire() }
     }
 
     /// The channels of this loop.
