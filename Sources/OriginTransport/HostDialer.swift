@@ -13,6 +13,7 @@ package enum HostDialer {
     ///   - loop: where the connection will live; call it there.
     ///   - deadline: on the loop's clock, for everything together.
     ///   - timings: gets the times of resolving and connecting.
+    /// - Returns: the connection, which the caller closes.
     /// - Throws: what `FaultTable` says of the fault, or `http_request_denied` when the policy leaves
     ///   no address.
     package static func connect(

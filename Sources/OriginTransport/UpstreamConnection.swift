@@ -208,6 +208,7 @@ final class UpstreamConnection: TimerEntry {
                 && HopFields.agreed(head.headers, offered: request.headers) != nil
             guard head.status.kind == .informational, !isSwitch else {
                 context.upstreamStatus = head.status
+                context.speaksHTTP10 = head.version == .http10
                 return head
             }
             interim += 1
@@ -221,7 +222,9 @@ final class UpstreamConnection: TimerEntry {
             if head.status == 100 {
                 gate?.open()
             } else if let forward = context.onInformational {
-                try await forward(head.status, head.headers)
+                var headers = head.headers
+                _ = HopByHop(removingFrom: &headers)
+                try await forward(head.status, headers)
             }
             decoder = ResponseHeadDecoder(limits: UpstreamConnection.limits)
         }

@@ -61,6 +61,18 @@ final class Channel {
         return limited
     }
 
+    /// Refuses TRACE where a credential goes with each request: the answer would show it to the app
+    /// (RFC 9110 §9.3.8).
+    func checkTrace(_ method: HTTPMethod) throws(NetworkError) {
+        guard method == .trace, shared.authorizer != nil else { return }
+        throw NetworkError(
+            .httpRequestDenied,
+            side: .downstream,
+            detail: "TRACE would show the channel's credential",
+            status: 403
+        )
+    }
+
     /// Its configuration is no longer in force: exchanges end, then its connections do.
     func retire() {
         pool.close()

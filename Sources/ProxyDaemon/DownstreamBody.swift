@@ -50,7 +50,7 @@ extension DownstreamConnection {
         guard exchange == self.exchange else { return nil }
         if owesContinue {
             owesContinue = false
-            try await writeContinue()
+            try await writeInterim(100)
         }
         while var decoder = body {
             let event: BodyDecoder.Event
@@ -114,12 +114,5 @@ extension DownstreamConnection {
                 )
             }
         }
-    }
-
-    private func writeContinue() async throws {
-        let output = loop.outputs.take()
-        defer { loop.outputs.give(output) }
-        HeadEncoder.encodeInformational(status: 100, headers: [:], into: output)
-        try await socket.write(output, until: loop.deadline(after: idleTimeout))
     }
 }

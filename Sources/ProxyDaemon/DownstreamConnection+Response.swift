@@ -54,6 +54,13 @@ extension DownstreamConnection {
             case .stream(let source, _):
                 try await send(output, nil)
                 try await stream(source, isChunked: framing == .chunked, output, &delivery)
+                if framing == .chunked {
+                    output.removeAll()
+                    // RFC 9110 §6.5.1: only to an app that said it would look at them.
+                    let trailers = head.takesTrailers ? source.trailers() : nil
+                    HeadEncoder.lastChunk(trailers: trailers, into: output)
+                    try await send(output, nil)
+                }
             }
         } catch {
             response.body.cancel()
@@ -81,10 +88,6 @@ extension DownstreamConnection {
             }
             delivery.bytesOut += piece.count
         }
-        guard isChunked else { return }
-        output.removeAll()
-        HeadEncoder.lastChunk(trailers: source.trailers(), into: output)
-        try await send(output, nil)
     }
 
     /// Writes bytes, and a piece of content behind them.

@@ -28,6 +28,9 @@ final class DownstreamConnection {
     private(set) var exchange = 0
     var bytesIn = 0
     var owesContinue = false
+    /// Takes interim answers to the app; whoever serves the connection sets it.
+    var interim: InterimWriter?
+    var isWritingInterim = false
     var idleTimeout: Duration? = .seconds(60)
     private(set) var isIdle = true
     var isDraining = false
@@ -151,6 +154,7 @@ final class DownstreamConnection {
     }
 
     func close() {
+        interim = nil
         buffer.consume(buffer.count)
         buffer.release(to: loop.slabs)
         socket.close()

@@ -29,6 +29,9 @@ extension ProxyHandler {
                 let origin = Origin(scheme: scheme, host: authority.host, port: authority.port)
                 let response = try await forward(head, to: origin, target, on: app, &exchange)
                 return await deliver(response, head, on: app, &exchange)
+            case .asterisk where refusal.kind == .noChannel:
+                try AccessPolicy().check(head, isChannelHost: false, userID: app.userID)
+                return await deliver(MaxForwards.options, head, on: app, &exchange)
             default: throw refusal
             }
         } catch {
@@ -70,7 +73,9 @@ extension ProxyHandler {
         _ exchange: inout Exchange
     ) async throws(NetworkError) -> Response {
         try AccessPolicy().check(head, isChannelHost: false, userID: app.userID)
+        if let answer = try MaxForwards.answer(to: head) { return answer }
         app.idleTimeout = .seconds(60)
+        if head.version == .http11 { exchange.context.onInformational = app.interim }
         var nominated: [HTTPFieldName] = []
         let request = try requests.make(
             head,
@@ -84,7 +89,7 @@ extension ProxyHandler {
         exchange.request = request
         do {
             var response = try await channels.forward.send(request, context: &exchange.context)
-            response.headers.append(.via, validated: "1.1 \(requests.pseudonym)")
+            response.headers.append(.via, validated: requests.via(exchange.context))
             return response
         } catch {
             throw ProxyHandler.networkError(error)

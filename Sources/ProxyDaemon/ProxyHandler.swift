@@ -42,6 +42,8 @@ final class ProxyHandler {
                 isChannelHost: table.isChannelHost(head, app),
                 userID: app.userID
             )
+            // RFC 9110 §15.2: HTTP/1.0 knows no interim answers.
+            if head.version == .http11 { exchange.context.onInformational = app.interim }
             let response = try await send(head, route, channel, on: app, &exchange)
             return await deliver(response, head, on: app, &exchange)
         } catch {
@@ -60,6 +62,13 @@ final class ProxyHandler {
         on app: DownstreamConnection,
         _ exchange: inout Exchange
     ) async throws(NetworkError) -> Response {
+        // The length of TRACE first: it spares almost every request the comparison of texts.
+        if head.headers.contains(KnownField.maxForwards)
+            || (head.method.rawValue.utf8.count == 5 && head.method == .trace)
+        {
+            if let answer = try MaxForwards.answer(to: head) { return answer }
+            try channel.checkTrace(head.method)
+        }
         var nominated: [HTTPFieldName] = []
         let request = try requests.make(
             head,
@@ -76,7 +85,7 @@ final class ProxyHandler {
         }
         do {
             var response = try await channel.send(request, context: &exchange.context)
-            response.headers.append(.via, validated: "1.1 \(requests.pseudonym)")
+            response.headers.append(.via, validated: requests.via(exchange.context))
             return response
         } catch {
             throw ProxyHandler.networkError(error)

@@ -73,6 +73,7 @@ struct Router: Sendable {
     /// - Throws: `no_channel`, or `http_request_error` for a path that leaves its base.
     func route(_ head: RequestHead, dedicated: String?) throws(NetworkError) -> Route {
         guard let target = head.target.pathAndQuery else {
+            if head.target == .asterisk { return try wholeServer(head, dedicated) }
             throw NetworkError(
                 .httpRequestDenied,
                 side: .downstream,
@@ -99,6 +100,32 @@ struct Router: Sendable {
         throw NetworkError(.noChannel, side: .downstream, detail: nobody, status: 404)
     }
 
+    /// `OPTIONS *`: of the channel that the listener or the Host names.
+    private func wholeServer(
+        _ head: RequestHead,
+        _ dedicated: String?
+    ) throws(NetworkError) -> Route {
+        let channel =
+            dedicated.flatMap { channelsByName[$0] }
+            ?? head.host.flatMap { channelsByHost[$0.host] }
+        guard let channel else {
+            throw NetworkError(.noChannel, side: .downstream, detail: nobody, status: 404)
+        }
+        return try wholeServer(channel)
+    }
+
+    private func wholeServer(_ channel: Int) throws(NetworkError) -> Route {
+        guard basePaths[channel].isEmpty else {
+            throw NetworkError(
+                .httpRequestDenied,
+                side: .downstream,
+                detail: "OPTIONS * asks for the whole server, of which the channel is a part",
+                status: 403
+            )
+        }
+        return Route(channel: channel, target: "*")
+    }
+
     private var nobody: String {
         "no channel matches; there are: \(names.joined(separator: ", "))"
     }
@@ -111,7 +138,9 @@ struct Router: Sendable {
         for channel in channelsByUpstream[authority.host] ?? []
         where authority.port.map({ Int($0) == ports[channel] }) ?? true {
             let base = basePaths[channel]
-            guard TargetPath(target).staysUnder(base) else { continue }
+            guard target == "*" ? base.isEmpty : TargetPath(target).staysUnder(base) else {
+                continue
+            }
             return Route(channel: channel, target: target)
         }
         throw NetworkError(.noChannel, side: .downstream, detail: nobody, status: 403)
@@ -119,6 +148,7 @@ struct Router: Sendable {
 
     private func below(_ channel: Int, _ target: String) throws(NetworkError) -> Route {
         guard TargetPath(target).staysUnder("") else {
+            if target == "*" { return try wholeServer(channel) }
             throw NetworkError(
                 .httpRequestError,
                 side: .downstream,

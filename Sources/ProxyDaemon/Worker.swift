@@ -84,6 +84,7 @@ final class Worker {
             let (worker, connection) = bound.value
             await worker.run(connection)
         }
+        connection.interim = handler.interimWriter(for: connection)
         // An app that goes away takes its exchange with it.
         connection.task = task
         socket.onPeerClosed = { task.cancel() }
