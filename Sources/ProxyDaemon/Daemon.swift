@@ -116,6 +116,7 @@ package actor Daemon {
         let settings = Worker.Settings(
             limits: wire,
             headTimeout: limits.headTimeout,
+            bodyRate: limits.bodyRate?.bytes,
             connections: max(1, limits.connections / loops.count),
             sharesListeners: loops.count > 1,
             console: console

@@ -87,16 +87,26 @@ extension DownstreamConnection {
     }
 
     private func readMore() async throws {
+        let started = loop.now
+        defer { pace.waited(from: started, to: loop.now) }
+        let idle = loop.deadline(after: idleTimeout)
+        let slowest = pace.deadline(after: bytesIn, now: started)
         do throws(IOError) {
             let count = try await socket.read(
                 into: &buffer,
                 minimum: Slab.standardCapacity,
-                until: loop.deadline(after: idleTimeout)
+                until: min(idle, slowest)
             )
             guard count == 0 else { return }
             throw IOError.closedByPeer
         } catch {
             switch error {
+            case .timedOut where slowest < idle:
+                throw NetworkError(
+                    .requestBodyTimeout,
+                    side: .downstream,
+                    detail: "the request body arrives too slowly; see limits.body_rate"
+                )
             case .timedOut:
                 throw NetworkError(
                     .connectionReadTimeout,

@@ -15,6 +15,7 @@ final class DownstreamConnection {
     let loop: EventLoop
     let limits: HTTP1Limits
     let headTimeout: Duration
+    var pace: BodyPace
     /// Who calls: address and port, or `unix`.
     let client: String
     /// The peer's user id, on a unix socket.
@@ -43,11 +44,13 @@ final class DownstreamConnection {
         _ socket: StreamSocket,
         limits: HTTP1Limits,
         headTimeout: Duration,
+        pace: BodyPace,
         dedicatedChannel: String?
     ) {
         self.socket = socket
         self.limits = limits
         self.headTimeout = headTimeout
+        self.pace = pace
         self.dedicatedChannel = dedicatedChannel
         loop = socket.loop
         client = socket.peer.isUnix ? "unix" : socket.peer.description
@@ -111,6 +114,7 @@ final class DownstreamConnection {
             body = nil
         } else {
             body = BodyDecoder(head.framing, limits: limits)
+            pace.reset()
         }
     }
 

@@ -22,6 +22,8 @@ final class Worker {
     struct Settings: Sendable {
         var limits: HTTP1Limits
         var headTimeout: Duration
+        /// The slowest pace of a request's content, in bytes a second.
+        var bodyRate: Int?
         var connections: Int
         /// Whether other loops accept from the same sockets.
         var sharesListeners: Bool
@@ -75,6 +77,7 @@ final class Worker {
             socket,
             limits: settings.limits,
             headTimeout: settings.headTimeout,
+            pace: BodyPace(rate: settings.bodyRate),
             dedicatedChannel: channel
         )
         connections[ObjectIdentifier(connection)] = connection
@@ -108,10 +111,9 @@ final class Worker {
         } catch {
             await handler.refuse(
                 NetworkError(
-                    .httpRequestError,
+                    .requestHeadTimeout,
                     side: .downstream,
-                    detail: "the head of the request did not arrive in time",
-                    status: 408
+                    detail: "the head of the request did not arrive in time"
                 ),
                 on: connection
             )

@@ -113,6 +113,11 @@ package final class DaemonHarness: Sendable {
         await daemon.reload()
     }
 
+    /// Moves the daemon's clocks forward, in place of waiting.
+    package func advance(by duration: Duration) async {
+        await daemon.advanceClocks(by: duration)
+    }
+
     /// Stops as after SIGTERM; harmless when it has stopped.
     package func stop() async {
         await daemon.stop()
