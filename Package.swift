@@ -85,8 +85,8 @@ let package = Package(
         .target(
             name: "TestSupport",
             dependencies: [
-                "ProxyDaemon", "ProxyConfig", "EventIO", "HTTP1", "NetworkCore", "HTTPMessage",
-                "Bytes",
+                "ProxyDaemon", "ProxyConfig", "OriginTransport", "EventIO", "HTTP1", "NetworkCore",
+                "HTTPMessage", "Bytes",
             ],
             path: "Tests/TestSupport",
             swiftSettings: strict
@@ -125,8 +125,8 @@ let package = Package(
         .testTarget(
             name: "ProxyDaemonTests",
             dependencies: [
-                "ProxyDaemon", "ProxyConfig", "RequestLog", "NetworkCore", "EventIO", "HTTP1",
-                "HTTPMessage", "Bytes", "TestSupport",
+                "ProxyDaemon", "OriginTransport", "ProxyConfig", "RequestLog", "NetworkCore",
+                "EventIO", "HTTP1", "HTTPMessage", "Bytes", "TestSupport",
             ],
             swiftSettings: strict
         ),

@@ -35,6 +35,8 @@ package struct ProxyConfiguration: Sendable, Equatable {
         package var targetSize: ByteCount
         package var connections: Int
         package var headTimeout: Duration
+        /// The slowest pace of a request's content, for each second; nil means any will do.
+        package var bodyRate: ByteCount?
     }
 
     /// What happens to an absolute-form request that no channel claims.

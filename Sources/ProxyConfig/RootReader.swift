@@ -50,7 +50,14 @@ struct RootReader {
             headerCount: limits.integer(.headerCount, in: 1...10_000, default: 100),
             targetSize: limits.size(.targetSize, in: sizes, default: .kibibytes(8)),
             connections: limits.integer(.connections, in: 1...1_000_000, default: 4096),
-            headTimeout: limits.duration(.headTimeout, default: .seconds(10))
+            headTimeout: limits.duration(.headTimeout, default: .seconds(10)),
+            bodyRate: limits.isOff(.bodyRate)
+                ? nil
+                : limits.size(
+                    .bodyRate,
+                    in: ByteCount(1)...ByteCount.mebibytes(1),
+                    default: ByteCount(240)
+                )
         )
     }
 

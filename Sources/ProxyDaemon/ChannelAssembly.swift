@@ -72,6 +72,7 @@ final class ChannelAssembly: Sendable {
     /// The channels of one loop; those that `present` has already are kept.
     func table(
         of channels: [ChannelShared],
+        forwarding settings: ForwardProxy.Settings,
         keeping present: ChannelTable?,
         on loop: EventLoop,
         loops: Int
@@ -82,7 +83,9 @@ final class ChannelAssembly: Sendable {
                 present?.channels.first { $0.shared === shared }
                     ?? Channel(shared, on: loop, loops: loops)
             },
-            ownLog: present?.ownLog ?? LogBuffer(ownLog)
+            ownLog: present?.ownLog ?? LogBuffer(ownLog),
+            forward: present.flatMap { $0.forward.settings == settings ? $0.forward : nil }
+                ?? ForwardProxy(settings, on: loop)
         )
     }
 

@@ -4,6 +4,7 @@ import FoundationEssentials
 import HTTP1
 import HTTPMessage
 import NetworkCore
+package import OriginTransport
 package import ProxyConfig
 import RequestLog
 
@@ -18,6 +19,7 @@ package actor Daemon {
     }
 
     private let console: Console
+    private let destinations: DestinationPolicy
     private let report: Report
     private let environment: [String: String]
     private(set) var configuration: ProxyConfiguration
@@ -40,18 +42,21 @@ package actor Daemon {
     ///   - configuration: what is in force first.
     ///   - environment: where systemd's variables are.
     ///   - console: whether exchanges are printed for a person.
+    ///   - destinations: where apps may lead that name the host themselves.
     ///   - report: told what concerns the daemon itself.
     ///   - reload: reads the configuration again, for SIGHUP.
     package init(
         _ configuration: ProxyConfiguration,
         environment: [String: String],
         console: Console = .off,
+        destinations: DestinationPolicy = .world,
         report: @escaping Report,
         reload: @escaping @Sendable () -> Result<ProxyConfiguration, ConfigurationErrors>
     ) {
         self.configuration = configuration
         self.environment = environment
         self.console = console
+        self.destinations = destinations
         self.report = report
         reloadConfiguration = reload
     }
@@ -111,6 +116,7 @@ package actor Daemon {
         let settings = Worker.Settings(
             limits: wire,
             headTimeout: limits.headTimeout,
+            bodyRate: limits.bodyRate?.bytes,
             connections: max(1, limits.connections / loops.count),
             sharesListeners: loops.count > 1,
             console: console
@@ -119,7 +125,7 @@ package actor Daemon {
             pseudonym: "netproxy-" + String(UInt32.random(in: .min ... .max), radix: 36)
         )
         guard let assembly else { return }
-        let (channels, count) = (channels, loops.count)
+        let (channels, count, forwarding) = (channels, loops.count, forwarding)
         for loop in loops {
             workers.append(
                 await loop.call { loop in
@@ -127,11 +133,25 @@ package actor Daemon {
                         loop,
                         settings: settings,
                         requests: requests,
-                        table: assembly.table(of: channels, keeping: nil, on: loop, loops: count)
+                        table: assembly.table(
+                            of: channels,
+                            forwarding: forwarding,
+                            keeping: nil,
+                            on: loop,
+                            loops: count
+                        )
                     )
                 }
             )
         }
+    }
+
+    private var forwarding: ForwardProxy.Settings {
+        ForwardProxy.Settings(
+            unmatched: configuration.unmatched,
+            connect: configuration.connect,
+            destinations: destinations
+        )
     }
 
     private func listen() async throws {
@@ -250,12 +270,13 @@ package actor Daemon {
             report("listen, workers, limits and log take effect at the next start")
         }
         configuration = next
-        let (channels, count) = (channels, loops.count)
+        let (channels, count, forwarding) = (channels, loops.count, forwarding)
         for worker in workers {
             await worker.call { worker in
                 worker.install(
                     assembly.table(
                         of: channels,
+                        forwarding: forwarding,
                         keeping: worker.table,
                         on: worker.loop,
                         loops: count

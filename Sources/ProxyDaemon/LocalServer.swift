@@ -51,6 +51,7 @@ final class LocalServer {
             socket,
             limits: HTTP1Limits(),
             headTimeout: .seconds(10),
+            pace: BodyPace(rate: nil),
             dedicatedChannel: nil
         )
         connections[ObjectIdentifier(connection)] = connection

@@ -17,6 +17,7 @@ struct Router: Sendable {
 
     private let names: [String]
     private let basePaths: [String]
+    private let ports: [Int]
     private let channelsByName: [String: Int]
     private let channelsByHost: [String: Int]
     private let channelsByUpstream: [String: [Int]]
@@ -25,6 +26,7 @@ struct Router: Sendable {
     init(_ channels: [ChannelConfiguration]) {
         names = channels.map(\.name)
         basePaths = channels.map { $0.upstreams.first?.basePath ?? "" }
+        ports = channels.map { $0.upstreams.first?.port ?? 0 }
         var byName: [String: Int] = [:]
         var byHost: [String: Int] = [:]
         var byUpstream: [String: [Int]] = [:]
@@ -46,7 +48,10 @@ struct Router: Sendable {
         }
         channelsByName = byName
         channelsByHost = byHost
-        channelsByUpstream = byUpstream
+        // The longest base path first: the channel that says most about the request has it.
+        channelsByUpstream = byUpstream.mapValues { [basePaths] list in
+            list.sorted { basePaths[$0].utf8.count > basePaths[$1].utf8.count }
+        }
         paths = PathTable(rules)
     }
 
@@ -59,6 +64,7 @@ struct Router: Sendable {
     /// - Throws: `no_channel`, or `http_request_error` for a path that leaves its base.
     func route(_ head: RequestHead, dedicated: String?) throws(NetworkError) -> Route {
         guard let target = head.target.pathAndQuery else {
+            if head.target == .asterisk { return try wholeServer(head, dedicated) }
             throw NetworkError(
                 .httpRequestDenied,
                 side: .downstream,
@@ -85,6 +91,32 @@ struct Router: Sendable {
         throw NetworkError(.noChannel, side: .downstream, detail: nobody, status: 404)
     }
 
+    /// `OPTIONS *`: of the channel that the listener or the Host names.
+    private func wholeServer(
+        _ head: RequestHead,
+        _ dedicated: String?
+    ) throws(NetworkError) -> Route {
+        let channel =
+            dedicated.flatMap { channelsByName[$0] }
+            ?? head.host.flatMap { channelsByHost[$0.host] }
+        guard let channel else {
+            throw NetworkError(.noChannel, side: .downstream, detail: nobody, status: 404)
+        }
+        return try wholeServer(channel)
+    }
+
+    private func wholeServer(_ channel: Int) throws(NetworkError) -> Route {
+        guard basePaths[channel].isEmpty else {
+            throw NetworkError(
+                .httpRequestDenied,
+                side: .downstream,
+                detail: "OPTIONS * asks for the whole server, of which the channel is a part",
+                status: 403
+            )
+        }
+        return Route(channel: channel, target: "*")
+    }
+
     private var nobody: String {
         "no channel matches; there are: \(names.joined(separator: ", "))"
     }
@@ -94,9 +126,12 @@ struct Router: Sendable {
         _ authority: Authority,
         _ target: String
     ) throws(NetworkError) -> Route {
-        for channel in channelsByUpstream[authority.host] ?? [] {
+        for channel in channelsByUpstream[authority.host] ?? []
+        where authority.port.map({ Int($0) == ports[channel] }) ?? true {
             let base = basePaths[channel]
-            guard TargetPath.staysUnder(base, target) else { continue }
+            guard target == "*" ? base.isEmpty : TargetPath.staysUnder(base, target) else {
+                continue
+            }
             return Route(channel: channel, target: target)
         }
         throw NetworkError(.noChannel, side: .downstream, detail: nobody, status: 403)
@@ -104,6 +139,7 @@ struct Router: Sendable {
 
     private func below(_ channel: Int, _ target: String) throws(NetworkError) -> Route {
         guard TargetPath.staysUnder("", target) else {
+            if target == "*" { return try wholeServer(channel) }
             throw NetworkError(
                 .httpRequestError,
                 side: .downstream,

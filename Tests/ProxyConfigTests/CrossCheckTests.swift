@@ -98,8 +98,6 @@ import Testing
     }
 
     @Test(arguments: [
-        ("connect: [\"*.example:443\"]", "connect"),
-        ("unmatched: forward", "unmatched"),
         ("log: { output: journal }", "log.output"),
         ("log: { format: ecs }", "log.format"),
     ])
