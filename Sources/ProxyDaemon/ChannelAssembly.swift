@@ -21,6 +21,8 @@ final class ChannelAssembly: Sendable {
     /// One for all channels, so that their lines never mix; nothing where the log goes to files.
     private let standardOutput: LogSink?
     private let report: Daemon.Report
+    /// Every line of every log, as it happens.
+    let feed = LogFeed()
 
     /// Prepares what the channels of every configuration share; `loop` speaks to token endpoints.
     init(
@@ -48,7 +50,8 @@ final class ChannelAssembly: Sendable {
             named: LogDirectory.ownLog,
             LogLabels(),
             logSettings,
-            standardOutput
+            standardOutput,
+            feed
         )
     }
 
@@ -102,16 +105,19 @@ final class ChannelAssembly: Sendable {
         named name: String,
         _ labels: LogLabels,
         _ settings: LogSettings,
-        _ standardOutput: LogSink?
+        _ standardOutput: LogSink?,
+        _ feed: LogFeed
     ) -> ChannelLog {
-        if let standardOutput { return ChannelLog(labels: labels, sink: standardOutput) }
+        if let standardOutput {
+            return ChannelLog(labels: labels, sink: standardOutput, feed: feed)
+        }
         let path = LogDirectory.path(of: name, in: settings.directory)
         let rotation = settings.rotate.map { Rotation(size: $0.size.bytes, keep: $0.keep) }
         let file = RotatingFile(
             path: path,
             rotation: rotation ?? Rotation(size: .max, keep: 0)
         )
-        return ChannelLog(labels: labels, sink: LogSink(labels: labels, to: file))
+        return ChannelLog(labels: labels, sink: LogSink(labels: labels, to: file), feed: feed)
     }
 
     private func make(_ configuration: ChannelConfiguration) async throws -> ChannelShared {
@@ -131,7 +137,8 @@ final class ChannelAssembly: Sendable {
                 credentialField: configuration.authentication.credentialFields.first
             ),
             logSettings,
-            standardOutput
+            standardOutput,
+            feed
         )
         logs.withLock { $0.append(log) }
         return try ChannelShared(

@@ -102,6 +102,9 @@ package actor Daemon {
     /// Where it listens, in the order of the configuration, with the ports that the system chose.
     package var addresses: [SocketAddress] { sockets.map(\.address) }
 
+    /// Where the admin socket listens, if there is one.
+    package var adminAddress: SocketAddress? { adminSocket?.address }
+
     private func startWorkers() async throws {
         let limits = configuration.limits
         var wire = HTTP1Limits()
@@ -282,6 +285,7 @@ package actor Daemon {
         // What is cut has a moment to write its record.
         await onEachWorker(within: .seconds(1)) { $0.cut($1) }
         for worker in workers { await worker.call { $0.close() } }
+        assembly?.feed.finish()
         if let signals { await signals.call { $0.close() } }
         if let admin { await admin.call { $0.close() } }
         admin = nil

@@ -100,6 +100,8 @@ final class LocalServer {
                 body: body
             )
         )
+        // An endless answer goes on for as long as somebody reads, however slowly.
+        if case .stream(_, nil) = response.body { connection.idleTimeout = nil }
         let delivery = try await connection.write(response, to: head, mayContinue: head.keepAlive)
         if !delivery.mayContinue { await connection.closeAfterLingering() }
         return delivery.mayContinue

@@ -2,6 +2,7 @@ import Bytes
 import FoundationEssentials
 import HTTPMessage
 import NetworkCore
+import RequestLog
 
 /// Answers on the admin socket (contract section 6); never reachable through a data listener.
 struct AdminHandler: Sendable {
@@ -22,6 +23,7 @@ struct AdminHandler: Sendable {
             )
             return response
         case (.get, ["status"]): return await status()
+        case (.get, ["tail"]): return await tail(AdminQuery(call.query))
         case (.post, ["reload"]): return await reload(planOnly: call.query == "plan")
         case (.post, let parts)
         where parts.count == 4 && Array(parts.suffix(2)) == ["token", "refresh"]:
@@ -63,6 +65,37 @@ struct AdminHandler: Sendable {
             return problem(500, "the status cannot be encoded")
         }
         return .json(200, String(decoding: data, as: UTF8.self))
+    }
+
+    /// The log as it happens.
+    private func tail(_ query: AdminQuery) async -> Response {
+        if let name = query.unknownName(among: ["channel", "where"]) {
+            return problem(400, "expected channel=NAME or where=EXPRESSION, found '\(name)'")
+        }
+        let (channels, present) = (query["channel"], await daemon.channels.map(\.name))
+        for channel in channels where channel != LogDirectory.ownLog && !present.contains(channel) {
+            return problem(
+                404,
+                "there is no channel \(channel); there are: \(present.joined(separator: ", "))"
+            )
+        }
+        var filter: [WhereExpression] = []
+        for text in query["where"] {
+            do throws(WhereExpression.Invalid) {
+                filter.append(try WhereExpression(text))
+            } catch {
+                return problem(400, "where=\(text): \(error.description)")
+            }
+        }
+        guard let feed = await daemon.assembly?.feed else { return problem(503, "starting") }
+        guard let subscription = feed.subscribe(channels: channels, filter: filter) else {
+            return problem(503, "\(LogFeed.subscriptionLimit) readers of the log are enough")
+        }
+        return Response(
+            status: 200,
+            headers: [.contentType: "application/x-ndjson", .cacheControl: "no-store"],
+            body: .stream(FeedBody(feed: feed, subscription: subscription), length: nil)
+        )
     }
 
     private func reload(planOnly: Bool) async -> Response {

@@ -6,11 +6,14 @@ package final class ChannelLog: Sendable {
     package let labels: LogLabels
     /// Where the lines go; several channels may share standard output.
     package let sink: LogSink
+    /// Who else gets the lines as they happen, if anybody can.
+    package let feed: LogFeed?
 
     /// A log in a stream of lines.
-    package init(labels: LogLabels, sink: LogSink) {
+    package init(labels: LogLabels, sink: LogSink, feed: LogFeed? = nil) {
         self.labels = labels
         self.sink = sink
+        self.feed = feed
     }
 
     /// A log in `<directory>/<channel>.log`, or `netproxy.log` without a channel.

@@ -31,13 +31,17 @@ package final class LogBuffer {
 
     /// Adds the line of an exchange that is over.
     package func write(_ record: ExchangeRecord, now: ContinuousClock.Instant) {
+        let start = lines.count
         encoder.encode(record, to: lines)
+        feed(from: start)
         added(at: record.time, now: now)
     }
 
     /// Adds the line of another event.
     package func write(_ event: EventRecord, now: ContinuousClock.Instant) {
+        let start = lines.count
         encoder.encode(event, to: lines)
+        feed(from: start)
         added(at: event.time, now: now)
     }
 
@@ -53,6 +57,13 @@ package final class LogBuffer {
         let (lines, time) = (lines, lastTime)
         log.sink.write(lines.span, at: time, now: now)
         lines.removeAll()
+    }
+
+    /// Shows the line that begins at `start` to those who listen.
+    private func feed(from start: Int) {
+        guard let feed = log.feed, feed.isWatched else { return }
+        let lines = lines
+        feed.offer(lines.span.extracting(start..<lines.count), of: log.labels.channel)
     }
 
     private func added(at time: WallTime, now: ContinuousClock.Instant) {
