@@ -14,6 +14,15 @@ extension Daemon {
         channels.first { $0.name == channel }?.authorizer as? OAuthManager
     }
 
+    /// What some loop remembers of an exchange.
+    func recentExchange(_ requestID: String) async -> RecentExchange? {
+        for worker in workers {
+            let found = await worker.call { $0.recentExchange(requestID) }
+            if let found { return found }
+        }
+        return nil
+    }
+
     /// Adds up what the loops know.
     func status() async -> DaemonStatus {
         var counters: [String: ChannelCounters] = [:]

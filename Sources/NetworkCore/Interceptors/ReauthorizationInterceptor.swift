@@ -47,7 +47,7 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
         }
         await discard(response.body)
         context.authorization?.isRefreshed = true
-        context.retries.append(.unauthorized)
+        context.beginNextAttempt(because: .unauthorized)
         var second = request
         second.body = body
         // The body is here, or on its way: there is nothing left to expect.

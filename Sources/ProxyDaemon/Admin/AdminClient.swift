@@ -1,5 +1,6 @@
 import Bytes
 import EventIO
+import FoundationEssentials
 import HTTP1
 import HTTPMessage
 package import ProxyConfig
@@ -12,6 +13,12 @@ package struct AdminClient: Sendable {
         package let status: Int
         /// The body.
         package let text: String
+
+        /// The words of a refusal, if the answer is one.
+        package var problem: String? {
+            struct Problem: Decodable { var detail: String }
+            return (try? JSONDecoder().decode(Problem.self, from: Data(text.utf8)))?.detail
+        }
     }
 
     /// No daemon answers there.
@@ -25,6 +32,23 @@ package struct AdminClient: Sendable {
     /// Asks at the address that the configuration names.
     package init(_ address: AdminAddress) {
         self.address = address
+    }
+
+    /// A text as one segment of a path, percent-encoded where it is neither a letter nor a digit.
+    package static func pathSegment(_ text: String) -> String {
+        let digits = Array("0123456789ABCDEF".utf8)
+        var bytes: [UInt8] = []
+        for byte in text.utf8 {
+            let character = Character(Unicode.Scalar(byte))
+            if character.isASCII,
+                character.isLetter || character.isNumber || "-._~".contains(character)
+            {
+                bytes.append(byte)
+            } else {
+                bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
     }
 
     /// Sends one request; given up after two minutes.

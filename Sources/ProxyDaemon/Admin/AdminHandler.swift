@@ -24,6 +24,8 @@ struct AdminHandler: Sendable {
             return response
         case (.get, ["status"]): return await status()
         case (.get, ["tail"]): return await tail(AdminQuery(call.query))
+        case (.get, let parts) where parts.count == 2 && parts[0] == "why":
+            return await why(AdminQuery.decoded(parts[1]))
         case (.post, ["reload"]): return await reload(planOnly: call.query == "plan")
         case (.post, let parts)
         where parts.count == 4 && Array(parts.suffix(2)) == ["token", "refresh"]:
@@ -65,6 +67,21 @@ struct AdminHandler: Sendable {
             return problem(500, "the status cannot be encoded")
         }
         return .json(200, String(decoding: data, as: UTF8.self))
+    }
+
+    private func why(_ requestID: String) async -> Response {
+        guard let exchange = await daemon.recentExchange(requestID),
+            let explanation = ExchangeExplanation(exchange)
+        else {
+            return problem(
+                404,
+                """
+                no exchange \(requestID) among the last 1024 of each loop or the last 256 failures; \
+                netproxy tail -n 1 --where request_id=\(requestID) looks in the log files
+                """
+            )
+        }
+        return .json(200, explanation.json(record: exchange.line))
     }
 
     /// The log as it happens.

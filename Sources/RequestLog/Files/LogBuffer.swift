@@ -1,4 +1,4 @@
-import Bytes
+package import Bytes
 
 /// The lines of one channel that one event loop has not handed over yet.
 ///
@@ -29,10 +29,15 @@ package final class LogBuffer {
         encoder = LineEncoder(labels: log.labels)
     }
 
-    /// Adds the line of an exchange that is over.
-    package func write(_ record: ExchangeRecord, now: ContinuousClock.Instant) {
-        let start = lines.count
+    /// Adds the line of an exchange that is over, and keeps a copy of it in `recent`.
+    package func write(
+        _ record: ExchangeRecord,
+        now: ContinuousClock.Instant,
+        keepingIn recent: LineRing? = nil
+    ) {
+        let (lines, start) = (lines, lines.count)
         encoder.encode(record, to: lines)
+        recent?.append(lines.span.extracting(start..<lines.count))
         feed(from: start)
         added(at: record.time, now: now)
     }
