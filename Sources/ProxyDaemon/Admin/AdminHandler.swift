@@ -11,9 +11,16 @@ struct AdminHandler: Sendable {
     let daemon: Daemon
 
     func answer(_ call: LocalServer.Call) async -> Response {
-        if isTCP, let refusal = refusal(of: call) { return refusal }
+        if isTCP {
+            do throws(AdminGuard.Refusal) {
+                try AdminGuard.check(call)
+            } catch {
+                return problem(error.status, error.detail)
+            }
+        }
         let parts = call.path.split(separator: "/").map(String.init)
         switch (call.method, parts) {
+        case (.get, []): return AdminPage.response()
         case (.get, ["healthz"]): return .text(200, "ok\n")
         case (.get, ["readyz"]): return await readiness()
         case (.get, ["metrics"]):
@@ -34,23 +41,6 @@ struct AdminHandler: Sendable {
             return await forget(parts[1])
         default: return problem(404, "there is no \(call.method) \(call.path) here")
         }
-    }
-
-    /// What a rebound name or a web page must not reach.
-    private func refusal(of call: LocalServer.Call) -> Response? {
-        guard let host = call.host,
-            host.isIPLiteral || host.host == "localhost" || host.host.hasSuffix(".localhost")
-        else { return problem(421, "the admin socket answers to loopback names only") }
-        if call.headers.contains(HTTPFieldName.origin) {
-            return problem(403, "requests of web pages are refused")
-        }
-        if let site = call.headers[.secFetchSite], site != "none", site != "same-origin" {
-            return problem(403, "requests of web pages are refused")
-        }
-        if call.method != .get, call.headers["Netproxy-Admin"] != "1" {
-            return problem(403, "the field Netproxy-Admin: 1 is needed")
-        }
-        return nil
     }
 
     private func readiness() async -> Response {
