@@ -5,8 +5,6 @@ enum UnsupportedFeatures {
     private static let table: [Feature] = [
         Feature("connect", when: .notEmpty),
         Feature("unmatched", when: .oneOf(["forward"])),
-        Feature("log.output", when: .oneOf(["journal"])),
-        Feature("log.format", when: .oneOf(["logfmt", "ecs", "clf"])),
         Feature("channels.*.upstream", when: .severalItems),
         Feature("channels.*.auth.oauth.grant", when: .oneOf(["authorization_code"])),
         Feature("channels.*.auth.oauth.grant", when: .oneOf(["device_code"])),

@@ -1,5 +1,6 @@
 import Bytes
 import EventIO
+import FoundationEssentials
 import HTTPMessage
 import NetworkCore
 import OriginTransport
@@ -19,7 +20,7 @@ final class ChannelAssembly: Sendable {
     private let logs = Mutex<[ChannelLog]>([])
     private let ownLog: ChannelLog
     /// One for all channels, so that their lines never mix; nothing where the log goes to files.
-    private let standardOutput: LogSink?
+    private let stream: LogSink?
     private let report: Daemon.Report
     /// Every line of every log, as it happens.
     let feed = LogFeed()
@@ -43,14 +44,12 @@ final class ChannelAssembly: Sendable {
         tokenOptions = options
         logSettings = configuration.log
         if logSettings.output == .file { try LogDirectory.create(logSettings.directory) }
-        standardOutput =
-            logSettings.output == .file
-            ? nil : LogSink(labels: LogLabels(), to: StandardOutputDestination())
+        stream = try ChannelAssembly.stream(logSettings)
         ownLog = ChannelAssembly.log(
             named: LogDirectory.ownLog,
             LogLabels(),
             logSettings,
-            standardOutput,
+            stream,
             feed
         )
     }
@@ -97,7 +96,7 @@ final class ChannelAssembly: Sendable {
 
     /// Log lines that could not be written.
     var droppedLines: Int {
-        if let standardOutput { return standardOutput.counters.dropped }
+        if let stream { return stream.counters.dropped }
         return logs.withLock { $0 }.reduce(ownLog.counters.dropped) { $0 + $1.counters.dropped }
     }
 
@@ -105,11 +104,11 @@ final class ChannelAssembly: Sendable {
         named name: String,
         _ labels: LogLabels,
         _ settings: LogSettings,
-        _ standardOutput: LogSink?,
+        _ stream: LogSink?,
         _ feed: LogFeed
     ) -> ChannelLog {
-        if let standardOutput {
-            return ChannelLog(labels: labels, sink: standardOutput, feed: feed)
+        if let stream {
+            return ChannelLog(labels: labels, sink: stream, feed: feed, format: settings.lineFormat)
         }
         let path = LogDirectory.path(of: name, in: settings.directory)
         let rotation = settings.rotate.map { Rotation(size: $0.size.bytes, keep: $0.keep) }
@@ -117,7 +116,34 @@ final class ChannelAssembly: Sendable {
             path: path,
             rotation: rotation ?? Rotation(size: .max, keep: 0)
         )
-        return ChannelLog(labels: labels, sink: LogSink(labels: labels, to: file), feed: feed)
+        let format = settings.lineFormat
+        let sink = LogSink(labels: labels, to: file, format: format)
+        return ChannelLog(labels: labels, sink: sink, feed: feed, format: format)
+    }
+
+    /// What all channels write to; nothing where each has a file.
+    private static func stream(_ settings: LogSettings) throws -> LogSink? {
+        switch settings.output {
+        case .file: return nil
+        case .stdout:
+            return LogSink(
+                labels: LogLabels(),
+                to: StandardOutputDestination(),
+                format: settings.lineFormat
+            )
+        case .journal:
+            let path = LogSettings.journalPath
+            guard FileManager.default.fileExists(atPath: path) else {
+                throw IOError.system(
+                    """
+                    log.output: nobody listens at \(path): is systemd-journald running? \
+                    else use file or stdout
+                    """
+                )
+            }
+            let journal = try JournalDestination(path: path, format: settings.messageFormat)
+            return LogSink(labels: LogLabels(), to: journal)
+        }
     }
 
     private func make(_ configuration: ChannelConfiguration) async throws -> ChannelShared {
@@ -137,7 +163,7 @@ final class ChannelAssembly: Sendable {
                 credentialField: configuration.authentication.credentialFields.first
             ),
             logSettings,
-            standardOutput,
+            stream,
             feed
         )
         logs.withLock { $0.append(log) }
@@ -240,6 +266,14 @@ final class ChannelAssembly: Sendable {
     ) {
         ownLog.write(EventRecord(time: .now, level: level, event: event, message: message))
     }
+}
+
+extension LogSettings {
+    /// The form of the configuration.
+    fileprivate var messageFormat: LogFormat { LogFormat(rawValue: format.rawValue) ?? .json }
+
+    /// The form that loops hand over: the journal takes lines apart, and shapes its messages itself.
+    fileprivate var lineFormat: LogFormat { output == .journal ? .json : messageFormat }
 }
 
 extension OAuthEvent {

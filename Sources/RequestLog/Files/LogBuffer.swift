@@ -16,7 +16,10 @@ package final class LogBuffer {
 
     /// The log that the lines go to.
     package let log: ChannelLog
-    private let lines = OutputBuffer(capacity: 4096)
+    private let lines: OutputBuffer
+    /// Where lines are encoded: the same buffer, unless they take another form.
+    private let json: OutputBuffer
+    private let isTranscoding: Bool
     private var encoder: LineEncoder
     private var lastTime = WallTime(seconds: 0)
 
@@ -27,6 +30,9 @@ package final class LogBuffer {
     package init(_ log: ChannelLog) {
         self.log = log
         encoder = LineEncoder(labels: log.labels)
+        lines = OutputBuffer(capacity: 4096)
+        isTranscoding = log.format != .json
+        json = isTranscoding ? OutputBuffer(capacity: 1024) : lines
     }
 
     /// Adds the line of an exchange that is over, and keeps a copy of it in `recent`.
@@ -35,19 +41,17 @@ package final class LogBuffer {
         now: ContinuousClock.Instant,
         keepingIn recent: LineRing? = nil
     ) {
-        let (lines, start) = (lines, lines.count)
-        encoder.encode(record, to: lines)
-        recent?.append(lines.span.extracting(start..<lines.count))
-        feed(from: start)
-        added(at: record.time, now: now)
+        let (json, start) = (json, json.count)
+        encoder.encode(record, to: json)
+        recent?.append(json.span.extracting(start..<json.count))
+        added(from: start, at: record.time, now: now)
     }
 
     /// Adds the line of another event.
     package func write(_ event: EventRecord, now: ContinuousClock.Instant) {
-        let start = lines.count
-        encoder.encode(event, to: lines)
-        feed(from: start)
-        added(at: event.time, now: now)
+        let start = json.count
+        encoder.encode(event, to: json)
+        added(from: start, at: event.time, now: now)
     }
 
     /// Hands the lines over if the first of them has waited long enough.
@@ -64,14 +68,16 @@ package final class LogBuffer {
         lines.removeAll()
     }
 
-    /// Shows the line that begins at `start` to those who listen.
-    private func feed(from start: Int) {
-        guard let feed = log.feed, feed.isWatched else { return }
-        let lines = lines
-        feed.offer(lines.span.extracting(start..<lines.count), of: log.labels.channel)
-    }
-
-    private func added(at time: WallTime, now: ContinuousClock.Instant) {
+    /// Deals with the line of JSON that begins at `start`.
+    private func added(from start: Int, at time: WallTime, now: ContinuousClock.Instant) {
+        let (json, lines) = (json, lines)
+        if let feed = log.feed, feed.isWatched {
+            feed.offer(json.span.extracting(start..<json.count), of: log.labels.channel)
+        }
+        if isTranscoding {
+            log.format.append(json: json.span, to: lines)
+            json.removeAll()
+        }
         lastTime = max(lastTime, time)
         if flushDeadline == nil { flushDeadline = now + Self.flushDelay }
         if lines.count >= Self.flushSize { flush(now: now) }
