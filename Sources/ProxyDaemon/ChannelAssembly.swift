@@ -24,6 +24,8 @@ final class ChannelAssembly: Sendable {
     private let report: Daemon.Report
     /// Every line of every log, as it happens.
     let feed = LogFeed()
+    /// The keys of programs that run under `netproxy exec`.
+    let clientKeys = ClientKeys()
 
     /// Prepares what the channels of every configuration share; `loop` speaks to token endpoints.
     init(
@@ -152,6 +154,7 @@ final class ChannelAssembly: Sendable {
         access.origins = configuration.access.origins
         access.users = configuration.access.users
         if let key = configuration.access.key { access.key = try await secret(key) }
+        access.lent = (configuration.name, clientKeys)
         let log = ChannelAssembly.log(
             named: configuration.name,
             LogLabels(

@@ -96,7 +96,7 @@ extension Daemon {
     var reasonsNotReady: [String] {
         if isStopping { return ["draining"] }
         if workers.isEmpty { return ["starting"] }
-        return sockets.isEmpty ? ["no listener"] : []
+        return listeners.isEmpty ? ["no listener"] : []
     }
 
     /// Which channels a reload would change.

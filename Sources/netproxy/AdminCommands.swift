@@ -23,12 +23,27 @@ struct AdminSession {
     /// Sends and returns what was said; prints it on standard error and fails if that is a refusal.
     func answer(_ method: String, _ target: String) async throws -> String {
         let answer = try await send(method, target)
-        let text = answer.text.hasSuffix("\n") ? String(answer.text.dropLast()) : answer.text
-        guard (200..<300).contains(answer.status) else {
-            StandardError.write("netproxy: \(answer.problem ?? text)")
-            throw ExitCode.failure
+        try check(answer)
+        return answer.text.hasSuffix("\n") ? String(answer.text.dropLast()) : answer.text
+    }
+
+    /// Sends what has an answer without an end; the same rules.
+    func hold(_ method: String, _ target: String) async throws -> HeldAnswer {
+        do {
+            let held = try await client.hold(method, target)
+            try check(held.answer)
+            return held
+        } catch let error as AdminClient.Unreachable {
+            StandardError.write("netproxy: \(error.description)")
+            throw ExitStatus.unavailable
         }
-        return text
+    }
+
+    private func check(_ answer: AdminClient.Answer) throws {
+        guard !(200..<300).contains(answer.status) else { return }
+        let text = answer.text.hasSuffix("\n") ? String(answer.text.dropLast()) : answer.text
+        StandardError.write(answer.problem.map { "netproxy: \($0)" } ?? text)
+        throw ExitCode.failure
     }
 
     /// Sends, prints what was said, and fails if the daemon refused.

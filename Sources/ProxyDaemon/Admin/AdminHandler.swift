@@ -33,6 +33,7 @@ struct AdminHandler: Sendable {
         case (.get, ["tail"]): return await tail(AdminQuery(call.query))
         case (.get, let parts) where parts.count == 2 && parts[0] == "why":
             return await why(AdminQuery.decoded(parts[1]))
+        case (.post, ["keys"]): return await lend(AdminQuery(call.query))
         case (.post, ["reload"]): return await reload(planOnly: call.query == "plan")
         case (.post, let parts)
         where parts.count == 4 && Array(parts.suffix(2)) == ["token", "refresh"]:
@@ -72,6 +73,22 @@ struct AdminHandler: Sendable {
             )
         }
         return .json(200, explanation.json(record: exchange.line))
+    }
+
+    /// A key for as long as the connection stays.
+    private func lend(_ query: AdminQuery) async -> Response {
+        if let name = query.unknownName(among: ["channel"]) {
+            return problem(400, "expected channel=NAME, found '\(name)'")
+        }
+        switch await daemon.lend(to: query["channel"]) {
+        case .success(let body):
+            return Response(
+                status: 200,
+                headers: [.contentType: "application/x-ndjson", .cacheControl: "no-store"],
+                body: .stream(body, length: nil)
+            )
+        case .failure(let refusal): return problem(refusal.status, refusal.detail)
+        }
     }
 
     /// The log as it happens.
