@@ -10,7 +10,7 @@ import Testing
         var record = Samples.minimal()
         record.scheme = "https"
         record.host = "api.example.com:8443"
-        record.query = "page=2"
+        record.target = "/v1/42?page=2"
         record.protocolVersion = "HTTP/1.1"
         record.status = 200
         record.bytesOut = 3456

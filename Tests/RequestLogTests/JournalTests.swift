@@ -18,7 +18,8 @@ import Testing
     }
 
     private func write(_ text: String, to sink: LogSink) {
-        sink.write(Array(text.utf8).span, at: Samples.time, now: .now)
+        let count = text.utf8.count { $0 == UInt8(ascii: "\n") }
+        sink.write(Array(text.utf8).span, count: count, at: Samples.time, now: .now)
     }
 
     @Test func `every line is an entry of its own, with its facts as fields`() throws {

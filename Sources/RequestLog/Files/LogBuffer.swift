@@ -20,6 +20,7 @@ package final class LogBuffer {
     /// Where lines are encoded: the same buffer, unless they take another form.
     private let json: OutputBuffer
     private let isTranscoding: Bool
+    private var lineCount = 0
     private var encoder: LineEncoder
     private var lastTime = WallTime(seconds: 0)
 
@@ -64,8 +65,9 @@ package final class LogBuffer {
     package func flush(now: ContinuousClock.Instant) {
         flushDeadline = nil
         let (lines, time) = (lines, lastTime)
-        log.sink.write(lines.span, at: time, now: now)
+        log.sink.write(lines.span, count: lineCount, at: time, now: now)
         lines.removeAll()
+        lineCount = 0
     }
 
     /// Deals with the line of JSON that begins at `start`.
@@ -75,10 +77,13 @@ package final class LogBuffer {
             feed.offer(json.span.extracting(start..<json.count), of: log.labels.channel)
         }
         if isTranscoding {
+            let end = lines.count
             log.format.append(json: json.span, to: lines)
             json.removeAll()
+            guard lines.count > end else { return }
         }
         lastTime = max(lastTime, time)
+        lineCount += 1
         if flushDeadline == nil { flushDeadline = now + Self.flushDelay }
         if lines.count >= Self.flushSize { flush(now: now) }
     }
