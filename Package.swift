@@ -114,7 +114,7 @@ let package = Package(
         ),
         .testTarget(
             name: "RequestLogTests",
-            dependencies: ["RequestLog", "NetworkCore", "Bytes"],
+            dependencies: ["RequestLog", "NetworkCore", "HTTPMessage", "Bytes"],
             swiftSettings: strict
         ),
         .testTarget(

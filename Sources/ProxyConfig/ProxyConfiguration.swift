@@ -55,6 +55,9 @@ package struct ProxyConfiguration: Sendable, Equatable {
 
 /// Where the request log goes, and how it looks.
 package struct LogSettings: Sendable, Hashable {
+    /// Where systemd's journal listens (systemd.journal-fields(7), native protocol).
+    package static let journalPath = "/run/systemd/journal/socket"
+
     /// The absolute path of the directory with one file per channel.
     package var directory: String
     package var output: Output

@@ -63,6 +63,10 @@ struct RootReader {
 
     private func log() -> LogSettings {
         let log = root.section(.log, LogKey.self)
+        let output = log.choice(.output, default: LogSettings.Output.file)
+        if output == .journal, let node = log[.output] {
+            reading.mention(.journal(LogSettings.journalPath), at: node)
+        }
         return LogSettings(
             directory: directory(
                 log.absolutePath(.directory),
@@ -70,7 +74,7 @@ struct RootReader {
                 .directory,
                 directories.log
             ),
-            output: log.choice(.output, default: .file),
+            output: output,
             format: log.choice(.format, default: .json),
             rotate: rotation(in: log)
         )

@@ -3,8 +3,6 @@
 /// A key either works or is refused here. Whoever builds a feature deletes its line.
 enum UnsupportedFeatures {
     private static let table: [Feature] = [
-        Feature("log.output", when: .oneOf(["journal"])),
-        Feature("log.format", when: .oneOf(["logfmt", "ecs", "clf"])),
         Feature("channels.*.upstream", when: .severalItems),
         Feature("channels.*.auth.oauth.grant", when: .oneOf(["authorization_code"])),
         Feature("channels.*.auth.oauth.grant", when: .oneOf(["device_code"])),

@@ -14,7 +14,7 @@ struct Netproxy: AsyncParsableCommand {
         subcommands: [
             RunCommand.self, CheckCommand.self, DemoCommand.self, TailCommand.self,
             StatusCommand.self,
-            ReloadCommand.self, TokenCommand.self,
+            WhyCommand.self, ExecCommand.self, ReloadCommand.self, TokenCommand.self,
             VersionCommand.self,
         ]
     )
