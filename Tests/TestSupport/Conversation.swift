@@ -1,29 +1,49 @@
 import Bytes
-import HTTP1
-import HTTPMessage
-import TestSupport
+package import HTTP1
+package import HTTPMessage
 
 /// Everything that one side sends on a connection, decoded message by message as its bytes come.
-struct Conversation {
+package struct Conversation {
+    /// A request that came out whole.
+    package struct Request {
+        package let head: RequestHead
+        package let body: [UInt8]
+        package let trailers: HTTPHeaders?
+    }
+
+    /// A response that came out whole.
+    package struct Response {
+        package let head: ResponseHead
+        package let body: [UInt8]
+        package let trailers: HTTPHeaders?
+    }
+
     /// What came out: one summary per message, and how it ended where it did not end well.
-    private(set) var verdict: [String] = []
+    package private(set) var verdict: [String] = []
     /// The requests that came out whole, with their bodies.
-    private(set) var requests: [(head: RequestHead, body: [UInt8], trailers: HTTPHeaders?)] = []
+    package private(set) var requests: [Request] = []
     /// The responses that came out whole, with their bodies.
-    private(set) var responses: [(head: ResponseHead, body: [UInt8], trailers: HTTPHeaders?)] = []
+    package private(set) var responses: [Response] = []
     private let bytes: [UInt8]
+    private let limits: HTTP1Limits
     private var ends: [Int]
     private var available = 0
     private var position = 0
 
     /// Decodes the bytes of a case, which arrive in pieces that end at the cuts.
-    init(_ corpusCase: CorpusCase, cutAt cuts: [Int] = []) {
+    package init(_ corpusCase: CorpusCase, cutAt cuts: [Int] = []) {
         self.init(corpusCase.bytes, corpusCase.direction, cutAt: cuts)
     }
 
     /// Decodes bytes that arrive in pieces that end at the cuts.
-    init(_ bytes: [UInt8], _ direction: CorpusCase.Direction, cutAt cuts: [Int] = []) {
+    package init(
+        _ bytes: [UInt8],
+        _ direction: CorpusCase.Direction,
+        cutAt cuts: [Int] = [],
+        limits: HTTP1Limits = HTTP1Limits()
+    ) {
         self.bytes = bytes
+        self.limits = limits
         ends = cuts.reversed()
         ends.insert(bytes.count, at: 0)
         do throws(HTTP1Error) {
@@ -39,7 +59,7 @@ struct Conversation {
     }
 
     private mutating func readRequests() throws(HTTP1Error) {
-        var decoder = RequestHeadDecoder()
+        var decoder = RequestHeadDecoder(limits: limits)
         while position < bytes.count {
             let head = try readHead { bytes throws(HTTP1Error) in try decoder.decode(bytes) }
             guard let head else { return verdict.append("unfinished") }
@@ -47,7 +67,7 @@ struct Conversation {
                 return
             }
             verdict.append(Conversation.summary(head, body, trailers))
-            requests.append((head, body, trailers))
+            requests.append(Request(head: head, body: body, trailers: trailers))
             guard head.keepAlive else {
                 if position < bytes.count { verdict.append("ignored \(bytes.count - position)") }
                 return
@@ -57,14 +77,14 @@ struct Conversation {
 
     private mutating func readResponses(answering method: HTTPMethod) throws(HTTP1Error) {
         while true {
-            var decoder = ResponseHeadDecoder()
+            var decoder = ResponseHeadDecoder(limits: limits)
             let head = try readHead { bytes throws(HTTP1Error) in
                 try decoder.decode(bytes, answering: method)
             }
             guard let head else { return verdict.append("unfinished") }
             guard let (body, trailers) = try readBody(head.framing, atEnd: "cut") else { return }
             verdict.append(Conversation.summary(head, body, trailers))
-            responses.append((head, body, trailers))
+            responses.append(Response(head: head, body: body, trailers: trailers))
             guard head.status.kind == .informational, head.status != 101 else { break }
         }
         if position < bytes.count { verdict.append("surplus \(bytes.count - position)") }
@@ -94,7 +114,7 @@ struct Conversation {
         _ framing: BodyFraming,
         atEnd ending: String
     ) throws(HTTP1Error) -> ([UInt8], HTTPHeaders?)? {
-        var decoder = BodyDecoder(framing)
+        var decoder = BodyDecoder(framing, limits: limits)
         var body: [UInt8] = []
         while !decoder.isComplete {
             switch try decoder.next(bytes.span.extracting(position..<available)) {
