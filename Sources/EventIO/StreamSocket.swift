@@ -25,11 +25,6 @@ import Glibc
     var isReadable = true
     private var isWritable = true
     private var isAborted = false
-    /// Whether the kernel told of a reset already; it does so once, and then reads as the end.
-    private var isReset = false
-    /// Whether the last read left the socket empty: a reset may have shared the edge with the bytes,
-    /// and libevent reports it as readable and writable only.
-    private var mayHideReset = false
     private var event: OpaquePointer?
     private var readWaiter: UnsafeContinuation<Void, Never>?
     private var writeWaiter: UnsafeContinuation<Void, Never>?
@@ -84,7 +79,6 @@ import Glibc
         minimum: Int = 4096
     ) throws(IOError) -> Int? {
         if isAborted || isClosed { throw .aborted }
-        if isReset { throw .closedByPeer }
         guard isReadable else { return nil }
         buffer.reserve(minimum, from: loop.slabs)
         if let tls { return try tls.read(into: &buffer, from: self) }
@@ -109,7 +103,7 @@ import Glibc
             return 0
         }
         // A short read means drained, unless the end of the stream shares the edge.
-        if isDrained, !isPeerClosed { (isReadable, mayHideReset) = (false, true) }
+        if isDrained, !isPeerClosed { isReadable = false }
         return count
     }
 
@@ -119,11 +113,6 @@ import Glibc
     package func waitReadable(until deadline: UInt64) async throws(IOError) {
         while !isReadable {
             if isAborted || isClosed { throw .aborted }
-            if mayHideReset {
-                mayHideReset = false
-                isReadable = !peekIsEmpty()
-                continue
-            }
             precondition(unsafe readWaiter == nil, "two tasks read from one socket")
             isReadTimedOut = false
             readDeadline = deadline
@@ -167,19 +156,10 @@ import Glibc
     package func probe() {
         guard isReadable, !isClosed else { return }
         if let tls { return tls.probe(self) }
-        if peekIsEmpty() { isReadable = false }
-    }
-
-    /// Looks whether the kernel has nothing, neither bytes nor the end nor a reset.
-    private func peekIsEmpty() -> Bool {
         var byte: UInt8 = 0
         // SAFETY: one byte on the stack, and MSG_PEEK leaves the stream as it is.
         let count = unsafe recv(descriptor, &byte, 1, Int32(MSG_PEEK))
-        guard count < 0 else { return false }
-        let code = systemError()
-        if code == EAGAIN { return true }
-        if code != EINTR { isReset = true }
-        return false
+        if count < 0, systemError() == EAGAIN { isReadable = false }
     }
 
     // MARK: - Writing
@@ -260,8 +240,6 @@ import Glibc
             return nil
         }
         if failure != 0 { throw writeFailure(failure) }
-        // What takes bytes was not reset.
-        mayHideReset = false
         return count
     }
 
@@ -355,7 +333,10 @@ import Glibc
     }
 
     private func lookForReset() {
-        guard !peekIsEmpty(), isReset else { return }
+        var byte: UInt8 = 0
+        // SAFETY: one byte on the stack, and MSG_PEEK leaves the stream as it is.
+        let count = unsafe recv(descriptor, &byte, 1, Int32(MSG_PEEK))
+        guard count < 0, systemError() != EAGAIN, systemError() != EINTR else { return }
         isPeerClosed = true
         if let callback = onPeerClosed {
             onPeerClosed = nil

@@ -109,38 +109,6 @@ import Testing
         }
     }
 
-    @Test func `a reset that shares an edge with bytes is seen`() async throws {
-        let origin = try await OriginServer.start { wire in
-            _ = try await wire.read(through: "go")
-            try await wire.send("bytes")
-            try await wire.reset()
-        }
-        try await withSocket(to: origin) { socket in
-            let output = OutputBuffer()
-            output.append("go")
-            try await socket.write(output, until: .max)
-            var buffer = ReadBuffer()
-            let deadline = socket.loop.deadline(after: Wire.patience)
-            #expect(try await socket.read(into: &buffer, until: deadline) == 5)
-            await #expect(throws: IOError.closedByPeer) {
-                _ = try await socket.read(into: &buffer, until: deadline)
-            }
-        }
-    }
-
-    @Test func `a reset that was noticed while nobody read is no end of the stream`() async throws {
-        let origin = try await OriginServer.start { wire in try await wire.reset() }
-        let noticed = Gate()
-        try await withSocket(to: origin) { socket in
-            socket.onPeerClosed = { noticed.open() }
-            try await noticed.wait()
-            var buffer = ReadBuffer()
-            await #expect(throws: IOError.closedByPeer) {
-                _ = try await socket.read(into: &buffer, until: .max)
-            }
-        }
-    }
-
     @Test func `a read ends at its deadline, and the socket stays usable`() async throws {
         let late = Gate()
         let origin = try await OriginServer.start { wire in
