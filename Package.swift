@@ -104,7 +104,8 @@ let package = Package(
         ),
         .testTarget(
             name: "HTTP1Tests",
-            dependencies: ["HTTP1", "HTTPMessage", "Bytes"],
+            dependencies: ["HTTP1", "HTTPMessage", "Bytes", "TestSupport"],
+            exclude: ["Corpus"],
             swiftSettings: strict
         ),
         .testTarget(
