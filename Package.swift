@@ -19,6 +19,7 @@ let package = Package(
     products: [
         .library(name: "NetworkCore", targets: ["NetworkCore"]),
         .library(name: "OriginTransport", targets: ["OriginTransport"]),
+        .library(name: "NetworkTesting", targets: ["NetworkTesting"]),
         .executable(name: "netproxy", targets: ["netproxy"]),
     ],
     dependencies: [
@@ -49,6 +50,11 @@ let package = Package(
         .target(
             name: "NetworkCore",
             dependencies: ["HTTPMessage", "Bytes"],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "NetworkTesting",
+            dependencies: ["NetworkCore", "HTTPMessage", "Bytes"],
             swiftSettings: strict
         ),
         .target(
@@ -109,7 +115,10 @@ let package = Package(
         ),
         .testTarget(
             name: "NetworkCoreTests",
-            dependencies: ["NetworkCore", "HTTPMessage", "Bytes", "TestSupport"],
+            dependencies: [
+                "NetworkCore", "NetworkTesting", "OriginTransport", "HTTPMessage", "Bytes",
+                "TestSupport",
+            ],
             swiftSettings: strict
         ),
         .testTarget(

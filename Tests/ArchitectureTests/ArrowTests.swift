@@ -9,6 +9,7 @@ import Testing
         "EventIO": ["Bytes", "CLibevent", "COpenSSL"],
         "HTTP1": ["HTTPMessage", "Bytes"],
         "NetworkCore": ["HTTPMessage", "Bytes"],
+        "NetworkTesting": ["NetworkCore", "HTTPMessage", "Bytes"],
         "OriginTransport": ["NetworkCore", "HTTP1", "EventIO", "HTTPMessage", "Bytes"],
         "RequestLog": ["NetworkCore", "HTTPMessage", "Bytes"],
         "ProxyConfig": ["Yams"],

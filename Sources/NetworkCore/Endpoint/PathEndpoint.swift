@@ -2,7 +2,7 @@ public import FoundationEssentials
 
 /// An endpoint as a value, for what is not worth a type of its own.
 ///
-///     let status = PathEndpoint(.get, "/status", of: "https://api.example.com")
+///     let status = PathEndpoint("/status", of: "https://api.example.com")
 public struct PathEndpoint: Endpoint {
     /// Where the API lives.
     public var baseURL: BaseURL
@@ -23,9 +23,9 @@ public struct PathEndpoint: Endpoint {
 
     /// Describes an operation.
     public init(
-        _ method: HTTPMethod = .get,
         _ path: String,
         of baseURL: BaseURL,
+        method: HTTPMethod = .get,
         task: HTTPTask = .plain,
         headers: HTTPHeaders = [:],
         timeout: Duration? = nil,

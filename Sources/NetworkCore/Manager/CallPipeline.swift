@@ -117,7 +117,8 @@ struct CallPipeline<Item: Endpoint>: Sendable {
         do {
             let result: Result
             if let deadline = context.deadline {
-                (result, exchange) = try await CallDeadline.run(until: deadline, on: channel.clock) {
+                (result, exchange) = try await CallDeadline.run(until: deadline, on: channel.clock)
+                {
                     [exchange] in
                     var exchange = exchange
                     let result = try await body(call, &exchange)

@@ -29,17 +29,21 @@ struct EventParser {
     /// Takes a line; an empty one may complete an event.
     mutating func push(_ line: String) -> ServerSentEvent? {
         var line = line[...]
-        if isFirst, line.first == "\u{FEFF}" { line = line.dropFirst() }
+        // Scalars and bytes, not characters: a mark that combines must not hide a colon.
+        if isFirst, line.unicodeScalars.first == "\u{FEFF}" {
+            line = Substring(line.unicodeScalars.dropFirst())
+        }
         isFirst = false
         guard !line.isEmpty else { return complete() }
-        let colon = line.firstIndex(of: ":") ?? line.endIndex
+        let colon = line.utf8.firstIndex(of: UInt8(ascii: ":")) ?? line.endIndex
         let name = line[..<colon]
-        var value = line[colon...].dropFirst()
-        if value.hasPrefix(" ") { value = value.dropFirst() }
+        var rest = line.utf8[colon...].dropFirst()
+        if rest.first == UInt8(ascii: " ") { rest = rest.dropFirst() }
+        let value = String(decoding: rest, as: UTF8.self)
         switch name {
-        case "event": type = String(value)
-        case "data": data.append(String(value))
-        case "id": if !value.utf8.contains(0) { id = String(value) }
+        case "event": type = value
+        case "data": data.append(value)
+        case "id": if !value.utf8.contains(0) { id = value }
         case "retry":
             if !value.isEmpty, value.utf8.allSatisfy(Grammar.isDigit), let time = Int64(value) {
                 retry = .milliseconds(time)

@@ -138,7 +138,12 @@ private struct Tagged: Endpoint {
     }
 
     @Test func `an endpoint as a value needs no type`() throws {
-        let endpoint = PathEndpoint(.delete, "/a", of: "https://a.example", timeout: .seconds(3))
+        let endpoint = PathEndpoint(
+            "/a",
+            of: "https://a.example",
+            method: .delete,
+            timeout: .seconds(3)
+        )
         #expect(endpoint.timeout == .seconds(3))
         #expect(try RequestBuilder(endpoint).build().method == .delete)
     }
