@@ -89,3 +89,22 @@ enum PercentEncoding {
         }
     }
 }
+
+extension PercentEncoding {
+    /// A name or a value of a query without its encoding; what is none stays.
+    static func decoded(_ text: Substring) -> String {
+        var bytes: [UInt8] = []
+        var rest = text.utf8
+        while let byte = rest.popFirst() {
+            if byte == UInt8(ascii: "%"), let high = rest.first.flatMap(Grammar.hexValue),
+                let low = rest.dropFirst().first.flatMap(Grammar.hexValue)
+            {
+                bytes.append(high << 4 | low)
+                rest = rest.dropFirst(2)
+            } else {
+                bytes.append(byte == UInt8(ascii: "+") ? UInt8(ascii: " ") : byte)
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}
