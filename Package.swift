@@ -19,11 +19,16 @@ let package = Package(
     products: [
         .library(name: "NetworkCore", targets: ["NetworkCore"]),
         .library(name: "OriginTransport", targets: ["OriginTransport"]),
+        .library(name: "NetworkTesting", targets: ["NetworkTesting"]),
         .executable(name: "netproxy", targets: ["netproxy"]),
     ],
     dependencies: [
         // The commands, their help and their completion scripts.
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        // Where the library's logger writes to: what the app chose.
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        // The ecosystem's requests, responses and fields, bridged to and from ours.
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         // The configuration file: a YAML parser that keeps line and column of every node.
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
     ],
@@ -48,7 +53,16 @@ let package = Package(
         .target(name: "HTTP1", dependencies: ["HTTPMessage", "Bytes"], swiftSettings: strict),
         .target(
             name: "NetworkCore",
-            dependencies: ["HTTPMessage", "Bytes"],
+            dependencies: [
+                "HTTPMessage", "Bytes",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+            ],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "NetworkTesting",
+            dependencies: ["NetworkCore", "HTTPMessage", "Bytes"],
             swiftSettings: strict
         ),
         .target(
@@ -110,7 +124,12 @@ let package = Package(
         ),
         .testTarget(
             name: "NetworkCoreTests",
-            dependencies: ["NetworkCore", "HTTPMessage", "Bytes", "TestSupport"],
+            dependencies: [
+                "NetworkCore", "NetworkTesting", "OriginTransport", "HTTPMessage", "Bytes",
+                "TestSupport",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+            ],
             swiftSettings: strict
         ),
         .testTarget(
