@@ -26,6 +26,9 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         // The configuration file: a YAML parser that keeps line and column of every node.
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
+        // Signatures of JWT assertions (RS256, ES256, EdDSA), SHA-256 for PKCE, AES-GCM for tokens
+        // at rest: pure values that NetworkCore can have without a C module of its own.
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
     ],
     targets: [
         .systemLibrary(
@@ -48,7 +51,11 @@ let package = Package(
         .target(name: "HTTP1", dependencies: ["HTTPMessage", "Bytes"], swiftSettings: strict),
         .target(
             name: "NetworkCore",
-            dependencies: ["HTTPMessage", "Bytes"],
+            dependencies: [
+                "HTTPMessage", "Bytes",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "CryptoExtras", package: "swift-crypto"),
+            ],
             swiftSettings: strict
         ),
         .target(
@@ -109,7 +116,11 @@ let package = Package(
         ),
         .testTarget(
             name: "NetworkCoreTests",
-            dependencies: ["NetworkCore", "HTTPMessage", "Bytes", "TestSupport"],
+            dependencies: [
+                "NetworkCore", "HTTPMessage", "Bytes", "TestSupport",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "CryptoExtras", package: "swift-crypto"),
+            ],
             swiftSettings: strict
         ),
         .testTarget(

@@ -8,7 +8,7 @@ import Testing
         "HTTPMessage": ["Bytes"],
         "EventIO": ["Bytes", "CLibevent", "COpenSSL"],
         "HTTP1": ["HTTPMessage", "Bytes"],
-        "NetworkCore": ["HTTPMessage", "Bytes"],
+        "NetworkCore": ["HTTPMessage", "Bytes", "Crypto", "CryptoExtras"],
         "OriginTransport": ["NetworkCore", "HTTP1", "EventIO", "HTTPMessage", "Bytes"],
         "RequestLog": ["NetworkCore", "HTTPMessage", "Bytes"],
         "ProxyConfig": ["Yams"],
