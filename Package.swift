@@ -70,7 +70,7 @@ let package = Package(
         ),
         .target(
             name: "ProxyConfig",
-            dependencies: [.product(name: "Yams", package: "Yams")],
+            dependencies: ["EventIO", .product(name: "Yams", package: "Yams")],
             swiftSettings: strict
         ),
         .target(

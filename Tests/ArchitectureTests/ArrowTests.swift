@@ -11,7 +11,7 @@ import Testing
         "NetworkCore": ["HTTPMessage", "Bytes", "Crypto", "CryptoExtras"],
         "OriginTransport": ["NetworkCore", "HTTP1", "EventIO", "HTTPMessage", "Bytes"],
         "RequestLog": ["NetworkCore", "HTTPMessage", "Bytes"],
-        "ProxyConfig": ["Yams"],
+        "ProxyConfig": ["EventIO", "Yams"],
         "ProxyDaemon": [
             "ProxyConfig", "RequestLog", "OriginTransport", "NetworkCore", "HTTP1", "EventIO",
             "HTTPMessage", "Bytes",
