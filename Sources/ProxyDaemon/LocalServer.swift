@@ -32,16 +32,20 @@ final class LocalServer {
 
     private let loop: EventLoop
     private let answer: Answer
+    /// Told of each response that went out whole.
+    private let onAnswered: (@Sendable (Response) -> Void)?
     private var listener: Listener?
     private var connections: [ObjectIdentifier: DownstreamConnection] = [:]
 
     init(
         _ socket: borrowing ListeningSocket,
         on loop: EventLoop,
-        answer: @escaping Answer
+        answer: @escaping Answer,
+        onAnswered: (@Sendable (Response) -> Void)? = nil
     ) throws(IOError) {
         self.loop = loop
         self.answer = answer
+        self.onAnswered = onAnswered
         listener = try Listener(socket, on: loop, sharesSocket: false) { [unowned self] in serve($0)
         }
     }
@@ -101,6 +105,7 @@ final class LocalServer {
             )
         )
         let delivery = try await connection.write(response, to: head, mayContinue: head.keepAlive)
+        onAnswered?(response)
         if !delivery.mayContinue { await connection.closeAfterLingering() }
         return delivery.mayContinue
     }

@@ -22,13 +22,18 @@ struct AdminSession {
 
     /// Sends, prints what was said, and fails if the daemon refused.
     func perform(_ method: String, _ target: String) async throws {
+        print(try await ask(method, target))
+    }
+
+    /// Sends, returns what was said, and fails if the daemon refused.
+    func ask(_ method: String, _ target: String) async throws -> String {
         let answer = try await send(method, target)
         let text = answer.text.hasSuffix("\n") ? String(answer.text.dropLast()) : answer.text
         guard (200..<300).contains(answer.status) else {
             StandardError.write(text)
             throw ExitCode.failure
         }
-        print(text)
+        return text
     }
 }
 
@@ -71,12 +76,13 @@ struct ReloadCommand: AsyncParsableCommand {
 struct TokenCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "token",
-        abstract: "Show the state of a channel's token, never the token."
+        abstract: "Show the state of a channel's token; the token itself with --reveal only."
     )
 
     @OptionGroup var file: ConfigurationOption
     @Argument(help: "The channel.") var channel: String
     @Flag(help: "Renew the token first.") var refresh = false
+    @Flag(help: "Print the stored access token itself, and nothing else.") var reveal = false
 
     func run() async throws {
         let configuration = try file.load()
@@ -84,7 +90,15 @@ struct TokenCommand: AsyncParsableCommand {
             throw ValidationError("there is no channel \(channel)")
         }
         let session = AdminSession(configuration)
-        if refresh { try await session.perform("POST", "/channels/\(channel)/token/refresh") }
+        if refresh {
+            let said = try await session.ask("POST", "/channels/\(channel)/token/refresh")
+            if !reveal { print(said) }
+        }
+        if reveal {
+            return try await SignInSession.run(channel, configuration) {
+                print(try await $0.accessToken())
+            }
+        }
         let answer = try await session.send("GET", "/status")
         guard let report = StatusReport(json: answer.text),
             let line = report.tokenLine(of: channel)

@@ -14,7 +14,7 @@ struct Netproxy: AsyncParsableCommand {
         subcommands: [
             RunCommand.self, CheckCommand.self, DemoCommand.self, TailCommand.self,
             StatusCommand.self,
-            ReloadCommand.self, TokenCommand.self,
+            ReloadCommand.self, TokenCommand.self, LoginCommand.self, LogoutCommand.self,
             VersionCommand.self,
         ]
     )

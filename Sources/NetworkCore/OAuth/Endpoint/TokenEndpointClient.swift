@@ -27,7 +27,7 @@ public struct TokenEndpointClient: OAuthService {
         configuration: OAuthConfiguration,
         deadline: ContinuousClock.Instant
     ) async throws(TokenFailure) -> TokenResponse {
-        let request = try TokenRequest.make(grant, configuration)
+        let request = try TokenRequest.make(grant, configuration, at: clock.wallNow)
         var context = RequestContext(deadline: deadline)
         let response: Response
         let body: ByteSlice

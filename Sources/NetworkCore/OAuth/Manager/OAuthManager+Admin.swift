@@ -8,6 +8,17 @@ extension OAuthManager {
         _ = await renew(.recovery).room.wait(until: clock.now + Renewal.limit(configuration))
     }
 
+    /// Looks into the store again: somebody may have signed in there.
+    ///
+    /// Makes no token request, but to settle one whose outcome was not known. Returns when what was
+    /// found is in force.
+    ///
+    /// - Throws: `NetworkError` of kind `.cancelled`.
+    public func lookIntoStore() async throws {
+        try await waitForRenewal()
+        _ = await renew(.recovery).room.wait(until: clock.now + Renewal.limit(configuration))
+    }
+
     /// Asks the token endpoint for a new token now, whatever is at hand.
     ///
     /// Waits for a renewal that is going on and then makes its own; the back-off does not hold it

@@ -38,7 +38,7 @@ extension OAuthManager {
         var mayRepeat = true
         var firstSent: ContinuousClock.Instant?
         while true {
-            let grant: TokenGrant
+            var grant: TokenGrant
             do {
                 switch try await nextGrant(reason) {
                 case .grant(let next): grant = next
@@ -49,6 +49,7 @@ extension OAuthManager {
             } catch {
                 return fail(error)
             }
+            grant.reason = reason
             if let excess = excess() { return excess }
             let wasOpen = await announce(grant)
             let sent = clock.moment
@@ -150,6 +151,7 @@ extension OAuthManager {
             refreshToken: response.refreshToken ?? grant.refreshToken,
             generation: generation,
             scope: response.scope ?? configuration.scopes.joined(separator: " "),
+            scheme: response.scheme,
             isForOneUse: known == .zero
         )
     }

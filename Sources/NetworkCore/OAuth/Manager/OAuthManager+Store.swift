@@ -55,6 +55,7 @@ extension OAuthManager {
             refreshToken: record.refreshToken,
             generation: generation + 1,
             scope: kept.scope,
+            scheme: kept.scheme,
             isForOneUse: false
         )
         var windows = TokenWindows(
@@ -100,7 +101,8 @@ extension OAuthManager {
                 value: token.value,
                 issuedAt: token.issuedAt.wall,
                 expiresAt: token.expiresAt?.wall,
-                scope: token.scope
+                scope: token.scope,
+                scheme: token.scheme
             )
         }
         await persist(next, presented: grant.refreshToken)

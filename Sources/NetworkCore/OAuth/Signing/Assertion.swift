@@ -54,6 +54,15 @@ public struct Assertion: Sendable {
         var scope: String?
     }
 
+    /// Makes the compact form for a token request.
+    func presentable(at now: UnixTime) throws(TokenFailure) -> Secret {
+        do {
+            return try signed(at: Int(now.secondsSinceEpoch))
+        } catch {
+            throw TokenFailure(.configuration, detail: "the \(key) cannot sign")
+        }
+    }
+
     /// Makes the compact form (RFC 7515 §7.1), with a `jti` that was never used before.
     ///
     /// - Parameter now: seconds since 1970.
