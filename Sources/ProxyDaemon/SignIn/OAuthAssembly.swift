@@ -181,7 +181,8 @@ struct OAuthAssembly: Sendable {
         _ channel: ChannelConfiguration,
         _ settings: OAuthSettings
     ) throws -> PooledTransport {
-        let certificate = settings.clientAuthentication == .tls ? channel.tls.clientCertificate : nil
+        let certificate =
+            settings.clientAuthentication == .tls ? channel.tls.clientCertificate : nil
         guard channel.tls.authorities != nil || certificate != nil else { return shared }
         var options = options
         options.authorities = channel.tls.authorities

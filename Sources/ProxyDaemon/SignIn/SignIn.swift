@@ -1,7 +1,7 @@
 import EventIO
 import NetworkCore
-import Synchronization
 package import ProxyConfig
+import Synchronization
 
 /// Signs a person in to a channel, and out: what `netproxy login` and `logout` do.
 ///
@@ -170,7 +170,9 @@ package struct SignIn: Sendable {
                 configuration: client.configuration
             )
             let code = try await flow.begin()
-            say("To sign in to \(channel.name), open \(code.page) on any device and enter the code:")
+            say(
+                "To sign in to \(channel.name), open \(code.page) on any device and enter the code:"
+            )
             say("")
             say("  \(code.userCode)")
             say("")
@@ -252,7 +254,9 @@ package struct SignIn: Sendable {
             lines.append(sentence("refresh token", await revocation.revoke(token, .refreshToken)))
         }
         for kept in record.accessTokens.values {
-            lines.append(sentence("access token", await revocation.revoke(kept.value, .accessToken)))
+            lines.append(
+                sentence("access token", await revocation.revoke(kept.value, .accessToken))
+            )
         }
         return lines
     }

@@ -20,7 +20,8 @@ struct ClientRequest {
         guard endpoint.isPrivate || configuration.allowsInsecure else {
             throw TokenFailure(
                 .configuration,
-                detail: "the token endpoint \(endpoint.origin) is not https; secrets are not sent to it"
+                detail:
+                    "the token endpoint \(endpoint.origin) is not https; secrets are not sent to it"
             )
         }
         var headers: HTTPHeaders = [

@@ -46,7 +46,8 @@ public struct DiscoveringTokenClient: OAuthService {
         for configuration: OAuthConfiguration
     ) throws(TokenFailure) -> ServerEndpoint {
         let method = configuration.clientAuthentication
-        if let offered = server.clientAuthentications, !method.names.contains(where: offered.contains)
+        if let offered = server.clientAuthentications,
+            !method.names.contains(where: offered.contains)
         {
             let words = ServerWords.clean(offered.joined(separator: ", "), secrets: []) ?? "none"
             throw TokenFailure(

@@ -184,7 +184,8 @@ public struct DeviceFlow: Sendable {
     private static func isPrintable(_ text: String) -> Bool {
         !text.isEmpty && text.unicodeScalars.count <= 2048
             && text.unicodeScalars.allSatisfy {
-                $0.properties.generalCategory != .control && $0.properties.generalCategory != .format
+                $0.properties.generalCategory != .control
+                    && $0.properties.generalCategory != .format
             }
     }
 }

@@ -1,8 +1,8 @@
 /// The other way round: `application/x-www-form-urlencoded` text into parameters.
-enum FormDecoding {
+package enum FormDecoding {
     /// The parameters in their order; a part without `=` has an empty value, and one with a broken
     /// escape is left out.
-    static func decode(_ text: String) -> [FormParameter] {
+    package static func decode(_ text: String) -> [FormParameter] {
         text.split(separator: "&").compactMap { part in
             let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             guard let name = unescape(pair[0]), let value = unescape(pair.count > 1 ? pair[1] : "")
