@@ -133,7 +133,7 @@ package final class OriginPool {
             loop.submit { bound.value.cancel() }
         }
         loop.remove(waiter)
-        context.timings.queue = .nanoseconds(Int64(loop.now - start))
+        context.timings.queue = Duration(elapsed: loop.now - start)
         switch grant {
         case .connection(let connection):
             context.isConnectionReused = true
@@ -169,12 +169,12 @@ package final class OriginPool {
             )
             let resolved = loop.now
             if resolved > started {
-                context.timings.dns = .nanoseconds(Int64(resolved - started))
+                context.timings.dns = Duration(elapsed: resolved - started)
             }
             phase = .connecting
             let socket = try await connect(to: addresses, until: deadline)
             let connected = loop.now
-            context.timings.connect = .nanoseconds(Int64(connected - resolved))
+            context.timings.connect = Duration(elapsed: connected - resolved)
             if let tls {
                 phase = .handshake
                 do throws(IOError) {
@@ -187,7 +187,7 @@ package final class OriginPool {
                     socket.close()
                     throw error
                 }
-                context.timings.tls = .nanoseconds(Int64(loop.now - connected))
+                context.timings.tls = Duration(elapsed: loop.now - connected)
             }
             return UpstreamConnection(socket, pool: self)
         } catch {
