@@ -17,6 +17,14 @@ public protocol TokenRetrieving: Sendable {
         configuration: OAuthConfiguration,
         deadline: ContinuousClock.Instant
     ) async throws(TokenFailure) -> TokenResponse
+
+    /// How far the authorization server's clock is ahead of ours, as far as is known.
+    var clockOffset: Duration { get }
+}
+
+extension TokenRetrieving {
+    /// Both clocks agree.
+    public var clockOffset: Duration { .zero }
 }
 
 /// Knows which page a person must open to sign in.
@@ -127,7 +135,7 @@ public protocol GrantProviding: Sendable {
     ///
     /// - Parameters:
     ///   - configuration: for which client and token endpoint.
-    ///   - now: the time of day to sign with.
+    ///   - now: the time of day to sign with, as the server has it.
     /// - Returns: the grant.
     /// - Throws: `TokenFailure` if there is nothing to present, with words a person can act on.
     func grant(
