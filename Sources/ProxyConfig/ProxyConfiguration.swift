@@ -7,6 +7,8 @@ package struct ProxyConfiguration: Sendable, Equatable {
     package var admin: AdminAddress
     /// The absolute path of the directory for tokens.
     package var state: String
+    /// The key that token files are sealed with; nothing leaves them plain.
+    package var stateKey: SecretReference?
     package var workers: Workers
     package var drain: Duration
     package var limits: Limits

@@ -18,6 +18,7 @@ struct RootReader {
             allowRemote: root.flag(.allowRemote, default: false),
             admin: admin(state: state),
             state: state,
+            stateKey: root.secret(.stateKey),
             workers: workers(),
             drain: root.duration(.drain, atLeast: .zero, default: .seconds(30)),
             limits: limits(),

@@ -10,12 +10,9 @@ import Synchronization
 
 /// Makes the channels of a configuration: reads secrets, opens logs, starts OAuth managers.
 final class ChannelAssembly: Sendable {
-    private let environment: [String: String]
+    let environment: [String: String]
     let secrets: SecretResolver
-    let loop: EventLoop
-    let tokenOptions: UpstreamOptions
-    let tokens: PooledTransport
-    let stateDirectory: String
+    let oauthClients: OAuthAssembly
     private let logSettings: LogSettings
     private let logs = Mutex<[ChannelLog]>([])
     private let ownLog: ChannelLog
@@ -37,13 +34,7 @@ final class ChannelAssembly: Sendable {
         self.environment = environment
         self.report = report
         secrets = SecretResolver(environment: environment)
-        stateDirectory = configuration.state
-        var options = UpstreamOptions()
-        options.connections = 4
-        options.responseTimeout = .seconds(10)
-        tokens = try PooledTransport(options: options, on: loop)
-        self.loop = loop
-        tokenOptions = options
+        oauthClients = try OAuthAssembly(configuration, secrets: secrets, loop: loop)
         logSettings = configuration.log
         if logSettings.output == .file { try LogDirectory.create(logSettings.directory) }
         stream = try ChannelAssembly.stream(logSettings)
