@@ -99,6 +99,7 @@ let package = Package(
         .target(
             name: "TestSupport",
             dependencies: [
+                "NetworkTesting",
                 "ProxyDaemon", "ProxyConfig", "EventIO", "HTTP1", "NetworkCore", "HTTPMessage",
                 "Bytes",
             ],
