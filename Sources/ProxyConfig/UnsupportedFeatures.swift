@@ -16,7 +16,6 @@ enum UnsupportedFeatures {
         Feature("channels.*.auth.oauth.client_auth", when: .oneOf(["private_key_jwt"])),
         Feature("channels.*.auth.oauth.client_auth", when: .oneOf(["tls"])),
         Feature("channels.*.auth.exec", when: .notEmpty),
-        Feature("channels.*.retry.spill", when: .notOff),
         Feature("channels.*.tls.pin_mode", when: .oneOf(["report"])),
         Feature("channels.*.proxy", when: .notOff),
         Feature("channels.*.stub", when: .notOff),

@@ -9,6 +9,7 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
 
     private let authorizer: any Authorizing
     private let replayLimit: Int
+    private let spill: BodySpill?
 
     /// Makes the step.
     ///
@@ -16,9 +17,15 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
     ///   - authorizer: judges a 401; the same that signs.
     ///   - replayLimit: how many bytes of a streamed request body are kept for the second attempt.
     ///     Default 64 KiB.
-    public init(authorizer: any Authorizing, replayLimit: Int = 64 * 1024) {
+    ///   - spill: where longer bodies are kept instead; nothing if they are not.
+    public init(
+        authorizer: any Authorizing,
+        replayLimit: Int = 64 * 1024,
+        spill: BodySpill? = nil
+    ) {
         self.authorizer = authorizer
         self.replayLimit = replayLimit
+        self.spill = spill
     }
 
     /// Sends the request, at most twice.
@@ -35,7 +42,7 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
         if let buffer = ReplayBuffer.recording(request.body) {
             return try await exchange(request, buffer, context: &context, next: next)
         }
-        let buffer = ReplayBuffer(source, length: length, limit: replayLimit)
+        let buffer = ReplayBuffer(source, length: length, limit: replayLimit, spill: spill)
         var recorded = request
         recorded.body = buffer.body()
         defer { buffer.release() }
