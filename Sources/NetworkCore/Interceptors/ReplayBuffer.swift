@@ -16,6 +16,8 @@ public final class ReplayBuffer: Sendable {
         /// Whether a piece has gone by that is not recorded.
         var isIncomplete = false
         var isAtEnd = false
+        /// Whether it is settled that there is no replay.
+        var isReleased = false
         var failure: (any Error)?
         /// Which body may read from the source.
         var owner = 0
@@ -23,6 +25,13 @@ public final class ReplayBuffer: Sendable {
         var isOwnerDone = false
         var isReading = false
         var handover: CheckedContinuation<Void, Never>?
+
+        /// Whether the body is recorded whole, or nothing of it was read: an origin that refuses a
+        /// request with `Expect: 100-continue` leaves it untouched.
+        var isReplayable: Bool {
+            guard failure == nil else { return false }
+            return !isIncomplete && isRecording || seen == 0 && !isReading
+        }
     }
 
     /// What a body does next.
@@ -64,21 +73,32 @@ public final class ReplayBuffer: Sendable {
         return (source as? ReplayReader)?.buffer
     }
 
+    /// Whether the body is kept as it goes by, or was until it grew too long.
+    var isRecording: Bool { state.withLock { $0.isRecording } }
+
     /// Whether the body can be sent once more from its start.
     public var isReplayable: Bool {
-        state.withLock { !$0.isIncomplete && $0.isRecording && $0.failure == nil }
+        state.withLock { $0.isReplayable }
+    }
+
+    /// The body from its start, if it can be sent once more.
+    ///
+    /// The bodies handed out before read nothing more.
+    public func replay() -> HTTPBody? {
+        state.withLock { $0.isReplayable ? take(&$0) : nil }
     }
 
     /// The body from its start.
     ///
     /// The bodies handed out before read nothing more.
     public func body() -> HTTPBody {
-        let owner = state.withLock { state in
-            state.owner += 1
-            state.isOwnerDone = false
-            return state.owner
-        }
-        return .stream(ReplayReader(buffer: self, owner: owner), length: length)
+        state.withLock { take(&$0) }
+    }
+
+    private func take(_ state: inout State) -> HTTPBody {
+        state.owner += 1
+        state.isOwnerDone = false
+        return .stream(ReplayReader(buffer: self, owner: state.owner), length: length)
     }
 
     /// There will be no replay: forgets what was recorded, and from now on lets the source know when
@@ -86,6 +106,7 @@ public final class ReplayBuffer: Sendable {
     public func release() {
         let isUnwanted = state.withLock { state in
             state.isRecording = false
+            state.isReleased = true
             // The body being sent still reads what it has not seen.
             if state.isOwnerDone || state.owner <= 1 {
                 state.recorded.clear()
@@ -238,7 +259,9 @@ public final class ReplayBuffer: Sendable {
         let isUnwanted = state.withLock { state in
             guard owner == state.owner, !state.isOwnerDone else { return false }
             state.isOwnerDone = true
-            return !state.isAtEnd && (state.isIncomplete || !state.isRecording)
+            guard !state.isAtEnd else { return false }
+            return state.isReleased
+                || (state.isIncomplete || !state.isRecording) && state.seen > 0
         }
         if isUnwanted { source.cancel() }
     }
