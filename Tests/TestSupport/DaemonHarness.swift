@@ -1,6 +1,6 @@
 import EventIO
 import FoundationEssentials
-import ProxyConfig
+package import ProxyConfig
 import ProxyDaemon
 import Synchronization
 
@@ -92,6 +92,11 @@ package final class DaemonHarness: Sendable {
     ) async throws -> RawMessage {
         let app = try await RawClient.connect(to: port, sending: request)
         return try await app.message(content)
+    }
+
+    /// The configuration in force, for what works beside the daemon.
+    package func configuration() throws -> ProxyConfiguration {
+        try DaemonHarness.load(source.value.withLock { $0 }).get()
     }
 
     /// Reads another configuration, as after SIGHUP.
