@@ -62,6 +62,30 @@ package final class Wire: Sendable {
         }
     }
 
+    /// Sends until nothing is taken for half a second, or `limit` bytes are on their way.
+    ///
+    /// - Returns: how many bytes were taken whole.
+    package func flood(_ piece: String, upTo limit: Int) async throws -> Int {
+        try await onLoop { stream in
+            let output = OutputBuffer(capacity: piece.utf8.count)
+            output.append(piece)
+            var sent = 0
+            do throws(IOError) {
+                while sent < limit {
+                    let loop = stream.socket.loop
+                    try await stream.socket.write(
+                        output,
+                        until: loop.deadline(after: .milliseconds(500))
+                    )
+                    sent += output.count
+                }
+            } catch {
+                guard error == .timedOut else { throw error }
+            }
+            return sent
+        }
+    }
+
     /// Sends the end of the stream, and goes on reading.
     package func finishWriting() async throws {
         try await onLoop { $0.socket.shutdownWriting() }
