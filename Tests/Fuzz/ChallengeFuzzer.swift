@@ -1,4 +1,5 @@
-@testable import NetworkCore
+// As NetworkCore does for its own files, of which the parser is one.
+@_exported import HTTPMessage
 
 /// A `WWW-Authenticate` line means the same when its challenges are written and parsed again.
 @_cdecl("LLVMFuzzerTestOneInput")
