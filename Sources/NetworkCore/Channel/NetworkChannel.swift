@@ -86,16 +86,24 @@ public struct NetworkChannel: Sendable {
 }
 
 extension NetworkChannel {
-    /// The order of a call, outermost first; `extra` are the call's own interceptors.
+    /// The order of a call, outermost first.
+    ///
+    /// - Parameters:
+    ///   - origin: where the endpoint sends to, and the only place where its credential may go.
+    ///   - isSigned: whether the credential is added.
+    ///   - extra: the call's own interceptors.
+    ///   - transport: what sends attempts.
+    /// - Returns: the chain.
     func chain(
-        signed: Bool,
+        to origin: Origin,
+        isSigned: Bool,
         extra: [any RequestInterceptor],
         transport: any HTTPTransport
     ) -> RequestChain {
         var stack = interceptors + extra
         // Inside of the interceptors: each of them sees one request and one response.
         if let retry { stack.append(RetryInterceptor(policy: retry, budget: retryBudget)) }
-        let signer = signed ? authorizer : nil
+        let signer = isSigned ? authorizer : nil
         if let signer {
             // Outside of the signing, so that the second attempt is signed afresh.
             stack.append(ReauthorizationInterceptor(authorizer: signer, replayLimit: replayLimit))
@@ -103,50 +111,12 @@ extension NetworkChannel {
         // Behind everything that could change where the request goes.
         let guardian = OriginGuard(
             host: host,
-            allowsInsecure: signer == nil || allowsInsecureCredentials
+            credential: signer == nil ? .none : .only(origin, inClear: allowsInsecureCredentials)
         )
         if !guardian.isIdle { stack.append(guardian) }
-        if let signer { stack.append(AuthorizationInterceptor(authorizer: signer)) }
+        if let signer {
+            stack.append(AuthorizationInterceptor(authorizer: signer, origins: [origin]))
+        }
         return RequestChain(stack, transport: transport)
-    }
-}
-
-/// Refuses what must not leave: a request for another host than the channel's, and a credential in
-/// the clear.
-struct OriginGuard: RequestInterceptor {
-    private let host: Authority?
-    private let text: String?
-    private let allowsInsecure: Bool
-
-    init(host: String?, allowsInsecure: Bool) {
-        text = host
-        self.host = host.flatMap { Authority($0) }
-        self.allowsInsecure = allowsInsecure
-    }
-
-    var isIdle: Bool { text == nil && allowsInsecure }
-
-    func intercept(
-        _ request: Request,
-        context: inout RequestContext,
-        next: RequestChain
-    ) async throws -> Response {
-        if let text, !isAllowed(request.origin) {
-            throw refusal("the channel is for \(text), the request for \(request.origin)")
-        }
-        guard allowsInsecure || request.origin.scheme == .https || request.origin.isLoopback else {
-            throw refusal("a credential does not go to \(request.origin) in the clear; use https")
-        }
-        return try await next.send(request, context: &context)
-    }
-
-    private func isAllowed(_ origin: Origin) -> Bool {
-        guard let host else { return false }
-        return host.host == origin.host
-            && (host.port ?? origin.scheme.defaultPort) == origin.port
-    }
-
-    private func refusal(_ detail: String) -> NetworkError {
-        NetworkError(.httpRequestDenied, side: .downstream, retry: .safe, detail: detail)
     }
 }

@@ -5,15 +5,12 @@ import FoundationEssentials
 /// A value, so that a call goes on when its manager is gone.
 struct CallPipeline<Item: Endpoint>: Sendable {
     let channel: NetworkChannel
-    private let signed: RequestChain
-    private let unsigned: RequestChain
+    private let chains = ChainCache()
     private let selection: TransportSelection<Item>
 
     init(_ channel: NetworkChannel, _ selection: TransportSelection<Item>) {
         self.channel = channel
         self.selection = selection
-        signed = channel.chain(signed: true, extra: [], transport: channel.transport)
-        unsigned = channel.chain(signed: false, extra: [], transport: channel.transport)
     }
 
     // MARK: - Whole responses
@@ -171,8 +168,10 @@ struct CallPipeline<Item: Endpoint>: Sendable {
         } catch let error as NetworkError
             where isSigned && call.authorization == .optional
             && error.kind == .reauthorizationRequired && exchange.context.attempts == 0
+            && call.request.body.isReplayable
         {
             // Nobody is signed in, and nothing was sent yet.
+            exchange.context.authorization = nil
             return try await chain(call, isSigned: false)
                 .send(call.request, context: &exchange.context)
         }
@@ -180,10 +179,11 @@ struct CallPipeline<Item: Endpoint>: Sendable {
 
     private func chain(_ call: NetworkCall, isSigned: Bool) -> RequestChain {
         if call.transport == nil, call.options.interceptors.isEmpty {
-            return isSigned ? signed : unsigned
+            return chains.chain(to: call.request.origin, isSigned: isSigned, of: channel)
         }
         return channel.chain(
-            signed: isSigned,
+            to: call.request.origin,
+            isSigned: isSigned,
             extra: call.options.interceptors,
             transport: call.transport ?? channel.transport
         )
@@ -257,7 +257,7 @@ extension HTTPBody {
     /// as more.
     fileprivate func beginning(_ limit: Int) async -> ([UInt8], Bool) {
         switch self {
-        case .empty: return ([], false)
+        case .empty, .tunnel: return ([], false)
         case .bytes(let bytes): return (bytes.prefix(limit).array, bytes.count > limit)
         case .stream(let source, _):
             var content: [UInt8] = []

@@ -178,16 +178,17 @@ import Testing
 private struct FailingAuthorizer: Authorizing {
     let failure: NetworkError
     var kind: String { "test" }
+    var fieldName: HTTPFieldName { .authorization }
 
     init(kind: ErrorKind) {
         failure = NetworkError(kind, side: .proxy, retry: .safe, detail: "no token")
     }
 
-    func credential() async throws -> Credential { throw failure }
-    func rejected(generation: Int?, challenges: [Challenge]) async -> RejectionVerdict {
-        .passThrough("test")
+    func currentCredential() -> Credential? { nil }
+    func credential(until deadline: ContinuousClock.Instant?) async throws -> Credential {
+        throw failure
     }
-    func replayRejected(generation: Int?) async {}
+    func rejected(_ rejection: Rejection) async -> Verdict { .passThrough(.staticCredential) }
 }
 
 @Suite struct LoggingTests {
