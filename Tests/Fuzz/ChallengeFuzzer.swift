@@ -15,7 +15,11 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
 private func written(_ challenge: Challenge) -> String {
     if let token68 = challenge.token68 { return "\(challenge.scheme) \(token68)" }
     let parameters = challenge.parameters.map { name, value in
-        let text = value.map { "\"\\".contains($0) ? "\\\($0)" : "\($0)" }.joined()
+        // Scalar by scalar: a quote with a combining mark behind it is one character.
+        let text = value.unicodeScalars.map {
+            "\"\\".unicodeScalars.contains($0) ? "\\\($0)" : "\($0)"
+        }
+        .joined()
         return "\(name)=\"\(text)\""
     }
     return challenge.scheme + (parameters.isEmpty ? "" : " " + parameters.joined(separator: ", "))
