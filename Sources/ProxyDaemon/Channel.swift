@@ -53,11 +53,14 @@ final class Channel {
     var poolCounts: (open: Int, idle: Int, queued: Int) { pool.counts }
 
     /// Sends a request through the interceptors to the upstream.
-    func send(_ request: Request, context: inout RequestContext) async throws -> Response {
+    func send(
+        _ request: consuming Request,
+        context: inout RequestContext
+    ) async throws -> Response {
         guard let deadline = context.deadline else {
             return try await chain.send(request, context: &context)
         }
-        let (chain, started) = (chain, context)
+        let (chain, started, request) = (chain, context, request)
         let (response, ended) = try await Deadline.run(on: pool.loop, until: deadline) {
             () async throws -> (Response, RequestContext) in
             var context = started
@@ -103,7 +106,7 @@ struct ChannelTable {
     let forward: ForwardProxy
 
     /// Whether the request's host is one that a channel claims.
-    func isChannelHost(_ head: RequestHead, _ app: DownstreamConnection) -> Bool {
-        head.host.map { router.isChannelHost($0.host) } ?? false
+    func isChannelHost(_ host: Authority) -> Bool {
+        router.isChannelHost(host.host)
     }
 }
