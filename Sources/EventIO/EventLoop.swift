@@ -1,6 +1,8 @@
 package import Bytes
 import CLibevent
 import Glibc
+// The C struct timespec counts as this module's or as Glibc's, whichever the compiler loads first.
+import SwiftOverlayShims
 import Synchronization
 
 /// One thread with one libevent base: it waits for sockets and timers and runs the tasks that
@@ -264,15 +266,4 @@ package func monotonicNanoseconds() -> UInt64 {
     var time = timespec()
     unsafe clock_gettime(CLOCK_MONOTONIC, &time)
     return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
-}
-
-extension Duration {
-    /// The duration in nanoseconds; nothing below zero, and at most a century.
-    @inline(__always)
-    package var nanoseconds: UInt64 {
-        let (seconds, attoseconds) = components
-        guard seconds >= 0 else { return 0 }
-        return UInt64(min(seconds, 3_153_600_000)) * 1_000_000_000
-            + UInt64(max(attoseconds, 0) / 1_000_000_000)
-    }
 }

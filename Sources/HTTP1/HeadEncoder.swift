@@ -150,7 +150,9 @@ package enum HeadEncoder {
     }
 
     private static func isVisible(_ text: String) -> Bool {
-        !text.isEmpty && text.utf8.allSatisfy(Grammar.isTargetByte)
+        let bytes = text.utf8.span
+        for index in bytes.indices where !Grammar.isTargetByte(bytes[index]) { return false }
+        return !bytes.isEmpty
     }
 }
 

@@ -32,7 +32,7 @@ public enum Grammar {
 
     /// Whether a text is a token: at least one tchar and nothing else.
     public static func isToken(_ text: String) -> Bool {
-        !text.isEmpty && text.utf8.allSatisfy(isTokenByte)
+        isToken(text.utf8.span)
     }
 
     /// Whether the bytes are a token.
@@ -44,9 +44,11 @@ public enum Grammar {
 
     /// Whether a text may be a field value: no control byte but HTAB, no outer white space.
     public static func isFieldValue(_ text: String) -> Bool {
-        guard let first = text.utf8.first, let last = text.utf8.last else { return true }
-        guard !isWhitespace(first), !isWhitespace(last) else { return false }
-        return text.utf8.allSatisfy(isFieldValueByte)
+        let bytes = text.utf8.span
+        guard !bytes.isEmpty else { return true }
+        guard !isWhitespace(bytes[0]), !isWhitespace(bytes[bytes.count - 1]) else { return false }
+        for index in bytes.indices where !isFieldValueByte(bytes[index]) { return false }
+        return true
     }
 
     /// Whether a byte is SP or HTAB (OWS, RFC 9110 §5.6.3).
@@ -70,7 +72,6 @@ public enum Grammar {
 
     /// Whether two texts are alike but for the case of ASCII letters.
     public static func equalIgnoringCase(_ left: String, _ right: String) -> Bool {
-        guard left.utf8.count == right.utf8.count else { return false }
-        return left.utf8.elementsEqual(right.utf8) { lowercased($0) == lowercased($1) }
+        equalIgnoringCase(left.utf8.span, right.utf8.span)
     }
 }

@@ -190,11 +190,11 @@ public struct HTTPHeaders: Sendable {
     /// Adds a line whose value is known to be fit for the wire.
     package mutating func append(_ name: HTTPFieldName, validated value: String) {
         let nameStart = arena.count
-        arena.append(contentsOf: name.text.utf8)
+        arena.append(name.text.utf8.span)
         arena.append(0x3A)
         arena.append(0x20)
         let valueStart = arena.count
-        arena.append(contentsOf: value.utf8)
+        arena.append(value.utf8.span)
         let valueEnd = arena.count
         arena.append(0x0D)
         arena.append(0x0A)

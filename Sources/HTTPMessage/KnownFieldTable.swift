@@ -17,8 +17,10 @@ enum KnownFieldTable {
         return slots
     }()
 
-    private static let names: [[UInt8]] = KnownField.allCases.map {
-        Array($0.text.utf8).map(Grammar.lowercased)
+    /// The names in lower case, 32 bytes each: the first is the length.
+    private static let names: [UInt8] = KnownField.allCases.flatMap { field in
+        let name = Array(field.text.utf8).map(Grammar.lowercased)
+        return [UInt8(name.count)] + name + [UInt8](repeating: 0, count: 31 - name.count)
     }
 
     /// The known field with this name, if there is one.
@@ -34,18 +36,24 @@ enum KnownFieldTable {
         while true {
             let candidate = slots[slot]
             if candidate == absent { return nil }
-            if matches(names[Int(candidate)], name) { return KnownField(rawValue: candidate) }
+            if matches(Int(candidate) * 32, names.span, name) {
+                return KnownField(rawValue: candidate)
+            }
             slot = (slot + 1) & (size - 1)
         }
     }
 
     static func lookup(_ name: String) -> KnownField? {
-        let bytes = Array(name.utf8)
-        return lookup(bytes.span)
+        lookup(name.utf8.span)
     }
 
-    private static func matches(_ known: [UInt8], _ name: Span<UInt8>) -> Bool {
-        guard known.count == name.count else { return false }
+    private static func matches(
+        _ start: Int,
+        _ names: Span<UInt8>,
+        _ name: Span<UInt8>
+    ) -> Bool {
+        guard Int(names[start]) == name.count else { return false }
+        let known = names.extracting((start + 1)..<(start + 1 + name.count))
         for index in name.indices where Grammar.lowercased(name[index]) != known[index] {
             return false
         }

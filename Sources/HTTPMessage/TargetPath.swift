@@ -34,6 +34,26 @@ public struct TargetPath: Sendable, Hashable {
         return true
     }
 
+    /// As `TargetPath(target).staysUnder(base)`, without splitting where no byte could climb.
+    package static func staysUnder(_ base: String, _ target: String) -> Bool {
+        let bytes = target.utf8.span
+        let prefix = base.utf8.span
+        var prefixCount = prefix.count
+        if prefixCount > 0, prefix[prefixCount - 1] == UInt8(ascii: "/") { prefixCount -= 1 }
+        guard bytes.count >= prefixCount else { return false }
+        for index in 0..<prefixCount where bytes[index] != prefix[index] { return false }
+        var index = prefixCount
+        while index < bytes.count, bytes[index] != UInt8(ascii: "?") {
+            switch bytes[index] {
+            case UInt8(ascii: "."), UInt8(ascii: "%"), UInt8(ascii: "\\"), UInt8(ascii: ";"):
+                return TargetPath(target).staysUnder(base)
+            default: index += 1
+            }
+        }
+        if index == prefixCount { return prefixCount > 0 }
+        return bytes[prefixCount] == UInt8(ascii: "/")
+    }
+
     /// How far a segment leads down (1) or at most up (-1 for each dot-dot).
     private static func step(_ segment: [UInt8]) -> Int {
         guard segment.contains(where: { ".%\\;".utf8.contains($0) }) else { return 1 }

@@ -38,7 +38,7 @@ package enum HostDialer {
             throw FaultTable.error(error, in: .resolving, to: name)
         }
         let resolved = loop.now
-        if resolved > started { timings.dns = .nanoseconds(Int64(resolved - started)) }
+        if resolved > started { timings.dns = Duration(elapsed: resolved - started) }
         let admitted = policy == .any ? addresses : addresses.filter(policy.admits)
         guard !admitted.isEmpty else {
             throw NetworkError(
@@ -50,7 +50,7 @@ package enum HostDialer {
         }
         do throws(IOError) {
             let socket = try await connect(to: admitted, on: loop, until: deadline)
-            timings.connect = .nanoseconds(Int64(loop.now - resolved))
+            timings.connect = Duration(elapsed: loop.now - resolved)
             return socket
         } catch {
             Resolver.shared.forget(host)

@@ -133,7 +133,7 @@ package final class OriginPool {
             loop.submit { bound.value.cancel() }
         }
         loop.remove(waiter)
-        context.timings.queue = .nanoseconds(Int64(loop.now - start))
+        context.timings.queue = Duration(elapsed: loop.now - start)
         switch grant {
         case .connection(let connection):
             context.isConnectionReused = true
@@ -178,7 +178,7 @@ package final class OriginPool {
             socket.close()
             throw FaultTable.error(error, in: .handshake, to: origin.authority)
         }
-        context.timings.tls = .nanoseconds(Int64(loop.now - connected))
+        context.timings.tls = Duration(elapsed: loop.now - connected)
         return UpstreamConnection(socket, pool: self)
     }
 }

@@ -27,6 +27,7 @@ final class UpstreamConnection: TimerEntry {
 
     /// The exchange that is on the connection, so that a body of an earlier one is not mistaken.
     private(set) var exchange = 0
+    private var decoder = ResponseHeadDecoder(limits: UpstreamConnection.limits)
     private var isIdle = false
     private var mayReuse = true
 
@@ -90,7 +91,7 @@ final class UpstreamConnection: TimerEntry {
         do {
             try await sendRequest(request)
             let head = try await receiveHead(request, context: &context)
-            context.timings.firstByte = .nanoseconds(Int64(loop.now - started))
+            context.timings.firstByte = Duration(elapsed: loop.now - started)
             return try response(head)
         } catch {
             close()
@@ -187,7 +188,6 @@ final class UpstreamConnection: TimerEntry {
         until fixed: UInt64,
         gate: UploadGate? = nil
     ) async throws -> ResponseHead {
-        var decoder = ResponseHeadDecoder(limits: UpstreamConnection.limits)
         var interim = 0
         while true {
             let decoded: (head: ResponseHead, consumed: Int)?
@@ -226,7 +226,6 @@ final class UpstreamConnection: TimerEntry {
                 _ = HopByHop(removingFrom: &headers)
                 try await forward(head.status, headers)
             }
-            decoder = ResponseHeadDecoder(limits: UpstreamConnection.limits)
         }
     }
 

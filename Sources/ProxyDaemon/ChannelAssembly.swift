@@ -10,17 +10,17 @@ import Synchronization
 /// Makes the channels of a configuration: reads secrets, opens logs, starts OAuth managers.
 final class ChannelAssembly: Sendable {
     private let environment: [String: String]
-    private let secrets: SecretResolver
-    private let loop: EventLoop
-    private let tokenOptions: UpstreamOptions
-    private let tokens: PooledTransport
-    private let stateDirectory: String
+    let secrets: SecretResolver
+    let loop: EventLoop
+    let tokenOptions: UpstreamOptions
+    let tokens: PooledTransport
+    let stateDirectory: String
     private let logSettings: LogSettings
     private let logs = Mutex<[ChannelLog]>([])
     private let ownLog: ChannelLog
     /// One for all channels, so that their lines never mix; nothing where the log goes to files.
     private let standardOutput: LogSink?
-    private let report: Daemon.Report
+    let report: Daemon.Report
 
     /// Prepares what the channels of every configuration share; `loop` speaks to token endpoints.
     init(
@@ -145,89 +145,6 @@ final class ChannelAssembly: Sendable {
         )
     }
 
-    private func authorizer(
-        _ configuration: ChannelConfiguration,
-        _ log: ChannelLog
-    ) async throws -> (any Authorizing)? {
-        switch configuration.authentication {
-        case .none, .exec: return nil
-        case .bearer(let reference):
-            return StaticAuthorizer.bearer(try await secret(reference))
-        case .basic(let username, let password):
-            return StaticAuthorizer.basic(
-                username: username,
-                password: try await secret(password)
-            )
-        case .header(let name, let value):
-            guard let field = HTTPFieldName(name) else { return nil }
-            return StaticAuthorizer.header(field, try await secret(value))
-        case .oauth(let settings):
-            return try await oauth(settings, of: configuration, log: log)
-        }
-    }
-
-    /// Token endpoints are trusted by the system's roots, or by the channel's own authority beside
-    /// whose API they mostly are.
-    private func tokenTransport(_ channel: ChannelConfiguration) throws -> any HTTPTransport {
-        guard let authorities = channel.tls.authorities else { return tokens }
-        var options = tokenOptions
-        options.authorities = authorities
-        return try PooledTransport(options: options, on: loop)
-    }
-
-    private func secret(_ reference: SecretReference) async throws -> Secret {
-        Secret(String(decoding: try await secrets.resolve(reference), as: UTF8.self))
-    }
-
-    private func oauth(
-        _ settings: OAuthSettings,
-        of channel: ChannelConfiguration,
-        log: ChannelLog
-    ) async throws -> OAuthManager {
-        guard let endpoint = settings.tokenURL else {
-            throw IOError.system("channel \(channel.name): auth.oauth.token_url is missing")
-        }
-        var secret: Secret?
-        if let reference = settings.clientSecret { secret = try await self.secret(reference) }
-        var initial: Secret?
-        if let reference = settings.refreshToken { initial = try await self.secret(reference) }
-        var configuration = OAuthConfiguration(
-            tokenOrigin: Origin(
-                scheme: endpoint.scheme == .https ? .https : .http,
-                host: endpoint.host,
-                port: UInt16(clamping: endpoint.port)
-            ),
-            tokenTarget: endpoint.target,
-            clientID: settings.clientID,
-            clientSecret: secret,
-            grant: settings.grant == .clientCredentials
-                ? .clientCredentials : .refreshToken(initial: initial)
-        )
-        configuration.clientAuthentication =
-            switch settings.clientAuthentication {
-            case .post: .post
-            case .none: .none
-            default: .basic
-            }
-        configuration.scopes = settings.scopes
-        configuration.audience = settings.audience
-        configuration.parameters = settings.parameters.map { ($0.name, $0.value) }
-        configuration.refreshBefore = settings.refreshBefore
-        try DurableFile.makeDirectory(stateDirectory, mode: 0o700)
-        let name = channel.name
-        let store = FileTokenStore(directory: stateDirectory, family: name) { [report] aside in
-            report("channel \(name): the token file was corrupt and is now \(aside)")
-        }
-        return OAuthManager(
-            service: TokenEndpointClient(configuration, transport: try tokenTransport(channel)),
-            tokenStore: store,
-            configuration: configuration
-        ) { [report] event in
-            log.write(event.record)
-            if let line = event.line { report("channel \(name): \(line)") }
-        }
-    }
-
     /// Tells what happened to the daemon itself, in its own log.
     func tell(
         _ event: EventRecord.Event,
@@ -235,53 +152,5 @@ final class ChannelAssembly: Sendable {
         level: LogLevel = .info
     ) {
         ownLog.write(EventRecord(time: .now, level: level, event: event, message: message))
-    }
-}
-
-extension OAuthEvent {
-    /// What a person should know of it; nothing for what is routine.
-    var line: String? {
-        switch self {
-        case .refreshed, .adopted: nil
-        case .failed(let words, let wait):
-            "no token (\(words)); next attempt in \(wait.components.seconds) s at the earliest"
-        case .dead(let words): "the refresh token is no longer accepted (\(words)); sign in again"
-        case .storeFailed(let words): "the new token could not be stored: \(words)"
-        }
-    }
-
-    /// The event as it stands in the channel's log.
-    var record: EventRecord {
-        switch self {
-        case .refreshed(let generation, let reason, let duration):
-            EventRecord(
-                time: .now,
-                event: .token,
-                message: "a new token is in force",
-                facts: [
-                    ("generation", .number(generation)), ("reason", .text(reason.rawValue)),
-                    ("duration_ms", .duration(duration)),
-                ]
-            )
-        case .adopted(let generation):
-            EventRecord(
-                time: .now,
-                event: .token,
-                message: "a stored token was taken over",
-                facts: [("generation", .number(generation))]
-            )
-        case .failed(let words, let wait):
-            EventRecord(
-                time: .now,
-                level: .warning,
-                event: .token,
-                message: words,
-                facts: [("next_attempt_s", .number(Int(wait.components.seconds)))]
-            )
-        case .dead(let words):
-            EventRecord(time: .now, level: .error, event: .token, message: words)
-        case .storeFailed(let words):
-            EventRecord(time: .now, level: .error, event: .token, message: words)
-        }
     }
 }

@@ -38,7 +38,7 @@ final class ChannelShared: Sendable {
         tls = origin.scheme == .https ? try TLSContext(configuration.tls.options) : nil
         credentialFields = configuration.authentication.credentialFields
         loggedHeaders = configuration.log.headers.compactMap { HTTPFieldName($0) }
-        stack = InterceptorStack(configuration, authorizer: authorizer)
+        stack = InterceptorStack(configuration, authorizer: authorizer, origin: origin)
     }
 
     var name: String { configuration.name }
@@ -83,7 +83,11 @@ extension Authentication {
 }
 
 extension InterceptorStack {
-    init(_ configuration: ChannelConfiguration, authorizer: (any Authorizing)?) {
+    init(
+        _ configuration: ChannelConfiguration,
+        authorizer: (any Authorizing)?,
+        origin: Origin
+    ) {
         func fields(_ list: [HeaderField]) -> [HTTPField] {
             list.compactMap { field in
                 HTTPFieldName(field.name).flatMap { HTTPField($0, field.value) }
@@ -106,6 +110,7 @@ extension InterceptorStack {
             )
         }
         self.authorizer = authorizer
+        self.origin = origin
         replaysUnauthorized = configuration.retry.unauthorized
         replayLimit = configuration.retry.replayBody.bytes
         onClientCredential =

@@ -74,11 +74,11 @@ extension Daemon {
         guard let manager = channel.authorizer as? OAuthManager else { return nil }
         let status = await manager.status()
         return DaemonStatus.Token(
-            state: status.state,
-            generation: status.generation,
+            state: status.state.rawValue,
+            generation: status.generation == 0 ? nil : status.generation,
             ageS: status.age.map { ($0.seconds * 10).rounded() / 10 },
             expiresInS: status.expiresIn.map { ($0.seconds * 10).rounded() / 10 },
-            lastError: status.lastError,
+            lastError: status.lastFailure?.detail,
             nextAttemptS: status.nextAttempt.map { ($0.seconds * 10).rounded() / 10 }
         )
     }

@@ -196,7 +196,7 @@ package actor Daemon {
         case .unix(let path):
             isTCP = false
             if let slash = path.lastIndex(of: "/"), slash > path.startIndex {
-                try DurableFile.makeDirectory(String(path[..<slash]), mode: 0o750)
+                try FileSystem.makeDirectory(String(path[..<slash]), mode: 0o750)
             }
             guard let opened = try SharedSocket.open(.unix(path), [:]).first else { return }
             opened.socket.restrict(mode: 0o600)

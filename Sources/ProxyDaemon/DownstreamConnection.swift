@@ -23,6 +23,7 @@ final class DownstreamConnection {
     /// The listener's own channel, if it has one.
     let dedicatedChannel: String?
     var buffer = ReadBuffer()
+    private var decoder: RequestHeadDecoder
     /// The request body that is being read, while it is not at its end.
     var body: BodyDecoder?
     /// Numbers the requests, so that a body of an earlier one is not mistaken.
@@ -49,6 +50,7 @@ final class DownstreamConnection {
     ) {
         self.socket = socket
         self.limits = limits
+        decoder = RequestHeadDecoder(limits: limits)
         self.headTimeout = headTimeout
         self.pace = pace
         self.dedicatedChannel = dedicatedChannel
@@ -72,9 +74,8 @@ final class DownstreamConnection {
         }
         isIdle = false
         let deadline = loop.deadline(after: headTimeout)
-        var decoder = RequestHeadDecoder(limits: limits)
         while true {
-            if let head = try decodeHead(&decoder) {
+            if let head = try decodeHead() {
                 begin(head)
                 return head
             }
@@ -91,8 +92,7 @@ final class DownstreamConnection {
         }
     }
 
-    private func decodeHead(_ decoder: inout RequestHeadDecoder) throws(HTTP1Error) -> RequestHead?
-    {
+    private func decodeHead() throws(HTTP1Error) -> RequestHead? {
         guard !buffer.isEmpty else { return nil }
         let decoded = try buffer.withSpan { bytes throws(HTTP1Error) in try decoder.decode(bytes) }
         guard let (head, consumed) = decoded else { return nil }

@@ -71,15 +71,13 @@ struct Exchange {
     /// The record, of the upstream request where there is one.
     func record(endedAt now: UInt64) -> ExchangeRecord {
         let target = request?.target ?? head?.target.pathAndQuery ?? ""
-        let mark = target.utf8.firstIndex(of: UInt8(ascii: "?"))
         var record = ExchangeRecord(
             time: time,
             requestID: context.requestID,
             client: client,
             method: head?.method.rawValue ?? "",
-            path: mark.map { String(target[..<$0]) } ?? target
+            target: target
         )
-        if let mark { record.query = String(target[target.utf8.index(after: mark)...]) }
         record.clientUID = userID
         if let origin = request?.origin {
             record.scheme = origin.scheme.rawValue
@@ -91,7 +89,7 @@ struct Exchange {
         record.status = status
         record.bytesIn = bytesIn
         record.bytesOut = bytesOut
-        record.duration = .nanoseconds(Int64(now &- started))
+        record.duration = Duration(elapsed: now &- started)
         record.error = error
         record.abortedBy = abortedBy
         record.take(context)

@@ -10,7 +10,9 @@ struct InterceptorStack {
     var authorizer: (any Authorizing)?
     var replaysUnauthorized: Bool
     var replayLimit: Int
-    var onClientCredential: ClientCredentialPolicy
+    /// Where the credential may go.
+    var origin: Origin
+    var onClientCredential: AuthorizationInterceptor.ClientCredentialPolicy
 
     /// The interceptors; one that would do nothing is left out.
     var interceptors: [any RequestInterceptor] {
@@ -30,6 +32,7 @@ struct InterceptorStack {
             stack.append(
                 AuthorizationInterceptor(
                     authorizer: authorizer,
+                    origins: [origin],
                     onClientCredential: onClientCredential
                 )
             )

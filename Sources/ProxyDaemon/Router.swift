@@ -1,3 +1,4 @@
+import Bytes
 import HTTP1
 import HTTPMessage
 import NetworkCore
@@ -14,21 +15,13 @@ struct Router: Sendable {
         let target: String
     }
 
-    private struct Rule {
-        let channel: Int
-        /// Without the slash at the end: `/orders`, or nothing for `/`.
-        let prefix: String
-        let strips: Bool
-    }
-
     private let names: [String]
     private let basePaths: [String]
     private let ports: [Int]
     private let channelsByName: [String: Int]
     private let channelsByHost: [String: Int]
     private let channelsByUpstream: [String: [Int]]
-    /// Longest prefix first, by the first segment of the prefix.
-    private let rules: [String: [Rule]]
+    private let paths: PathTable
 
     init(_ channels: [ChannelConfiguration]) {
         names = channels.map(\.name)
@@ -37,7 +30,7 @@ struct Router: Sendable {
         var byName: [String: Int] = [:]
         var byHost: [String: Int] = [:]
         var byUpstream: [String: [Int]] = [:]
-        var rules: [String: [Rule]] = [:]
+        var rules: [PathTable.Rule] = []
         for (index, channel) in channels.enumerated() {
             byName[channel.name] = index
             for host in channel.match.hosts { byHost[host.lowercased()] = index }
@@ -45,8 +38,8 @@ struct Router: Sendable {
                 byUpstream[upstream.host, default: []].append(index)
             }
             let prefix = channel.match.path == "/" ? "" : Router.trimmed(channel.match.path)
-            rules[Router.firstSegment(prefix), default: []].append(
-                Rule(
+            rules.append(
+                PathTable.Rule(
                     channel: index,
                     prefix: prefix,
                     strips: channel.match.strip == .remove
@@ -59,9 +52,7 @@ struct Router: Sendable {
         channelsByUpstream = byUpstream.mapValues { [basePaths] list in
             list.sorted { basePaths[$0].utf8.count > basePaths[$1].utf8.count }
         }
-        self.rules = rules.mapValues { list in
-            list.sorted { $0.prefix.utf8.count > $1.prefix.utf8.count }
-        }
+        paths = PathTable(rules)
     }
 
     /// Whether the name belongs to a channel, so that a `Host` field may carry it.
@@ -91,7 +82,7 @@ struct Router: Sendable {
         if let host = head.host, !host.isIPLiteral, let channel = channelsByHost[host.host] {
             return try below(channel, target)
         }
-        if let rule = rule(for: target) {
+        if let rule = paths.rule(for: target) {
             return try below(
                 rule.channel,
                 rule.strips ? Router.stripped(rule.prefix, from: target) : target
@@ -138,7 +129,7 @@ struct Router: Sendable {
         for channel in channelsByUpstream[authority.host] ?? []
         where authority.port.map({ Int($0) == ports[channel] }) ?? true {
             let base = basePaths[channel]
-            guard target == "*" ? base.isEmpty : TargetPath(target).staysUnder(base) else {
+            guard target == "*" ? base.isEmpty : TargetPath.staysUnder(base, target) else {
                 continue
             }
             return Route(channel: channel, target: target)
@@ -147,7 +138,7 @@ struct Router: Sendable {
     }
 
     private func below(_ channel: Int, _ target: String) throws(NetworkError) -> Route {
-        guard TargetPath(target).staysUnder("") else {
+        guard TargetPath.staysUnder("", target) else {
             if target == "*" { return try wholeServer(channel) }
             throw NetworkError(
                 .httpRequestError,
@@ -166,35 +157,12 @@ struct Router: Sendable {
         return Route(channel: channel, target: base + target)
     }
 
-    private func rule(for target: String) -> Rule? {
-        for segment in [Router.firstSegment(target), ""] {
-            for rule in rules[segment] ?? [] where Router.matches(rule.prefix, target) {
-                return rule
-            }
-        }
-        return nil
-    }
-
-    /// On segment boundaries: `/orders` matches `/orders`, `/orders/1` and `/orders?x`, and nothing
-    /// else that begins so.
-    private static func matches(_ prefix: String, _ target: String) -> Bool {
-        guard target.utf8.starts(with: prefix.utf8) else { return false }
-        guard let next = target.utf8.dropFirst(prefix.utf8.count).first else { return true }
-        return next == UInt8(ascii: "/") || next == UInt8(ascii: "?")
-    }
-
     private static func stripped(_ prefix: String, from target: String) -> String {
-        let rest = target.utf8.dropFirst(prefix.utf8.count)
-        guard let first = rest.first else { return "/" }
-        return first == UInt8(ascii: "/") ? String(Substring(rest)) : "/" + String(Substring(rest))
-    }
-
-    /// `orders` of `/orders/1?x`.
-    private static func firstSegment(_ path: String) -> String {
-        let segment = path.utf8.dropFirst().prefix {
-            $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?")
-        }
-        return String(Substring(segment))
+        let bytes = target.utf8.span
+        let start = prefix.utf8.count
+        guard start < bytes.count else { return "/" }
+        let rest = bytes.string(in: start..<bytes.count)
+        return bytes[start] == UInt8(ascii: "/") ? rest : "/" + rest
     }
 
     private static func trimmed(_ path: String) -> String {

@@ -73,7 +73,10 @@ extension RequestChain {
         RequestChain(
             [
                 ReauthorizationInterceptor(authorizer: authorizer, replayLimit: replayLimit),
-                AuthorizationInterceptor(authorizer: authorizer),
+                AuthorizationInterceptor(
+                    authorizer: authorizer,
+                    origins: [Origin(scheme: .https, host: "api.example")]
+                ),
             ],
             transport: upstream
         )
@@ -106,4 +109,14 @@ final class PiecedBody: BodySource {
     }
 
     func trailers() -> HTTPHeaders? { ending }
+}
+
+/// The error of an operation, if it is a `NetworkError`.
+func networkError(_ operation: () async throws -> some Sendable) async -> NetworkError? {
+    do {
+        _ = try await operation()
+        return nil
+    } catch {
+        return error as? NetworkError
+    }
 }

@@ -10,7 +10,7 @@ import Testing
         record.clientUID = 1000
         record.scheme = "https"
         record.host = "api.example.com"
-        record.query = "page=2&token=s3cret"
+        record.target += "?page=2&token=s3cret"
         record.protocolVersion = "HTTP/1.1"
         record.status = 200
         record.bytesIn = 12

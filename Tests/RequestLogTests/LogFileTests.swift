@@ -20,7 +20,7 @@ import Testing
     }
 
     private func write(_ text: String, to log: ChannelLog, after: Duration = .zero) {
-        log.sink.write(Array("\(text)\n".utf8).span, at: Samples.time, now: start + after)
+        log.sink.write(Array("\(text)\n".utf8).span, count: 1, at: Samples.time, now: start + after)
     }
 
     @Test func `lines are appended to a file that others cannot read`() throws {

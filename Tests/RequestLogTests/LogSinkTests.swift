@@ -54,7 +54,12 @@ private final class ScriptBox: Sendable {
     }
 
     private static func write(_ text: String, to sink: LogSink) {
-        sink.write(Array(text.utf8).span, at: Samples.time, now: now)
+        sink.write(
+            Array(text.utf8).span,
+            count: text.utf8.count { $0 == UInt8(ascii: "\n") },
+            at: Samples.time,
+            now: now
+        )
     }
 
     @Test func `a short write is continued until the lines are whole`() {

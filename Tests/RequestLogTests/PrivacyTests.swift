@@ -19,7 +19,7 @@ import Testing
     )
     func `a query is shown as the mode says`(mode: QueryMode, query: String, text: String?) throws {
         var record = Samples.minimal()
-        record.query = query
+        record.target += "?\(query)"
         let line = Samples.line(record, LogLabels(query: mode))
         let parsed = try #require(Samples.parsed(line))
         #expect(parsed["query"]?.text == text)

@@ -70,8 +70,7 @@ import Testing
         record.method = "POST"
         record.scheme = "https"
         record.host = "api.example.com"
-        record.path = "/v1/it's"
-        record.query = "a=1&b=2"
+        record.target = "/v1/it's?a=1&b=2"
         record.bytesIn = 12
         record.headers = [HTTPField("Accept", "text/plain")].compactMap { $0 }
         let labels = LogLabels(channel: "orders", headers: ["Accept"])
@@ -92,7 +91,7 @@ import Testing
     @Test func `a HAR document holds the exchanges`() throws {
         var record = Self.record()
         record.host = "api.example.com"
-        record.query = "a=1"
+        record.target += "?a=1"
         record.protocolVersion = "HTTP/1.1"
         record.bytesOut = 5
         record.timings.firstByte = .milliseconds(10)

@@ -14,7 +14,7 @@ enum Samples {
             requestID: "r1",
             client: "127.0.0.1:5000",
             method: "GET",
-            path: path
+            target: path
         )
     }
 

@@ -1,228 +1,184 @@
 package import NetworkCore
 import Synchronization
 
-/// An authorization server in memory, behind the transport's interface: client credentials and
-/// refresh tokens with rotation and reuse detection, and whatever faults a test scripts.
+/// An authorization server without sockets: client credentials and refresh tokens with rotation,
+/// reuse detection and a grace window, and a script of mishaps.
 package final class AuthorizationServerModel: HTTPTransport {
-    /// How one request is answered; without a script all are `granted`.
-    package enum Answer: Sendable {
-        /// As a healthy server does.
-        case granted
-        /// Granted and rotated, but the answer never arrives.
-        case lost
-        /// A response of the test's own.
-        case reply(HTTPStatus, String, HTTPHeaders)
-        /// No response, and nothing was acted on.
-        case fault(NetworkError)
-
-        /// A response with a JSON body.
-        package static func json(_ body: String, status: HTTPStatus = 200) -> Answer {
-            .reply(status, body, [.contentType: "application/json"])
-        }
+    /// What happens to one token request.
+    package enum Mishap: Sendable {
+        /// Nothing: it is answered.
+        case none
+        /// It is acted on, and the answer never arrives.
+        case lostAnswer
+        /// The connection is refused: it is not acted on.
+        case unreachable
+        /// It is not acted on, and this is the answer.
+        case respond(Int, String, HTTPHeaders)
+        /// It is acted on, and this is the answer in place of the tokens.
+        case answerInstead(Int, String)
     }
 
-    /// What a request asked for.
-    package struct Asked: Sendable {
-        /// The request as it was sent.
-        package let request: Request
-        /// The body as it was sent.
-        package let body: String
+    /// A token request as it arrived.
+    package struct Seen: Sendable {
+        /// The form's parameters.
+        package var form: [String: String]
+        /// The field section.
+        package var headers: HTTPHeaders
+    }
 
-        /// The value of a form field, decoded.
-        package func form(_ name: String) -> String? {
-            for pair in body.split(separator: "&") {
-                let parts = pair.split(
-                    separator: "=",
-                    maxSplits: 1,
-                    omittingEmptySubsequences: false
-                )
-                guard parts.count == 2, parts[0] == name else { continue }
-                return AuthorizationServerModel.decoded(parts[1])
-            }
-            return nil
-        }
+    private struct Spent {
+        var at: ContinuousClock.Instant
+        var body: String
     }
 
     private struct State {
-        var script: [Answer] = []
-        var asked: [Asked] = []
+        var requests: [Seen] = []
+        var script: [Mishap] = []
+        var access: Set<String> = []
+        var refresh: Set<String> = []
+        var spent: [String: Spent] = [:]
         var issued = 0
-        var refreshToken: String?
-        var spent: [String: String] = [:]
-        var isRevoked = false
-        var isHeld = false
-        var held: [CheckedContinuation<Void, Never>] = []
-        var watchers: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
+        var lifetime = "3600"
+        var extra = ""
+        var fixedToken: String?
+        var isReused = false
     }
 
-    private let expiresIn: String?
-    private let rotates: Bool
-    private let answersSpentToken: Bool
-    private let accessToken: @Sendable (Int) -> String
-    private let state: Mutex<State>
+    private let state = Mutex(State())
+    private let clock: ManualClock
+    /// Whether a refresh token is good for one use only.
+    package let rotates: Bool
+    /// How long a spent refresh token is answered with the same tokens again.
+    package let grace: Duration
+    /// Closed, it keeps token requests waiting before they are acted on.
+    package let gate = Door()
 
-    /// Makes a server.
-    ///
-    /// - Parameters:
-    ///   - expiresIn: what stands in the JSON as `expires_in`; nothing leaves it out.
-    ///   - refreshToken: the refresh token that is accepted first.
-    ///   - rotates: whether each refresh replaces the refresh token.
-    ///   - answersSpentToken: whether the token that was spent last is answered once more, as
-    ///     servers with a grace period do; otherwise its reuse revokes the family.
-    ///   - accessToken: names the n-th access token.
-    package init(
-        expiresIn: String? = "3600",
-        refreshToken: String? = nil,
-        rotates: Bool = true,
-        answersSpentToken: Bool = false,
-        accessToken: @escaping @Sendable (Int) -> String = { "access-\($0)" }
-    ) {
-        self.expiresIn = expiresIn
+    /// A server that knows one refresh token, `initial`.
+    package init(clock: ManualClock, rotates: Bool = true, grace: Duration = .zero) {
+        self.clock = clock
         self.rotates = rotates
-        self.answersSpentToken = answersSpentToken
-        self.accessToken = accessToken
-        var state = State()
-        state.refreshToken = refreshToken
-        self.state = Mutex(state)
+        self.grace = grace
+        state.withLock { $0.refresh = ["initial"] }
     }
 
-    /// All requests so far.
-    package var asked: [Asked] { state.withLock { $0.asked } }
+    /// The token requests so far.
+    package var requests: [Seen] { state.withLock { $0.requests } }
+    /// Whether a spent refresh token was presented after the grace window.
+    package var sawReuse: Bool { state.withLock { $0.isReused } }
 
-    /// Whether a spent refresh token was presented, and the family revoked for it.
-    package var isRevoked: Bool { state.withLock { $0.isRevoked } }
-
-    /// The refresh token that would be accepted now.
-    package var refreshToken: String? { state.withLock { $0.refreshToken } }
-
-    /// Answers the next requests so, one after the other.
-    package func script(_ answers: Answer...) {
-        state.withLock { $0.script += answers }
-    }
-
-    /// Lets requests arrive, but answers none until `release()`.
-    package func hold() {
-        state.withLock { $0.isHeld = true }
-    }
-
-    /// Answers what is held.
-    package func release() {
-        let held = state.withLock { state in
-            state.isHeld = false
-            defer { state.held = [] }
-            return state.held
-        }
-        for continuation in held { continuation.resume() }
-    }
-
-    /// Returns when so many requests have arrived.
-    package func untilAsked(_ count: Int) async {
-        await withCheckedContinuation { continuation in
-            let isSo = state.withLock { state in
-                guard state.asked.count < count else { return true }
-                state.watchers.append((count, continuation))
-                return false
-            }
-            if isSo { continuation.resume() }
+    /// What happens to the next token requests, in order.
+    package func script(_ mishaps: Mishap...) { state.withLock { $0.script += mishaps } }
+    /// The JSON text of `expires_in`.
+    package func setLifetime(_ json: String) { state.withLock { $0.lifetime = json } }
+    /// Further members of the answer, as JSON text that begins with a comma.
+    package func setExtra(_ json: String) { state.withLock { $0.extra = json } }
+    /// Gives this access token from now on; nothing goes back to a new one each time.
+    package func setFixedToken(_ token: String?) { state.withLock { $0.fixedToken = token } }
+    /// Ends all access tokens.
+    package func revokeAccess() { state.withLock { $0.access = [] } }
+    /// Ends all refresh tokens too.
+    package func revokeAll() {
+        state.withLock { state in
+            state.access = []
+            state.refresh = []
         }
     }
+    /// Makes a refresh token known.
+    package func admit(refreshToken: String) {
+        state.withLock { _ = $0.refresh.insert(refreshToken) }
+    }
+    /// Whether an access token is good.
+    package func accepts(_ token: String) -> Bool { state.withLock { $0.access.contains(token) } }
 
     /// Answers a token request.
-    package func send(
-        _ request: Request,
-        context: inout RequestContext
-    ) async throws -> Response {
-        let body = String(
-            decoding: try await request.body.collect(upTo: 1 << 20).array,
-            as: UTF8.self
-        )
-        let asked = Asked(request: request, body: body)
-        let (answer, watchers) = state.withLock { state in
-            state.asked.append(asked)
-            let count = state.asked.count
-            let due = state.watchers.filter { $0.count <= count }.map(\.continuation)
-            state.watchers.removeAll { $0.count <= count }
-            return (state.script.isEmpty ? Answer.granted : state.script.removeFirst(), due)
+    package func send(_ request: Request, context: inout RequestContext) async throws -> Response {
+        let body = try await request.body.collect(upTo: 1 << 16)
+        let form = AuthorizationServerModel.parse(body)
+        let mishap = state.withLock { state in
+            state.requests.append(Seen(form: form, headers: request.headers))
+            return state.script.isEmpty ? .none : state.script.removeFirst()
         }
-        for watcher in watchers { watcher.resume() }
-        await pass()
-        switch answer {
-        case .granted: return grant(asked)
-        case .lost:
-            _ = grant(asked)
+        await gate.pass()
+        if Task.isCancelled {
+            throw NetworkError(.cancelled, side: .proxy, detail: "cancelled")
+        }
+        switch mishap {
+        case .none: return act(on: form)
+        case .unreachable:
+            throw NetworkError(
+                .connectionRefused,
+                side: .upstream,
+                retry: .safe,
+                detail: "nobody listens"
+            )
+        case .lostAnswer:
+            _ = act(on: form)
             throw NetworkError(
                 .connectionTerminated,
                 side: .upstream,
-                detail: "the connection was closed"
+                detail: "the connection broke"
             )
-        case .reply(let status, let body, let headers):
-            return Response(status: status, headers: headers, body: .bytes(ByteSlice(body)))
-        case .fault(let error): throw error
+        case .respond(let status, let body, let headers): return reply(status, body, headers)
+        case .answerInstead(let status, let body):
+            _ = act(on: form)
+            return reply(status, body)
         }
     }
 
-    private func pass() async {
-        await withCheckedContinuation { continuation in
-            let isOpen = state.withLock { state in
-                if state.isHeld { state.held.append(continuation) }
-                return !state.isHeld
+    private func act(on form: [String: String]) -> Response {
+        let now = clock.now
+        return state.withLock { state in
+            guard form["grant_type"] == "refresh_token" else {
+                return reply(200, issue(&state, refresh: nil))
             }
-            if isOpen { continuation.resume() }
+            let presented = form["refresh_token"] ?? ""
+            if state.refresh.contains(presented) {
+                guard rotates else { return reply(200, issue(&state, refresh: nil)) }
+                state.refresh.remove(presented)
+                let next = "refresh-\(state.issued + 1)"
+                state.refresh.insert(next)
+                let body = issue(&state, refresh: next)
+                state.spent[presented] = Spent(at: now, body: body)
+                return reply(200, body)
+            }
+            if let spent = state.spent[presented] {
+                if now - spent.at <= grace { return reply(200, spent.body) }
+                // Reuse detection ends the family (RFC 9700 §4.14.2).
+                state.isReused = true
+                state.refresh = []
+                state.access = []
+            }
+            return reply(
+                400,
+                #"{"error":"invalid_grant","error_description":"token \#(presented) is revoked"}"#
+            )
         }
     }
 
-    private func grant(_ asked: Asked) -> Response {
-        let presented = asked.form("refresh_token")
-        let (status, body): (HTTPStatus, String) = state.withLock { state in
-            guard let presented else {
-                state.issued += 1
-                return (200, json(accessToken(state.issued), nil))
-            }
-            if let earlier = state.spent[presented] {
-                if answersSpentToken, earlier.contains(state.refreshToken ?? "-") {
-                    return (200, earlier)
-                }
-                state.isRevoked = true
-                state.refreshToken = nil
-            }
-            guard presented == state.refreshToken else {
-                return (400, #"{"error":"invalid_grant","error_description":"unknown token"}"#)
-            }
-            state.issued += 1
-            let next = rotates ? "refresh-\(state.issued)" : nil
-            let answer = json(accessToken(state.issued), next)
-            if let next {
-                state.spent[presented] = answer
-                state.refreshToken = next
-            }
-            return (200, answer)
-        }
-        return Response(
-            status: status,
-            headers: [.contentType: "application/json"],
-            body: .bytes(ByteSlice(body))
+    private func issue(_ state: inout State, refresh: String?) -> String {
+        state.issued += 1
+        let token = state.fixedToken ?? "access-\(state.issued)"
+        state.access.insert(token)
+        let rotated = refresh.map { #","refresh_token":"\#($0)""# } ?? ""
+        return #"{"access_token":"\#(token)","token_type":"bearer","expires_in":\#(state.lifetime)"#
+            + "\(rotated)\(state.extra)}"
+    }
+
+    private func reply(_ status: Int, _ body: String, _ headers: HTTPHeaders = [:]) -> Response {
+        Response(
+            status: HTTPStatus(rawValue: status) ?? 500,
+            headers: headers,
+            body: body.isEmpty ? .empty : .bytes(ByteSlice(body))
         )
     }
 
-    private func json(_ access: String, _ refresh: String?) -> String {
-        var members = [#""access_token":"\#(access)""#, #""token_type":"Bearer""#]
-        if let expiresIn { members.append(#""expires_in":\#(expiresIn)"#) }
-        if let refresh { members.append(#""refresh_token":"\#(refresh)""#) }
-        return "{\(members.joined(separator: ","))}"
-    }
-
-    private static func decoded(_ text: Substring) -> String {
-        var bytes: [UInt8] = []
-        var rest = text.utf8[...]
-        while let byte = rest.popFirst() {
-            switch byte {
-            case UInt8(ascii: "+"): bytes.append(UInt8(ascii: " "))
-            case UInt8(ascii: "%"):
-                bytes.append(UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16) ?? 0)
-                rest = rest.dropFirst(2)
-            default: bytes.append(byte)
-            }
+    private static func parse(_ body: ByteSlice) -> [String: String] {
+        let text = String(decoding: body.array, as: UTF8.self)
+        var form: [String: String] = [:]
+        for pair in text.split(separator: "&") {
+            let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            form[String(parts[0])] = parts.count == 2 ? String(parts[1]) : ""
         }
-        return String(decoding: bytes, as: UTF8.self)
+        return form
     }
 }

@@ -1,4 +1,4 @@
-import NetworkCore
+package import NetworkCore
 import Synchronization
 
 /// A clock that only tests move.
@@ -18,7 +18,7 @@ package final class ManualClock: NetworkClock {
 
     private struct State {
         var elapsed = Duration.zero
-        var wallOffset = 0.0
+        var wallOffset = Duration.zero
         var slept: [Duration] = []
         var lastID = 0
         var sleepers: [Int: Sleeper] = [:]
@@ -26,26 +26,26 @@ package final class ManualClock: NetworkClock {
     }
 
     private let start = ContinuousClock.now
-    private let wallStart: Double
+    private let wallStart: UnixTime
     private let sleeping: Sleeping
     private let state = Mutex(State())
 
     /// Makes a clock that stands still.
-    package init(wall: Double = 1_700_000_000, sleeping: Sleeping = .held) {
-        wallStart = wall
+    package init(wall: Double = 1_800_000_000, sleeping: Sleeping = .held) {
+        wallStart = UnixTime(secondsSinceEpoch: wall)
         self.sleeping = sleeping
     }
 
     /// The instant at which the clock stands.
     package var now: ContinuousClock.Instant { start + state.withLock { $0.elapsed } }
 
-    /// Seconds since 1970; moves along with `now`.
-    package var wallNow: Double {
-        state.withLock { state in
-            wallStart + state.wallOffset + Double(state.elapsed.components.seconds)
-                + Double(state.elapsed.components.attoseconds) / 1e18
-        }
+    /// The time of day; moves along with `now`.
+    package var wallNow: UnixTime {
+        state.withLock { wallStart + ($0.wallOffset + $0.elapsed) }
     }
+
+    /// How many tasks sleep on this clock.
+    package var sleepers: Int { state.withLock { $0.sleepers.count } }
 
     /// How long each sleep was asked to be, in order.
     package var slept: [Duration] { state.withLock { $0.slept } }
@@ -63,8 +63,8 @@ package final class ManualClock: NetworkClock {
     }
 
     /// Sets the wall clock only, as a person or NTP does.
-    package func setWall(by seconds: Double) {
-        state.withLock { $0.wallOffset += seconds }
+    package func setWall(by change: Duration) {
+        state.withLock { $0.wallOffset += change }
     }
 
     /// Returns at the instant.
@@ -115,4 +115,16 @@ package final class ManualClock: NetworkClock {
             if isSo { continuation.resume() }
         }
     }
+}
+
+/// Lets other tasks run until a condition holds; returns whether it came to hold.
+///
+/// Gives up after ten seconds of real time, so that a failing test ends.
+package func eventually(_ condition: () async -> Bool) async -> Bool {
+    let limit = ContinuousClock.now + .seconds(10)
+    while ContinuousClock.now < limit {
+        if await condition() { return true }
+        await Task.yield()
+    }
+    return false
 }

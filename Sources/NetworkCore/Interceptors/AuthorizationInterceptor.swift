@@ -1,65 +1,89 @@
-/// Puts the channel's credential into each attempt: the last interceptor before the wire.
+/// Adds the credential to each attempt: exactly one credential field, and only towards the origins
+/// it is meant for.
 public struct AuthorizationInterceptor: RequestInterceptor {
-    private let authorizer: any Authorizing
-    private let policy: ClientCredentialPolicy
-
-    /// Makes the interceptor.
-    public init(authorizer: any Authorizing, onClientCredential: ClientCredentialPolicy = .replace)
-    {
-        self.authorizer = authorizer
-        policy = onClientCredential
+    /// What happens to a request that brings a credential of its own.
+    public enum ClientCredentialPolicy: String, Sendable {
+        /// Ours takes its place.
+        case replace
+        /// It is sent as it is, and ours is not.
+        case keep
+        /// The request is refused (403).
+        case reject
     }
 
-    /// Adds the credential and sends the request on.
+    private let authorizer: any Authorizing
+    private let origins: [Origin]
+    private let onClientCredential: ClientCredentialPolicy
+
+    /// Makes the step.
     ///
-    /// - Throws: what the authorizer throws, and `http_request_denied` for a request that brought a
-    ///   credential of its own where the channel rejects that.
+    /// - Parameters:
+    ///   - authorizer: gives the credential.
+    ///   - origins: where the credential may go, in the sense of RFC 9700 §4.9.1; a request to any
+    ///     other origin goes without it.
+    ///   - onClientCredential: what happens to a credential the request brings.
+    public init(
+        authorizer: any Authorizing,
+        origins: [Origin],
+        onClientCredential: ClientCredentialPolicy = .replace
+    ) {
+        self.authorizer = authorizer
+        self.origins = origins
+        self.onClientCredential = onClientCredential
+    }
+
+    /// Sends the request with the credential.
+    ///
+    /// - Throws: `NetworkError` of kind `.httpRequestDenied` for a request with a credential of its
+    ///   own under `reject`; what the authorizer throws; what `next` throws.
     public func intercept(
         _ request: Request,
         context: inout RequestContext,
         next: RequestChain
     ) async throws -> Response {
-        let credential = try await authorizer.credential()
-        let overrides = request.headers.contains(credential.field)
-        if overrides {
-            switch policy {
+        // An earlier attempt's facts must not make this one look as if it carried our credential.
+        let earlier = context.authorization
+        context.authorization = nil
+        guard origins.contains(request.origin) else {
+            return try await next.send(request, context: &context)
+        }
+        let field = authorizer.fieldName
+        let hasOwn = request.headers.contains(field)
+        if hasOwn {
+            switch onClientCredential {
             case .replace: break
             case .keep: return try await next.send(request, context: &context)
-            case .reject:
-                throw NetworkError(
-                    .httpRequestDenied,
-                    side: .downstream,
-                    detail: "the request brings its own \(credential.field); the channel adds one",
-                    status: 403
-                )
+            case .reject: throw AuthorizationInterceptor.denied(field)
             }
         }
-        var request = request
-        if overrides { request.headers.remove(credential.field) }
-        guard credential.isFitForWire else {
-            throw NetworkError(
-                .credentialUnavailable,
-                side: .proxy,
-                detail: "the credential holds bytes that no field may have"
-            )
-        }
-        request.headers.append(credential.field, validated: credential.value.reveal())
         var facts = AuthorizationFacts(kind: authorizer.kind)
-        facts.generation = credential.generation
-        facts.age = credential.issuedAt.map { $0.duration(to: .now) }
-        facts.overrodeClient = overrides
-        facts.isRefreshed = context.authorization?.isRefreshed ?? false
+        facts.isRefreshed = earlier?.isRefreshed ?? false
+        facts.overrodeClient = hasOwn
+        // So that a failure below still says which kind of credential was wanted.
         context.authorization = facts
-        return try await next.send(request, context: &context)
+        let credential: Credential
+        if let current = authorizer.currentCredential() {
+            credential = current
+        } else {
+            credential = try await authorizer.credential(until: context.deadline)
+            facts.isRefreshed = true
+        }
+        facts.generation = credential.generation
+        facts.age = credential.issuedAt.map { authorizer.clock.now - $0 }
+        context.authorization = facts
+        var authorized = request
+        authorized.headers.remove(credential.name)
+        authorized.headers.append(credential.name, validated: credential.value.reveal())
+        return try await next.send(authorized, context: &context)
     }
-}
 
-/// What happens to a request that carries the credential's field already.
-public enum ClientCredentialPolicy: Sendable {
-    /// Ours takes its place, and the log says so.
-    case replace
-    /// It is sent as it came, and ours is not.
-    case keep
-    /// It is refused with 403.
-    case reject
+    private static func denied(_ field: HTTPFieldName) -> NetworkError {
+        NetworkError(
+            .httpRequestDenied,
+            side: .downstream,
+            retry: .safe,
+            detail: "the request brings its own \(field) field; send it without one",
+            status: 403
+        )
+    }
 }

@@ -1,69 +1,143 @@
-/// Cures a 401: gets a newer credential and sends the request once more, with its body intact.
+/// Sends a request once more when its token was refused and another token can be had.
 ///
-/// It calls `next` at most twice. If nothing helps, the origin's own 401 goes to the app untouched.
+/// Stands outside `AuthorizationInterceptor`, so that the second attempt is signed afresh. Calls
+/// `next` at most twice. A 401 that cannot be cured is passed through as the upstream sent it, with
+/// the reason in `context.authorization`.
 public struct ReauthorizationInterceptor: RequestInterceptor {
+    /// The longest body of a 401 that is read so that its connection can be used again.
+    private static let drainLimit = 64 * 1024
+
     private let authorizer: any Authorizing
     private let replayLimit: Int
 
-    /// Makes the interceptor.
+    /// Makes the step.
     ///
     /// - Parameters:
-    ///   - authorizer: knows the credential, and what to do about a 401.
-    ///   - replayLimit: the largest request body that is kept for the replay, in bytes.
+    ///   - authorizer: judges a 401; the same that signs.
+    ///   - replayLimit: how many bytes of a streamed request body are kept for the second attempt.
+    ///     Default 64 KiB.
     public init(authorizer: any Authorizing, replayLimit: Int = 64 * 1024) {
         self.authorizer = authorizer
         self.replayLimit = replayLimit
     }
 
-    /// Sends the request, and again after a 401 that a new credential may cure.
+    /// Sends the request, at most twice.
+    ///
+    /// - Throws: what `next` throws.
     public func intercept(
         _ request: Request,
         context: inout RequestContext,
         next: RequestChain
     ) async throws -> Response {
-        var first = request
-        var replay: ReplayBuffer?
-        if case .stream(let source, let length) = request.body {
-            let buffer = ReplayBuffer(source, limit: replayLimit)
-            replay = buffer
-            first.body = .stream(buffer, length: length)
+        guard case .stream(let source, let length) = request.body else {
+            return try await exchange(request, nil, context: &context, next: next)
         }
-        let response = try await next.send(first, context: &context)
-        // RFC 9110 §15.5.2: a 401 was not acted on, so that any method may be sent again.
-        guard response.status == 401, let sent = context.authorization else { return response }
-        let verdict = await authorizer.rejected(
-            generation: sent.generation,
-            challenges: Challenge.parse(response.headers.values(of: .wwwAuthenticate))
-        )
-        guard case .replay = verdict else {
-            if case .passThrough(let reason) = verdict {
-                context.authorization?.notReplayed = reason
-            }
-            return response
+        if let buffer = ReplayBuffer.recording(request.body) {
+            return try await exchange(request, buffer, context: &context, next: next)
         }
-        guard let body = replay.map({ $0.replay(as: request.body) }) ?? request.body else {
-            context.authorization?.notReplayed = "body_not_replayable"
-            return response
-        }
-        await discard(response.body)
-        context.authorization?.isRefreshed = true
-        context.retries.append(.unauthorized)
-        var second = request
-        second.body = body
-        // The body is here, or on its way: there is nothing left to expect.
-        second.headers.remove(HTTPFieldName.expect)
-        let answer = try await next.send(second, context: &context)
-        if answer.status == 401 {
-            await authorizer.replayRejected(generation: context.authorization?.generation)
-            context.authorization?.notReplayed = "rejected_again"
-        }
-        return answer
+        let buffer = ReplayBuffer(source, length: length, limit: replayLimit)
+        var recorded = request
+        recorded.body = buffer.body()
+        defer { buffer.release() }
+        return try await exchange(recorded, buffer, context: &context, next: next)
     }
 
-    /// Reads a short body to its end, so that the connection can be used for the replay.
-    private func discard(_ body: HTTPBody) async {
-        guard case .stream(let source, let length) = body else { return }
-        guard length.map({ $0 <= 64 * 1024 }) ?? true else { return source.cancel() }
-        _ = try? await body.collect(upTo: 64 * 1024)
+    private func exchange(
+        _ request: Request,
+        _ buffer: ReplayBuffer?,
+        context: inout RequestContext,
+        next: RequestChain
+    ) async throws -> Response {
+        let mayReplay = !context.retries.contains(.unauthorized)
+        let first = try await next.send(request, context: &context)
+        guard first.status == 401, context.authorization != nil else { return first }
+        guard mayReplay else {
+            await passThrough(.alreadyReplayed, first, .afterReplay, &context)
+            return first
+        }
+        let isReplayable = buffer?.isReplayable ?? true
+        let intent = isReplayable ? Rejection.Intent.replay : .report
+        switch await authorizer.rejected(rejection(first, intent, context)) {
+        case .passThrough(let reason):
+            context.authorization?.notReplayed = reason.rawValue
+            return first
+        case .replay: break
+        }
+        // Looked at again: while the token was renewed the upload may have gone on.
+        guard buffer?.isReplayable ?? true else {
+            context.authorization?.notReplayed = NotReplayed.bodyNotReplayable.rawValue
+            return first
+        }
+        context.retries.append(.unauthorized)
+        context.authorization?.isRefreshed = true
+        let kept = await drain(first.body)
+        var again = request
+        if let buffer { again.body = buffer.body() }
+        // The body is here, or on its way: there is nothing left to expect.
+        again.headers.remove(HTTPFieldName.expect)
+        return try await replay(again, first, kept, context: &context, next: next)
+    }
+
+    /// Sends the request a second time; its answer is the answer, also if it is a 401.
+    private func replay(
+        _ request: Request,
+        _ first: Response,
+        _ kept: ByteSlice?,
+        context: inout RequestContext,
+        next: RequestChain
+    ) async throws -> Response {
+        do {
+            let second = try await next.send(request, context: &context)
+            if second.status == 401, context.authorization != nil {
+                await passThrough(.alreadyReplayed, second, .afterReplay, &context)
+            }
+            return second
+        } catch let error as NetworkError
+            where error.kind == .credentialUnavailable || error.kind == .reauthorizationRequired
+        {
+            // The new token ended before it was used: the upstream's own words are the better answer.
+            guard let kept else { throw error }
+            var answer = first
+            answer.body = kept.isEmpty ? .empty : .bytes(kept)
+            context.authorization?.notReplayed = NotReplayed.refreshFailed.rawValue
+            return answer
+        }
+    }
+
+    private func passThrough(
+        _ reason: NotReplayed,
+        _ response: Response,
+        _ intent: Rejection.Intent,
+        _ context: inout RequestContext
+    ) async {
+        _ = await authorizer.rejected(rejection(response, intent, context))
+        context.authorization?.notReplayed = reason.rawValue
+    }
+
+    private func rejection(
+        _ response: Response,
+        _ intent: Rejection.Intent,
+        _ context: RequestContext
+    ) -> Rejection {
+        Rejection(
+            generation: context.authorization?.generation,
+            headers: response.headers,
+            intent: intent,
+            deadline: context.deadline
+        )
+    }
+
+    /// Reads a body to its end, or cancels it when it is long or broken; then there is nothing.
+    private func drain(_ body: HTTPBody) async -> ByteSlice? {
+        if let length = body.length, length > Self.drainLimit {
+            body.cancel()
+            return nil
+        }
+        do {
+            return try await body.collect(upTo: Self.drainLimit)
+        } catch {
+            body.cancel()
+            return nil
+        }
     }
 }

@@ -56,14 +56,11 @@ public struct RetryInterceptor: RequestInterceptor {
 
     /// How long the origin wants to be left alone, or our own wait; nothing if that is too long.
     private func delay(after response: Response, retry: Int) -> Duration? {
-        guard let wanted = response.headers[.retryAfter] else {
+        let now = SystemClock().wallNow
+        guard let wanted = RetryAfter.duration(in: response.headers, now: now) else {
             return policy.delay(beforeRetry: retry)
         }
-        let date = HTTPDate.seconds(wanted).map { Int(($0 - SystemClock().wallNow).rounded(.up)) }
-        guard let seconds = Int(wanted) ?? date, seconds >= 0 else {
-            return policy.delay(beforeRetry: retry)
-        }
-        return .seconds(seconds) <= policy.maximum ? .seconds(seconds) : nil
+        return wanted <= policy.maximum ? wanted : nil
     }
 
     private func pause(_ delay: Duration, _ context: inout RequestContext) async -> Bool {

@@ -1,71 +1,188 @@
-/// How tokens are asked for and used.
+/// Where a credential comes from and how it is asked for.
 public struct OAuthConfiguration: Sendable {
-    /// What the token endpoint is asked with.
-    public enum Grant: Sendable {
-        /// RFC 6749 §4.4.
-        case clientCredentials
-        /// RFC 6749 §6; `initial` starts the family where the store holds none.
-        case refreshToken(initial: Secret?)
+    /// The token endpoint (RFC 6749 §3.2).
+    public struct TokenEndpoint: Sendable, Hashable {
+        /// Scheme, host and port.
+        ///
+        /// `http` is refused unless it is loopback or `allowsInsecure`.
+        public var origin: Origin
+        /// Path and query, in origin-form; a query is kept (RFC 6749 §3.2).
+        public var target: String
+
+        /// Names a token endpoint.
+        public init(origin: Origin, target: String) {
+            self.origin = origin
+            self.target = target
+        }
     }
 
-    /// How the client proves who it is (RFC 6749 §2.3.1); never guessed.
-    public enum ClientAuthentication: Sendable {
-        /// In `Authorization`, id and secret form-encoded first.
+    /// How the client says who it is (RFC 6749 §2.3.1).
+    ///
+    /// Explicit, never probed: a wrong guess spends the refresh token.
+    public enum ClientAuthentication: String, Sendable {
+        /// HTTP Basic, id and secret form-encoded first as RFC 6749 §2.3.1 says.
         case basic
-        /// In `Authorization` as they are, for servers that do not decode them.
+        /// HTTP Basic without that encoding, for servers that do not undo it.
         case basicRaw
-        /// In the body.
+        /// `client_id` and `client_secret` in the form.
         case post
-        /// A public client: only its id, in the body.
+        /// `client_id` alone: a public client.
         case none
     }
 
-    /// Scheme, host and port of the token endpoint.
-    public var tokenOrigin: Origin
-    /// Path and query of the token endpoint.
-    public var tokenTarget: String
-    /// The client.
+    /// What is presented to the token endpoint.
+    public enum Grant: Sendable {
+        /// The client's own credentials (RFC 6749 §4.4).
+        case clientCredentials
+        /// A refresh token (RFC 6749 §6): the stored one, else `initial`; without either a person
+        /// must sign in. A changed `initial` replaces what was stored.
+        case refreshToken(initial: Secret?)
+        /// Something made anew for each token request.
+        case provided(any GrantProviding)
+    }
+
+    /// What an `expires_in` of zero or less means; servers disagree.
+    public enum ZeroLifetime: Sendable {
+        /// The token serves the requests that waited for it and is not kept.
+        case useOnce
+        /// The same as no `expires_in`.
+        case unknown
+    }
+
+    /// What to do when a refresh token was presented and no usable answer came: it may be spent.
+    public enum LostResponse: Sendable {
+        /// Present it once more, at once, if no more than this has passed since it was first sent.
+        /// Many servers answer a repetition within 10 to 60 s with the same tokens.
+        case repeatWithin(Duration)
+        /// Leave it to the next attempt after the back-off.
+        case wait
+    }
+
+    /// How many renewals within how long are too many: an upstream that answers every token with 401
+    /// must not become a flood at the token endpoint.
+    public struct ExcessGuard: Sendable {
+        /// The largest number of token requests.
+        public var count: Int
+        /// Within which time.
+        public var window: Duration
+
+        /// Sets a limit; Alamofire's is the default, 5 in 30 s.
+        public init(count: Int = 5, window: Duration = .seconds(30)) {
+            self.count = count
+            self.window = window
+        }
+    }
+
+    /// Where tokens are asked for.
+    public var tokenEndpoint: TokenEndpoint
+    /// The client identifier.
     public var clientID: String
-    /// Its secret.
+    /// The client's secret, where it has one.
     public var clientSecret: Secret?
-    /// How it proves itself.
+    /// How the client says who it is.
     ///
     /// Default `basic`.
-    public var clientAuthentication = ClientAuthentication.basic
-    /// What is asked with.
+    public var clientAuthentication: ClientAuthentication
+    /// What is presented.
     public var grant: Grant
-    /// Asked for where the grant allows it; order does not matter.
-    public var scopes: [String] = []
-    /// Sent as `audience`.
+    /// What the token should be good for (RFC 6749 §3.3); not sent with a refresh.
+    public var scopes: [String]
+    /// The `audience` parameter some servers want.
     public var audience: String?
-    /// Further form fields.
-    public var parameters: [(name: String, value: String)] = []
-    /// The advisory window: a token is renewed in the background this long before it expires, at
-    /// most 20 % of its lifetime.
+    /// Resource indicators (RFC 8707), each an absolute URI.
+    public var resources: [String] = []
+    /// Further form parameters, sent with every token request.
+    public var parameters: [FormParameter] = []
+    /// How long before its end a token is renewed in the background.
     ///
-    /// Default 5 min.
+    /// Default 5 min, at most 20 % of the token's lifetime.
     public var refreshBefore: Duration = .seconds(300)
-    /// How long one request to the token endpoint may take.
+    /// The lifetime of a token whose answer names none; without it such a token is used until a 401.
+    public var defaultLifetime: Duration?
+    /// What an `expires_in` of zero or less means.
+    ///
+    /// Default `useOnce`.
+    public var zeroLifetime = ZeroLifetime.useOnce
+    /// How long one token request may take.
     ///
     /// Default 10 s.
     public var requestTimeout: Duration = .seconds(10)
-    /// How many requests may wait for a token at once.
+    /// How long a request waits for a token.
     ///
-    /// Default 4096.
+    /// Default 15 s; its own deadline counts too.
+    public var waitTimeout: Duration = .seconds(15)
+    /// How many requests may wait for a token.
+    ///
+    /// Default 4096, the default limit of connections.
     public var waiterLimit = 4096
+    /// What to do after a lost answer.
+    ///
+    /// Default: repeat within 30 s.
+    public var lostResponse = LostResponse.repeatWithin(.seconds(30))
+    /// How many renewals are too many; nothing switches the guard off.
+    ///
+    /// Default 5 in 30 s.
+    public var excessGuard: ExcessGuard? = ExcessGuard()
+    /// The longest `Retry-After` that is honoured.
+    ///
+    /// Default 5 min.
+    public var retryAfterLimit: Duration = .seconds(300)
+    /// Whether secrets may go to an `http` token endpoint that is not loopback.
+    ///
+    /// Default no.
+    public var allowsInsecure = false
 
-    /// Makes a configuration with the defaults.
+    /// Describes a grant; what has no parameter here starts with its default.
     public init(
-        tokenOrigin: Origin,
-        tokenTarget: String,
+        tokenEndpoint: TokenEndpoint,
         clientID: String,
-        clientSecret: Secret?,
-        grant: Grant
+        clientSecret: Secret? = nil,
+        clientAuthentication: ClientAuthentication = .basic,
+        grant: Grant = .clientCredentials,
+        scopes: [String] = [],
+        audience: String? = nil
     ) {
-        self.tokenOrigin = tokenOrigin
-        self.tokenTarget = tokenTarget
+        self.tokenEndpoint = tokenEndpoint
         self.clientID = clientID
         self.clientSecret = clientSecret
+        self.clientAuthentication = clientAuthentication
         self.grant = grant
+        self.scopes = scopes
+        self.audience = audience
+    }
+}
+
+/// One parameter of a form (`application/x-www-form-urlencoded`).
+public struct FormParameter: Sendable, Hashable {
+    /// The name.
+    public var name: String
+    /// The value; an empty one counts as absent (RFC 6749 §3.2).
+    public var value: String
+
+    /// Makes a parameter.
+    public init(_ name: String, _ value: String) {
+        self.name = name
+        self.value = value
+    }
+}
+
+extension OAuthConfiguration {
+    /// Who asks whom: a stored refresh token is presented to nobody else.
+    var authority: String {
+        "\(clientID)@\(tokenEndpoint.origin)\(tokenEndpoint.target)"
+    }
+
+    /// Everything that shapes an access token.
+    ///
+    /// Tokens are shared under equal keys only.
+    var credentialKey: String {
+        var parts = scopes.sorted().map { FormParameter("scope", $0) }
+        if let audience { parts.append(FormParameter("audience", audience)) }
+        parts += resources.map { FormParameter("resource", $0) }
+        parts += parameters.sorted { ($0.name, $0.value) < ($1.name, $1.value) }
+        if case .provided(let provider) = grant {
+            parts.append(FormParameter("grant", provider.identity))
+        }
+        return FormEncoding.encode(parts)
     }
 }

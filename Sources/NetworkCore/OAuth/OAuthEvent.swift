@@ -1,34 +1,78 @@
-/// Something that happened to the tokens of a channel; never a token.
+/// Something that happened to the tokens of a manager.
+///
+/// No event holds a secret.
 public enum OAuthEvent: Sendable {
     /// Why a token was asked for.
     public enum Reason: String, Sendable {
-        case initial, expired, early, unauthorized, forced
+        /// There was none.
+        case initial
+        /// The one at hand had ended, or was about to.
+        case expired
+        /// The one at hand was in its last part; nobody waited.
+        case early
+        /// The upstream refused it.
+        case unauthorized
+        /// A person asked for it.
+        case forced
+        /// A renewal before the last stop had no known outcome.
+        case recovery
     }
 
-    /// A new access token is in force.
+    /// A new token came from the token endpoint.
     case refreshed(generation: Int, reason: Reason, duration: Duration)
-    /// Another process renewed the token; it was adopted.
+    /// A token that is still good was found in the store: kept there, or renewed by another process.
     case adopted(generation: Int)
-    /// No token came; the words are the server's, and the next attempt is so far away.
-    case failed(String, nextAttempt: Duration)
+    /// The token endpoint failed; the back-off ends at the time given.
+    case failed(OAuthFailure)
     /// A person must sign in again.
-    case dead(String)
-    /// The new token could not be stored: it is in force, but a restart will not know it.
-    case storeFailed(String)
+    case dead(OAuthFailure)
+    /// The tokens of this generation are durable.
+    case stored(generation: Int)
+    /// The store refused; tokens are kept in memory, and writing is tried again.
+    case storeFailed(detail: String)
+    /// The tokens were forgotten on request.
+    case forgotten
 }
 
-/// The state of a channel's token, for people.
-public struct OAuthStatus: Sendable {
-    /// `empty`, `fresh`, `stale`, `expired`, `refreshing`, `failed` or `dead`.
-    public var state: String
-    /// Which token of its family.
-    public var generation: Int?
-    /// How long ago it was issued.
+/// A failed attempt to get a token, as it is told to people.
+public struct OAuthFailure: Sendable, Hashable {
+    /// `invalid_grant`, `configuration`, `transient`, `lost` or `excess`.
+    public var kind: String
+    /// One clause a person can act on, without secrets.
+    public var detail: String
+    /// The server's own `error` word (RFC 6749 §5.2).
+    public var serverError: String?
+    /// When it happened.
+    public var at: UnixTime
+    /// When the token endpoint is asked again at the earliest; nothing if only a person can help.
+    public var nextAttempt: UnixTime?
+}
+
+/// What an OAuth manager is doing, for `status` and people; no secrets.
+public struct OAuthStatus: Sendable, Hashable {
+    /// The states of a credential.
+    public enum State: String, Sendable {
+        case empty, fresh, stale, expired, refreshing, failed, dead
+    }
+
+    /// The state of the credential.
+    public var state: State
+    /// Which token it is; 0 before the first.
+    public var generation: Int
+    /// How old the token is.
     public var age: Duration?
-    /// How long it still lives; below zero if it is over.
+    /// How long it still lives; nothing if that is unknown.
     public var expiresIn: Duration?
-    /// What went wrong last, in the server's own words.
-    public var lastError: String?
-    /// When a token will be asked for again after a failure.
+    /// What it is good for, as granted.
+    public var scope: String?
+    /// Whether there is a refresh token.
+    public var hasRefreshToken: Bool
+    /// Whether the last token is not in the store, because writing failed.
+    public var isUnsaved: Bool
+    /// How many requests wait.
+    public var waiters: Int
+    /// What went wrong last, until a token comes.
+    public var lastFailure: OAuthFailure?
+    /// In how long the token endpoint is asked again at the earliest, after a failure.
     public var nextAttempt: Duration?
 }

@@ -45,10 +45,14 @@ package struct LineEncoder {
         text(",\"method\":\"", record.method, output)
         text(",\"scheme\":\"", record.scheme, output)
         text(",\"host\":\"", record.host, output)
-        text(",\"path\":\"", record.path, output)
-        if labels.query != .off, let text = record.query {
+        let target = record.target.utf8.span
+        let mark = target.firstIndex(of: UInt8(ascii: "?"), from: 0) ?? target.count
+        output.append(",\"path\":\"")
+        output.append(escaped: target.extracting(0..<mark))
+        output.append("\"")
+        if labels.query != .off, mark < target.count {
             output.append(",\"query\":\"")
-            query.append(text, to: output)
+            query.append(target.extracting((mark + 1)..<target.count), to: output)
             output.append("\"")
         }
         text(",\"protocol\":\"", record.protocolVersion, output)

@@ -6,8 +6,7 @@ struct QueryText {
     let redaction: Redaction
 
     /// Appends the inside of a JSON string.
-    func append(_ query: String, to output: OutputBuffer) {
-        let bytes = query.utf8.span
+    func append(_ bytes: Span<UInt8>, to output: OutputBuffer) {
         var start = 0
         while start <= bytes.count {
             let end = bytes.firstIndex(of: UInt8(ascii: "&"), from: start) ?? bytes.count

@@ -17,6 +17,7 @@ package final class LogBuffer {
     /// The log that the lines go to.
     package let log: ChannelLog
     private let lines = OutputBuffer(capacity: 4096)
+    private var lineCount = 0
     private var encoder: LineEncoder
     private var lastTime = WallTime(seconds: 0)
 
@@ -51,12 +52,14 @@ package final class LogBuffer {
     package func flush(now: ContinuousClock.Instant) {
         flushDeadline = nil
         let (lines, time) = (lines, lastTime)
-        log.sink.write(lines.span, at: time, now: now)
+        log.sink.write(lines.span, count: lineCount, at: time, now: now)
         lines.removeAll()
+        lineCount = 0
     }
 
     private func added(at time: WallTime, now: ContinuousClock.Instant) {
         lastTime = max(lastTime, time)
+        lineCount += 1
         if flushDeadline == nil { flushDeadline = now + Self.flushDelay }
         if lines.count >= Self.flushSize { flush(now: now) }
     }

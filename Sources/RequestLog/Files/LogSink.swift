@@ -48,16 +48,22 @@ package final class LogSink: Sendable {
 
     /// Writes whole lines, or drops them.
     ///
-    /// `time` is for the notice about lines that were lost before.
-    package func write(_ lines: Span<UInt8>, at time: WallTime, now: ContinuousClock.Instant) {
+    /// `count` is the number of lines; `time` is for the notice about lines that were lost before.
+    package func write(
+        _ lines: Span<UInt8>,
+        count: Int,
+        at time: WallTime,
+        now: ContinuousClock.Instant
+    ) {
         guard !lines.isEmpty else { return }
-        state.withLock { $0.write(lines, at: time, now: now) }
+        state.withLock { $0.write(lines, count: count, at: time, now: now) }
     }
 }
 
 extension LogSink.State {
     fileprivate mutating func write(
         _ lines: Span<UInt8>,
+        count: Int,
         at time: WallTime,
         now: ContinuousClock.Instant
     ) {
@@ -68,7 +74,7 @@ extension LogSink.State {
             try finishLine()
             try tellLosses(at: time)
             try write(all: lines, written: &written)
-            counters.written += lineCount(lines)
+            counters.written += count
         } catch {
             counters.lastError = error
             keepLine(of: lines, written: written)

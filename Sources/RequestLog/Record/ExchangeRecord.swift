@@ -23,10 +23,8 @@ package struct ExchangeRecord: Sendable {
     package var scheme: String?
     /// The authority of the upstream request.
     package var host: String?
-    /// The path of the upstream request, percent-encoded as it is sent.
-    package var path: String
-    /// The query of the upstream request, without the question mark.
-    package var query: String?
+    /// Path and query of the upstream request, percent-encoded as they are sent.
+    package var target: String
     /// Such as `HTTP/1.1`.
     package var protocolVersion: String?
 
@@ -69,14 +67,19 @@ package struct ExchangeRecord: Sendable {
         requestID: String,
         client: String,
         method: String,
-        path: String
+        target: String
     ) {
         self.time = time
         self.requestID = requestID
         self.client = client
         self.method = method
-        self.path = path
+        self.target = target
     }
+
+    /// The path of the upstream request.
+    package var path: String { String(TargetPath(target).path) }
+    /// The query of the upstream request, without the question mark.
+    package var query: String? { TargetPath(target).query.map(String.init) }
 
     /// Takes over what interceptors and transport found out.
     package mutating func take(_ context: RequestContext) {

@@ -1,0 +1,30 @@
+import Glibc
+
+/// A file operation that the system refused: what was tried, on which file, and why.
+package struct FileError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The system call, in its own name.
+    package let operation: String
+    /// The file it was tried on.
+    package let path: String
+    /// The number the system gave (`errno`).
+    package let code: Int32
+
+    /// Records a failure; `code` is read from `errno`, so call it on the next line.
+    init(_ operation: String, _ path: String, code: Int32 = errno) {
+        self.operation = operation
+        self.path = path
+        self.code = code
+    }
+
+    /// Whether there is no such file.
+    package var isMissing: Bool { code == ENOENT }
+    /// Whether a symbolic link stood where a file was expected (`O_NOFOLLOW`).
+    package var isSymbolicLink: Bool { code == ELOOP }
+
+    /// The operation, the file and the system's own words.
+    package var description: String {
+        // SAFETY: glibc ≥ 2.32 keeps the text per thread, and it is copied on this line.
+        let reason = unsafe strerror(code).map { unsafe String(cString: $0) } ?? "error \(code)"
+        return "\(operation) \(path): \(reason)"
+    }
+}

@@ -1,0 +1,53 @@
+import Glibc
+
+/// What is done to files by name.
+///
+/// Every call blocks: none belongs on an event loop.
+package enum FileSystem {
+    /// What stands at a path, a symbolic link itself and not what it points to; nothing if nothing.
+    package static func status(_ path: String) throws(FileError) -> FileDescriptor.Status? {
+        var status = stat()
+        // SAFETY: path and structure are lent for the call.
+        guard unsafe lstat(path, &status) == 0 else {
+            if errno == ENOENT { return nil }
+            throw FileError("lstat", path)
+        }
+        return FileDescriptor.Status(status)
+    }
+
+    /// Moves a file in one step: whoever opens `target` sees the old or the new one, never half.
+    package static func rename(_ source: String, to target: String) throws(FileError) {
+        // SAFETY: the paths are lent for the call.
+        guard unsafe Glibc.rename(source, target) == 0 else { throw FileError("rename", target) }
+    }
+
+    /// Removes a file; one that is not there is removed already.
+    package static func remove(_ path: String) throws(FileError) {
+        // SAFETY: the path is lent for the call.
+        guard unsafe unlink(path) == 0 || errno == ENOENT else { throw FileError("unlink", path) }
+    }
+
+    /// Makes a directory, and those above it, unless it is there.
+    ///
+    /// - Parameters:
+    ///   - path: the directory.
+    ///   - mode: the permission bits, less the umask.
+    /// - Throws: `FileError`.
+    package static func makeDirectory(_ path: String, mode: UInt32) throws(FileError) {
+        // SAFETY: the path is lent for the call.
+        if unsafe mkdir(path, mode) == 0 || errno == EEXIST { return }
+        guard errno == ENOENT, let slash = path.lastIndex(of: "/"), slash > path.startIndex else {
+            throw FileError("mkdir", path)
+        }
+        try makeDirectory(String(path[..<slash]), mode: mode)
+        // SAFETY: the path is lent for the call.
+        guard unsafe mkdir(path, mode) == 0 || errno == EEXIST else {
+            throw FileError("mkdir", path)
+        }
+    }
+
+    /// Makes a rename or a removal in a directory survive a power cut.
+    package static func synchronizeDirectory(_ path: String) throws(FileError) {
+        try FileDescriptor(path, .directory).synchronize()
+    }
+}

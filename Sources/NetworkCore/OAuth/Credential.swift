@@ -1,0 +1,118 @@
+/// What one attempt carries to prove who sends it.
+///
+/// Made once per token and then passed on by reference: every attempt reads one.
+public struct Credential: Sendable {
+    private final class Facts: Sendable {
+        let name: HTTPFieldName
+        let value: Secret
+        let generation: Int?
+        let issuedAt: ContinuousClock.Instant?
+
+        init(
+            _ name: HTTPFieldName,
+            _ value: Secret,
+            _ generation: Int?,
+            _ issuedAt: ContinuousClock.Instant?
+        ) {
+            self.name = name
+            self.value = value
+            self.generation = generation
+            self.issuedAt = issuedAt
+        }
+    }
+
+    private let facts: Facts
+
+    /// The field it stands in.
+    public var name: HTTPFieldName { facts.name }
+    /// The value of that field, scheme included.
+    public var value: Secret { facts.value }
+    /// Which token of its manager it is; nothing for a credential that never changes.
+    public var generation: Int? { facts.generation }
+    /// When it was issued.
+    public var issuedAt: ContinuousClock.Instant? { facts.issuedAt }
+
+    /// Makes a credential; nothing if the value is unfit for a field (RFC 9110 §5.5).
+    public init?(
+        _ name: HTTPFieldName,
+        _ value: Secret,
+        generation: Int? = nil,
+        issuedAt: ContinuousClock.Instant? = nil
+    ) {
+        guard !value.isEmpty, Grammar.isFieldValue(value.reveal()) else { return nil }
+        facts = Facts(name, value, generation, issuedAt)
+    }
+}
+
+/// A 401 to an attempt that carried a credential.
+public struct Rejection: Sendable {
+    /// What whoever reports it is going to do.
+    public enum Intent: Sendable {
+        /// Send the request again, if there is a better credential.
+        case replay
+        /// Nothing: the body cannot be sent again. The credential is renewed all the same.
+        case report
+        /// Nothing: this was the replay.
+        case afterReplay
+    }
+
+    /// The generation of the credential that was refused.
+    public var generation: Int?
+    /// The field section of the response.
+    public var headers: HTTPHeaders
+    /// What happens next.
+    public var intent: Intent
+    /// When the exchange must be over.
+    public var deadline: ContinuousClock.Instant?
+
+    /// Describes a 401.
+    public init(
+        generation: Int?,
+        headers: HTTPHeaders,
+        intent: Intent,
+        deadline: ContinuousClock.Instant? = nil
+    ) {
+        self.generation = generation
+        self.headers = headers
+        self.intent = intent
+        self.deadline = deadline
+    }
+}
+
+/// What to do with a 401.
+public enum Verdict: Sendable, Hashable {
+    /// Send the request again: there is another credential now.
+    case replay
+    /// Give the app the 401 as it is, and why.
+    case passThrough(NotReplayed)
+}
+
+/// Why a 401 was not followed by a replay; the raw value is the word in the log.
+public enum NotReplayed: String, Sendable, Hashable {
+    /// The credential is one that is never renewed.
+    case staticCredential = "static_credential"
+    /// The challenge is for another scheme.
+    case foreignChallenge = "foreign_challenge"
+    /// `insufficient_scope` (RFC 6750 §3.1): another token of the same kind would not help.
+    case insufficientScope = "insufficient_scope"
+    /// `invalid_request` (RFC 6750 §3.1): the request is at fault.
+    case invalidRequest = "invalid_request"
+    /// `insufficient_user_authentication` (RFC 9470): a person must sign in with more proof.
+    case stepUpRequired = "step_up_required"
+    /// The body was read and is too long to be kept.
+    case bodyNotReplayable = "body_not_replayable"
+    /// The exchange had its one replay.
+    case alreadyReplayed = "already_replayed"
+    /// The token was refused again right after it was renewed.
+    case tokenRefusedAgain = "token_refused_again"
+    /// The token endpoint gave the very same token.
+    case sameToken = "same_token"
+    /// Too many renewals within a short time.
+    case excess = "excess"
+    /// The token endpoint failed.
+    case refreshFailed = "refresh_failed"
+    /// A person must sign in again.
+    case reauthorizationRequired = "reauthorization_required"
+    /// The renewal took longer than the exchange may wait.
+    case waitTimeout = "wait_timeout"
+}

@@ -1,0 +1,55 @@
+/// How long a server asks to be left alone (`Retry-After`, RFC 9110 §10.2.3).
+package enum RetryAfter {
+    /// Reads seconds or an HTTP date; a date counts from the server's own `Date`, so that a skewed
+    /// clock, theirs or ours, does not matter.
+    ///
+    /// Nothing if there is none or it makes no sense.
+    package static func duration(in headers: HTTPHeaders, now: UnixTime) -> Duration? {
+        guard let value = headers[.retryAfter] else { return nil }
+        if !value.isEmpty, value.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
+            // More digits than a century has seconds: far too long either way.
+            return .seconds(value.utf8.count > 9 ? 1_000_000_000 : Int(value) ?? 0)
+        }
+        guard let end = date(value) else { return nil }
+        let start = headers[.date].flatMap(date) ?? now
+        return max(end - start, .zero)
+    }
+
+    /// The instant of an IMF-fixdate (RFC 9110 §5.6.7): `Sun, 06 Nov 1994 08:49:37 GMT`.
+    package static func date(_ text: String) -> UnixTime? {
+        let parts = text.split(separator: " ", omittingEmptySubsequences: false)
+        guard parts.count == 6, parts[5] == "GMT", parts[0].last == ",",
+            let day = digits(parts[1], 2), (1...31).contains(day),
+            let month = months.firstIndex(of: String(parts[2])),
+            let year = digits(parts[3], 4)
+        else { return nil }
+        let clock = parts[4].split(separator: ":", omittingEmptySubsequences: false)
+        guard clock.count == 3, let hour = digits(clock[0], 2), hour < 24,
+            let minute = digits(clock[1], 2), minute < 60,
+            let second = digits(clock[2], 2), second <= 60
+        else { return nil }
+        let seconds = days(year, month + 1, day) * 86_400 + hour * 3600 + minute * 60 + second
+        return UnixTime(secondsSinceEpoch: Double(seconds))
+    }
+
+    private static let months = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ]
+
+    private static func digits(_ text: Substring, _ count: Int) -> Int? {
+        guard text.utf8.count == count, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
+            return nil
+        }
+        return Int(text)
+    }
+
+    /// Days since 1970-01-01 in the Gregorian calendar, with years that begin in March.
+    private static func days(_ year: Int, _ month: Int, _ day: Int) -> Int {
+        let shifted = month <= 2 ? year - 1 : year
+        let era = shifted / 400
+        let yearOfEra = shifted - era * 400
+        let dayOfYear = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1
+        return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
+            - 719_468
+    }
+}

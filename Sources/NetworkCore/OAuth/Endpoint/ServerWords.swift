@@ -1,0 +1,48 @@
+import FoundationEssentials
+
+/// Makes what a server wrote fit for logs and errors: short, printable, and without secrets.
+enum ServerWords {
+    /// The longest text that is repeated; `error_description` is a sentence, not a document.
+    private static let limit = 200
+    /// A run of this many token characters is taken for a secret, whoever's it is.
+    private static let suspiciousRun = 40
+
+    /// Cleans a text; nothing if nothing is left.
+    static func clean(_ text: String, secrets: [Secret]) -> String? {
+        var text = text
+        for secret in secrets where secret.reveal().utf8.count >= 4 {
+            let value = secret.reveal()
+            for form in [value, FormEncoding.encode(value), Data(value.utf8).base64EncodedString()]
+            {
+                text = text.replacing(form, with: "<redacted>")
+            }
+        }
+        var cleaned = ""
+        var run = ""
+        func endRun() {
+            cleaned += run.utf8.count >= suspiciousRun ? "<redacted>" : run
+            run = ""
+        }
+        for scalar in text.unicodeScalars {
+            if isTokenScalar(scalar) {
+                run.unicodeScalars.append(scalar)
+            } else {
+                endRun()
+                let isPrintable =
+                    scalar.value >= 0x20 && scalar.properties.generalCategory != .control
+                    && scalar.properties.generalCategory != .format
+                cleaned.unicodeScalars.append(isPrintable ? scalar : " ")
+            }
+        }
+        endRun()
+        if cleaned.count > limit { cleaned = cleaned.prefix(limit) + "…" }
+        return cleaned.allSatisfy(\.isWhitespace) ? nil : cleaned
+    }
+
+    private static func isTokenScalar(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar {
+        case "a"..."z", "A"..."Z", "0"..."9", "-", ".", "_", "~", "+", "/", "=", "%": true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,81 @@
+import FoundationEssentials
+
+/// The members of a token endpoint's answer that are understood (RFC 6749 §5.1 and §5.2); the rest
+/// is ignored, and so is a member of the wrong type.
+struct TokenDocument: Decodable {
+    var accessToken: String?
+    var tokenType: String?
+    var refreshToken: String?
+    var scope: String?
+    var error: String?
+    var errorDescription: String?
+    /// Seconds; nothing if absent, null or garbage.
+    var expiresIn: Double?
+    var refreshIn: Double?
+
+    private enum Key: String, CodingKey {
+        case accessToken = "access_token"
+        case tokenType = "token_type"
+        case refreshToken = "refresh_token"
+        case scope, error
+        case errorDescription = "error_description"
+        case expiresIn = "expires_in"
+        case refreshIn = "refresh_in"
+    }
+
+    init(from decoder: any Decoder) throws {
+        let members = try decoder.container(keyedBy: Key.self)
+        func text(_ key: Key) -> String? { try? members.decode(String.self, forKey: key) }
+        func seconds(_ key: Key) -> Double? {
+            if let number = try? members.decode(Double.self, forKey: key) { return number }
+            return text(key).flatMap(TokenDocument.seconds)
+        }
+        accessToken = text(.accessToken)
+        tokenType = text(.tokenType)
+        refreshToken = text(.refreshToken).flatMap { $0.isEmpty ? nil : $0 }
+        // Text by RFC 6749 §3.3; some servers send the list.
+        scope =
+            text(.scope)
+            ?? (try? members.decode([String].self, forKey: .scope))?
+            .joined(separator: " ")
+        error = text(.error)
+        errorDescription = text(.errorDescription)
+        expiresIn = seconds(.expiresIn)
+        refreshIn = seconds(.refreshIn)
+    }
+
+    /// Reads an answer; nothing if it is no JSON object.
+    static func parse(_ body: ByteSlice) -> TokenDocument? {
+        do {
+            return try JSONDecoder().decode(TokenDocument.self, from: Data(body.array))
+        } catch {
+            // Whatever is wrong with it, the caller can only say "no JSON object"; the decoder's
+            // own words may quote the content.
+            return nil
+        }
+    }
+
+    /// A number that was sent as text: digits with an optional fraction and nothing else, so that
+    /// "3600abc" is not an hour.
+    static func seconds(_ text: String) -> Double? {
+        let unsigned = text.hasPrefix("-") ? text.dropFirst() : text[...]
+        let parts = unsigned.split(separator: ".", omittingEmptySubsequences: false)
+        guard (1...2).contains(parts.count),
+            parts.allSatisfy({ part in
+                !part.isEmpty && part.utf8.allSatisfy { (0x30...0x39).contains($0) }
+            })
+        else { return nil }
+        return Double(text)
+    }
+
+    /// Ten years: no token lives longer, and no arithmetic overflows.
+    private static let longest = 315_360_000.0
+
+    /// The lifetime, clamped.
+    var lifetime: Duration? { expiresIn.map { .seconds(min(max($0, 0), Self.longest)) } }
+
+    /// The server's own hint when to renew; nothing if it names no time to come.
+    var refreshHint: Duration? {
+        refreshIn.flatMap { $0 > 0 ? .seconds(min($0, Self.longest)) : nil }
+    }
+}

@@ -1,0 +1,89 @@
+import FoundationEssentials
+
+/// Talks to a token endpoint (RFC 6749 §3.2) over any transport.
+///
+/// The transport must not be one that injects tokens: the engine would wait for itself. Nothing is
+/// repeated and no redirect is followed here.
+public struct TokenEndpointClient: OAuthService {
+    /// The longest answer that is read.
+    ///
+    /// 1 MiB, as golang/oauth2.
+    private static let responseLimit = 1 << 20
+
+    private let transport: any HTTPTransport
+    private let clock: any NetworkClock
+
+    /// Makes a client.
+    public init(transport: any HTTPTransport, clock: any NetworkClock = SystemClock()) {
+        self.transport = transport
+        self.clock = clock
+    }
+
+    /// Presents a grant once.
+    ///
+    /// - Throws: `TokenFailure`.
+    public func tokens(
+        for grant: TokenGrant,
+        configuration: OAuthConfiguration,
+        deadline: ContinuousClock.Instant
+    ) async throws(TokenFailure) -> TokenResponse {
+        let request = try TokenRequest.make(grant, configuration)
+        var context = RequestContext(deadline: deadline)
+        let response: Response
+        let body: ByteSlice
+        do {
+            response = try await transport.send(request, context: &context)
+        } catch {
+            throw TokenEndpointClient.unreachable(error, configuration)
+        }
+        do {
+            body = try await response.body.collect(upTo: TokenEndpointClient.responseLimit)
+        } catch {
+            throw TokenEndpointClient.unfinished(error, configuration)
+        }
+        let answer = TokenAnswer(
+            status: response.status,
+            headers: response.headers,
+            document: TokenDocument.parse(body),
+            grant: grant,
+            configuration: configuration,
+            receivedAt: clock.wallNow
+        )
+        return try answer.tokens()
+    }
+
+    private static func unreachable(
+        _ error: any Error,
+        _ configuration: OAuthConfiguration
+    ) -> TokenFailure {
+        let (detail, retry) = describe(error)
+        let wasSent = retry != .safe
+        return TokenFailure(
+            wasSent ? .lost : .transient,
+            detail: wasSent
+                ? "no answer from the token endpoint \(configuration.tokenEndpoint.origin) (\(detail))"
+                : "the token endpoint \(configuration.tokenEndpoint.origin) cannot be reached (\(detail))"
+        )
+    }
+
+    private static func unfinished(
+        _ error: any Error,
+        _ configuration: OAuthConfiguration
+    ) -> TokenFailure {
+        TokenFailure(
+            .lost,
+            detail: "the answer of the token endpoint \(configuration.tokenEndpoint.origin) "
+                + "broke off (\(describe(error).detail))"
+        )
+    }
+
+    /// The words of a transport's error; those of an error nobody knows may hold anything.
+    private static func describe(
+        _ error: any Error
+    ) -> (detail: String, retry: NetworkError.RetrySafety) {
+        guard let error = error as? NetworkError else {
+            return (error is CancellationError ? "cancelled" : "unexpected error", .unsafe)
+        }
+        return (error.description, error.retry)
+    }
+}

@@ -1,0 +1,163 @@
+/// What an OAuth manager needs of an authorization server.
+public typealias OAuthService = TokenRetrieving & SignInRequestProvider
+
+/// Asks a token endpoint for tokens: from a refresh token, an authorization code, or the client's
+/// own credentials.
+public protocol TokenRetrieving: Sendable {
+    /// Presents a grant once, without repeating it in case of failure.
+    ///
+    /// - Parameters:
+    ///   - grant: what is presented.
+    ///   - configuration: to whom, and as which client.
+    ///   - deadline: when the answer must be there.
+    /// - Returns: the tokens.
+    /// - Throws: `TokenFailure`, which says whether the grant may have been spent.
+    func tokens(
+        for grant: TokenGrant,
+        configuration: OAuthConfiguration,
+        deadline: ContinuousClock.Instant
+    ) async throws(TokenFailure) -> TokenResponse
+}
+
+/// Knows which page a person must open to sign in.
+public protocol SignInRequestProvider: Sendable {
+    /// The request to open in a browser, or nothing if this service signs nobody in.
+    func signInRequest(configuration: OAuthConfiguration) throws -> Request?
+}
+
+extension SignInRequestProvider {
+    /// Signs nobody in.
+    public func signInRequest(configuration: OAuthConfiguration) throws -> Request? { nil }
+}
+
+/// What is presented to a token endpoint: form parameters, and which of them is a secret.
+public struct TokenGrant: Sendable {
+    /// The `grant_type`.
+    public let type: String
+    /// The parameters that belong to the grant, without those of the client.
+    public let parameters: [FormParameter]
+    /// The name of the parameter that carries `secret`.
+    let secretName: String?
+    /// The refresh token, code or assertion that is presented.
+    public let secret: Secret?
+
+    /// The refresh token, if it is one that is presented.
+    var refreshToken: Secret? { type == "refresh_token" ? secret : nil }
+
+    /// Describes a grant.
+    ///
+    /// - Parameters:
+    ///   - type: the `grant_type`.
+    ///   - parameters: what belongs to the grant and is no secret.
+    ///   - secretName: the name of the parameter that carries `secret`.
+    ///   - secret: what is presented; no text of the grant shows it.
+    public init(
+        type: String,
+        parameters: [FormParameter] = [],
+        secretName: String? = nil,
+        secret: Secret? = nil
+    ) {
+        self.type = type
+        self.parameters = parameters
+        self.secretName = secretName
+        self.secret = secret
+    }
+
+    /// The client's own credentials (RFC 6749 §4.4).
+    public static func clientCredentials(scopes: [String]) -> TokenGrant {
+        TokenGrant(
+            type: "client_credentials",
+            parameters: [FormParameter("scope", scopes.joined(separator: " "))]
+        )
+    }
+
+    /// A refresh token (RFC 6749 §6); `scope` is left out, so that the grant keeps what it has.
+    public static func refreshToken(_ token: Secret) -> TokenGrant {
+        TokenGrant(type: "refresh_token", secretName: "refresh_token", secret: token)
+    }
+}
+
+/// Makes what is presented where it is neither the client's own credentials nor a refresh token: an
+/// assertion (RFC 7523), or a token to exchange (RFC 8693).
+public protocol GrantProviding: Sendable {
+    /// Tells whose tokens come of it, without secrets: tokens are shared under equal ones only.
+    var identity: String { get }
+
+    /// Makes a grant for one token request; it is presented once.
+    ///
+    /// - Parameters:
+    ///   - configuration: for which client and token endpoint.
+    ///   - now: the time of day to sign with.
+    /// - Returns: the grant.
+    /// - Throws: `TokenFailure` if there is nothing to present, with words a person can act on.
+    func grant(
+        for configuration: OAuthConfiguration,
+        at now: UnixTime
+    ) async throws(TokenFailure) -> TokenGrant
+}
+
+/// A token endpoint's good answer (RFC 6749 §5.1).
+public struct TokenResponse: Sendable {
+    /// The access token.
+    public var accessToken: Secret
+    /// How long it lives from when it was asked for; nothing if the server did not say.
+    public var lifetime: Duration?
+    /// When the server wants it renewed (`refresh_in`), counted likewise.
+    public var refreshIn: Duration?
+    /// The refresh token that takes the place of the one presented; nothing means keep that.
+    public var refreshToken: Secret?
+    /// What was granted, where it differs from what was asked for.
+    public var scope: String?
+
+    /// Makes an answer.
+    public init(
+        accessToken: Secret,
+        lifetime: Duration? = nil,
+        refreshIn: Duration? = nil,
+        refreshToken: Secret? = nil,
+        scope: String? = nil
+    ) {
+        self.accessToken = accessToken
+        self.lifetime = lifetime
+        self.refreshIn = refreshIn
+        self.refreshToken = refreshToken
+        self.scope = scope
+    }
+}
+
+/// A token request that brought no token.
+public struct TokenFailure: Error, Sendable {
+    /// What follows from it.
+    public enum Class: String, Sendable {
+        /// The exact error `invalid_grant`: what was presented is worth nothing (any more).
+        case invalidGrant = "invalid_grant"
+        /// Client or configuration are wrong; only a person can change that.
+        case configuration
+        /// It may work later; what was presented has not been spent.
+        case transient
+        /// It was sent and no usable answer came: what was presented may be spent.
+        case lost
+    }
+
+    /// What follows from it.
+    public var kind: Class
+    /// One clause a person can act on, without secrets.
+    public var detail: String
+    /// The server's own `error` word (RFC 6749 §5.2).
+    public var serverError: String?
+    /// The server's own `error_description`, cleaned and shortened.
+    public var serverDescription: String?
+    /// How long the server asks to be left alone.
+    public var retryAfter: Duration?
+    /// Whether what was presented may have been used up.
+    public var mayBeSpent: Bool
+    /// A refresh token that came in an answer which is no use otherwise: it must not be lost.
+    public var refreshToken: Secret?
+
+    /// Describes a failure.
+    public init(_ kind: Class, detail: String) {
+        self.kind = kind
+        self.detail = detail
+        mayBeSpent = kind == .lost
+    }
+}

@@ -1,0 +1,140 @@
+extension OAuthManager {
+    /// Looks into the store before the first request does: takes over a token that is still good,
+    /// and settles a renewal whose outcome was not known when the process stopped.
+    ///
+    /// Makes no other token request. Returns when that is done.
+    public func start() async {
+        guard current == nil, renewal == nil else { return }
+        _ = await renew(.recovery).room.wait(until: clock.now + Renewal.limit(configuration))
+    }
+
+    /// Asks the token endpoint for a new token now, whatever is at hand.
+    ///
+    /// Waits for a renewal that is going on and then makes its own; the back-off does not hold it
+    /// up, the excess guard does.
+    ///
+    /// - Throws: `NetworkError` of kind `.credentialUnavailable` or `.reauthorizationRequired`.
+    public func forceRefresh() async throws {
+        try await waitForRenewal()
+        let room = renew(.forced).room
+        switch await room.wait(until: clock.now + Renewal.limit(configuration)) {
+        case .outcome(.credential), .outcome(.sameToken), .outcome(.idle): return
+        case .outcome(.dead(let failure)):
+            throw NetworkError(.reauthorizationRequired, side: .proxy, detail: failure.detail)
+        case .outcome(.failed(let failure)):
+            let seconds = failure.nextAttempt.map { max(1, ($0 - clock.wallNow).wholeSeconds) }
+            throw OAuthManager.unavailable(failure.detail, retryAfter: seconds ?? 1)
+        case .cancelled:
+            throw NetworkError(
+                .cancelled,
+                side: .downstream,
+                retry: .safe,
+                detail: "the wait was given up"
+            )
+        case .timedOut, .full:
+            throw OAuthManager.unavailable("the token request takes too long", retryAfter: 1)
+        }
+    }
+
+    /// Forgets the tokens here and in the store.
+    ///
+    /// The next request starts over: with the client's credentials, or with the refresh token of
+    /// the configuration, if there is one.
+    ///
+    /// - Throws: `TokenStoreError` if the store keeps them; here they are forgotten all the same.
+    public func forget() async throws {
+        try await waitForRenewal()
+        // Counted up, so that a 401 to the forgotten token is one to an older generation.
+        generation += 1
+        current = nil
+        outage = nil
+        death = nil
+        failuresInRow = 0
+        record = nil
+        isUnsaved = false
+        rewrite?.cancel()
+        rewrite = nil
+        publish()
+        onEvent(.forgotten)
+        let lock = try await store.lock(
+            until: clock.now + Renewal.lockTimeout(configuration),
+            clock: clock
+        )
+        defer { lock.release() }
+        if let found = try await store.load(under: lock) {
+            try await store.remove(revision: found.revision)
+        }
+        storedRevision = 0
+    }
+
+    /// Returns when no renewal is going on.
+    private func waitForRenewal() async throws {
+        while let renewal {
+            _ = await renewal.room.wait(until: clock.now + Renewal.limit(configuration))
+            guard Task.isCancelled else { continue }
+            throw NetworkError(
+                .cancelled,
+                side: .downstream,
+                retry: .safe,
+                detail: "the wait was given up"
+            )
+        }
+    }
+
+    /// What the manager is doing.
+    public func status() -> OAuthStatus {
+        let now = clock.moment
+        return OAuthStatus(
+            state: state(at: now),
+            generation: generation,
+            age: current.map { now.steady - $0.token.issuedAt.steady },
+            expiresIn: current?.token.expiresAt.map { max($0.remaining(at: now), .zero) },
+            scope: current?.token.scope,
+            hasRefreshToken: (record?.refreshToken ?? current?.token.refreshToken) != nil,
+            isUnsaved: isUnsaved,
+            waiters: renewal?.room.count ?? 0,
+            lastFailure: lastFailure,
+            nextAttempt: outage.map { max($0.until - now.steady, .zero) }
+        )
+    }
+
+    private func state(at now: Moment) -> OAuthStatus.State {
+        if renewal != nil { return .refreshing }
+        let living = current.flatMap { isAlive($0, at: now) ? $0 : nil }
+        if death != nil, living == nil { return .dead }
+        if outage.map({ $0.until > now.steady }) ?? false, living == nil { return .failed }
+        guard let living else { return current == nil ? .empty : .expired }
+        if living.windows?.due.isReached(at: now) ?? false { return .expired }
+        return living.windows?.stale.isReached(at: now) ?? false ? .stale : .fresh
+    }
+
+    /// Tries again to write what could not be written, until it is written or replaced.
+    func writeLater() {
+        guard rewrite == nil else { return }
+        // The manager's own: the request that brought the token is long gone.
+        rewrite = Task { [clock, weak self] in
+            var pause = Duration.seconds(5)
+            while await self?.isUnsaved == true {
+                do { try await clock.sleep(until: clock.now + pause) } catch { return }
+                await self?.writeAgain()
+                pause = min(pause * 2, .seconds(300))
+            }
+            await self?.endRewrite()
+        }
+    }
+
+    private func endRewrite() { rewrite = nil }
+
+    private func writeAgain() async {
+        // A renewal writes by itself.
+        guard isUnsaved, renewal == nil else { return }
+        do {
+            let lock = try await store.lock(until: clock.now + .seconds(5), clock: clock)
+            defer { lock.release() }
+            try await readStore(under: lock)
+            if isUnsaved, renewal == nil, let record { await persist(record) }
+        } catch {
+            onEvent(.storeFailed(detail: OAuthManager.words(error)))
+        }
+    }
+}

@@ -1,0 +1,103 @@
+extension OAuthFailure {
+    /// The kind of a failure by the excess guard.
+    static var excess: String { "excess" }
+}
+
+extension OAuthManager {
+    /// How long a dead credential rests before the store is looked into again.
+    private static var deathCheck: Duration { .seconds(5) }
+
+    /// Leaves the token endpoint alone for a while; the failure is everybody's.
+    func fail(_ failure: TokenFailure) -> WaitingRoom.Outcome {
+        failuresInRow += 1
+        var delay = BackOff.delay(failure.kind, failuresInRow: failuresInRow, jitter: jitter())
+        if let asked = failure.retryAfter {
+            delay = max(delay, min(asked, configuration.retryAfterLimit))
+        }
+        return rest(
+            OAuthFailure(
+                kind: failure.kind.rawValue,
+                detail: failure.detail,
+                serverError: failure.serverError,
+                at: clock.wallNow
+            ),
+            for: delay
+        )
+    }
+
+    private func rest(_ failure: OAuthFailure, for delay: Duration) -> WaitingRoom.Outcome {
+        var failure = failure
+        failure.nextAttempt = clock.wallNow + delay
+        outage = Outage(failure: failure, until: clock.now + delay)
+        lastFailure = failure
+        onEvent(.failed(failure))
+        publish()
+        return .failed(failure)
+    }
+
+    /// Refuses a token request that would be one too many.
+    func excess() -> WaitingRoom.Outcome? {
+        guard let limit = configuration.excessGuard else { return nil }
+        let now = clock.now
+        requestTimes.removeAll { now - $0 >= limit.window }
+        guard requestTimes.count >= limit.count, let oldest = requestTimes.first else { return nil }
+        return rest(
+            OAuthFailure(
+                kind: OAuthFailure.excess,
+                detail: "the token was asked for \(limit.count) times within "
+                    + "\(limit.window.wholeSeconds) s; the API refuses every token, so check "
+                    + "scopes, audience and clocks",
+                at: clock.wallNow
+            ),
+            for: limit.window - (now - oldest)
+        )
+    }
+
+    /// The credential is dead: nobody asks again until a person, or the store, brings another.
+    func die(_ failure: OAuthFailure) -> WaitingRoom.Outcome {
+        let isNews = death?.failure.detail != failure.detail
+        death = Death(failure: failure, checkAgainAt: clock.now + Self.deathCheck)
+        outage = nil
+        lastFailure = failure
+        if isNews { onEvent(.dead(failure)) }
+        publish()
+        return .dead(failure)
+    }
+
+    /// Puts a refused refresh token into quarantine: it is kept, with the reason, and not used.
+    func bury(
+        _ grant: TokenGrant,
+        _ failure: TokenFailure,
+        wasLost: Bool
+    ) async -> WaitingRoom.Outcome {
+        let cause =
+            wasLost
+            ? "; an earlier answer was lost, so the server probably replaced the refresh token"
+            : ""
+        let dead = OAuthFailure(
+            kind: failure.kind.rawValue,
+            detail: failure.detail + cause + "; sign in again",
+            serverError: failure.serverError,
+            at: clock.wallNow
+        )
+        if let secret = grant.refreshToken {
+            var next = workingRecord
+            next.intent = nil
+            next.quarantine = TokenRecord.Quarantine(
+                fingerprint: TokenRecord.fingerprint(secret),
+                reason: dead.detail,
+                since: dead.at
+            )
+            await persist(next)
+        }
+        return die(dead)
+    }
+
+    func signInRequired() -> OAuthFailure {
+        OAuthFailure(
+            kind: TokenFailure.Class.invalidGrant.rawValue,
+            detail: "nobody has signed in yet: there is no refresh token; sign in",
+            at: clock.wallNow
+        )
+    }
+}

@@ -1,0 +1,88 @@
+extension OAuthManager {
+    /// What there is to present.
+    enum NextGrant {
+        case grant(TokenGrant)
+        /// The refresh token is known to be dead.
+        case dead(OAuthFailure)
+        /// There is no refresh token.
+        case missing
+        /// Nothing was left open before the last stop.
+        case nothingToDo
+    }
+
+    /// - Throws: `TokenFailure` if a grant of the configuration's own cannot be made.
+    func nextGrant(_ reason: OAuthEvent.Reason) async throws(TokenFailure) -> NextGrant {
+        let seed: Secret?
+        switch configuration.grant {
+        case .refreshToken(let initial): seed = initial
+        case _ where reason == .recovery: return .nothingToDo
+        case .clientCredentials:
+            return .grant(.clientCredentials(scopes: configuration.scopes))
+        case .provided(let provider):
+            return .grant(try await provider.grant(for: configuration, at: clock.wallNow))
+        }
+        guard let token = refreshToken(seed) else {
+            return reason == .recovery ? .nothingToDo : .missing
+        }
+        let fingerprint = TokenRecord.fingerprint(token)
+        if reason == .recovery, record?.intent?.fingerprint != fingerprint { return .nothingToDo }
+        if reason != .forced, let quarantine = record?.quarantine,
+            quarantine.fingerprint == fingerprint
+        {
+            return .dead(
+                OAuthFailure(
+                    kind: TokenFailure.Class.invalidGrant.rawValue,
+                    detail: quarantine.reason,
+                    serverError: TokenFailure.Class.invalidGrant.rawValue,
+                    at: quarantine.since
+                )
+            )
+        }
+        return .grant(.refreshToken(token))
+    }
+
+    /// The stored refresh token, unless a person has configured another since.
+    private func refreshToken(_ seed: Secret?) -> Secret? {
+        guard let seed else { return record?.refreshToken }
+        guard let record, record.seed == TokenRecord.fingerprint(seed) else { return seed }
+        return record.refreshToken ?? seed
+    }
+
+    /// Notes durably that a refresh token is about to be presented, unless the server is known to
+    /// leave it in force.
+    ///
+    /// - Returns: whether an earlier presentation of the same token had no known outcome.
+    func announce(_ grant: TokenGrant) async -> Bool {
+        guard let secret = grant.refreshToken else { return false }
+        let fingerprint = TokenRecord.fingerprint(secret)
+        let open = record?.intent.flatMap { $0.fingerprint == fingerprint ? $0 : nil }
+        if record?.rotates != false {
+            var next = workingRecord
+            next.intent = TokenRecord.Intent(
+                fingerprint: fingerprint,
+                startedAt: open?.startedAt ?? clock.wallNow,
+                attempts: (open?.attempts ?? 0) + 1
+            )
+            await persist(next)
+        }
+        return open != nil
+    }
+
+    /// Takes the note back: the answer says that the token was not spent.
+    func retract(_ grant: TokenGrant, wasOpen: Bool) async {
+        guard !wasOpen, grant.refreshToken != nil, record?.intent != nil else { return }
+        var next = workingRecord
+        next.intent = nil
+        await persist(next)
+    }
+
+    /// Whether the store holds another refresh token than the one that was refused: then another
+    /// process was faster, or a person has signed in.
+    func findsAnother(than grant: TokenGrant, under lock: TokenStoreLock?) async -> Bool {
+        do { try await readStore(under: lock) } catch { return false }
+        guard case .refreshToken(let seed) = configuration.grant,
+            let token = refreshToken(seed), let presented = grant.refreshToken
+        else { return false }
+        return token != presented
+    }
+}

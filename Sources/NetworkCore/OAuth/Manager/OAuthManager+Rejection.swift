@@ -1,0 +1,87 @@
+extension OAuthManager {
+    /// How long a token that was refused right behind its renewal is not renewed again.
+    private static var coolDown: Duration { .seconds(10) }
+
+    /// Judges a 401 by its challenges and by the generation of the token that was refused, and
+    /// renews the token if that is the cure.
+    ///
+    /// A token that has been replaced since costs no token request. Waits at most the wait timeout
+    /// or until the exchange's deadline; with `report` or `afterReplay` it does not wait.
+    public nonisolated func rejected(_ rejection: Rejection) async -> Verdict {
+        guard let generation = rejection.generation else { return .passThrough(.staticCredential) }
+        let doubt: CurrentToken.Doubt
+        switch ChallengeTriage.judge(rejection.headers) {
+        case .passThrough(let reason): return .passThrough(reason)
+        case .suspected: doubt = .suspected
+        case .refused: doubt = .refused
+        }
+        let room: WaitingRoom
+        switch await judge(generation, doubt, rejection.intent) {
+        case .verdict(let verdict): return verdict
+        case .wait(let waitingRoom): room = waitingRoom
+        }
+        switch await room.wait(until: waitLimit(rejection.deadline)) {
+        case .outcome(.credential), .outcome(.idle): return .replay
+        case .outcome(.sameToken): return .passThrough(.sameToken)
+        case .outcome(.dead): return .passThrough(.reauthorizationRequired)
+        case .outcome(.failed(let failure)): return .passThrough(OAuthManager.reason(failure))
+        case .timedOut, .cancelled, .full: return .passThrough(.waitTimeout)
+        }
+    }
+
+    private enum Judgement {
+        case verdict(Verdict)
+        case wait(WaitingRoom)
+    }
+
+    /// Comparison and joining happen here in one step, so that no renewal ends in between.
+    private func judge(
+        _ refused: Int,
+        _ doubt: CurrentToken.Doubt,
+        _ intent: Rejection.Intent
+    ) -> Judgement {
+        let now = clock.moment
+        if refused == generation, current?.token.generation == refused {
+            if intent == .afterReplay { current?.settledUntil = now.steady + Self.coolDown }
+            if let settled = current?.settledUntil, now.steady < settled {
+                return .verdict(
+                    .passThrough(intent == .afterReplay ? .alreadyReplayed : .tokenRefusedAgain)
+                )
+            }
+            if let known = current?.doubt, known.rawValue < doubt.rawValue {
+                current?.doubt = doubt
+            }
+        } else if intent == .afterReplay {
+            return .verdict(.passThrough(.alreadyReplayed))
+        }
+        defer { publish() }
+        switch admission(at: now) {
+        case .credential where intent == .report, .wait where intent == .report:
+            return .verdict(.passThrough(.bodyNotReplayable))
+        case .credential: return .verdict(.replay)
+        case .wait(let room): return .wait(room)
+        case .refused(let reason): return .verdict(.passThrough(reason))
+        }
+    }
+
+    private enum CureAdmission {
+        case credential
+        case wait(WaitingRoom)
+        case refused(NotReplayed)
+    }
+
+    /// As `admit()`, but a token that is in doubt is no answer.
+    private func admission(at now: Moment) -> CureAdmission {
+        if let current, current.doubt == .none, isUsable(current, at: now) { return .credential }
+        if let renewal { return .wait(renewal.room) }
+        if let death, now.steady < death.checkAgainAt { return .refused(.reauthorizationRequired) }
+        if let outage, now.steady < outage.until {
+            return .refused(OAuthManager.reason(outage.failure))
+        }
+        return .wait(renew(current == nil ? .initial : .unauthorized).room)
+    }
+
+    private static func reason(_ failure: OAuthFailure) -> NotReplayed {
+        failure.kind == OAuthFailure.excess ? .excess : .refreshFailed
+    }
+}

@@ -1,0 +1,175 @@
+extension OAuthManager {
+    /// Does one renewal: lock, look into the store, ask the token endpoint, store, publish.
+    ///
+    /// Never throws, so that nobody waits for an answer that was lost on the way.
+    func outcome(of reason: OAuthEvent.Reason) async -> WaitingRoom.Outcome {
+        let began = clock.now
+        let lock: TokenStoreLock?
+        do {
+            lock = try await store.lock(
+                until: began + Renewal.lockTimeout(configuration),
+                clock: clock
+            )
+        } catch TokenStoreError.unavailable(let detail) {
+            // Without a lock file there is no other process to respect that could have one.
+            onEvent(.storeFailed(detail: detail))
+            lock = nil
+        } catch {
+            return fail(TokenFailure(.transient, detail: OAuthManager.words(error)))
+        }
+        defer { lock?.release() }
+        do {
+            try await readStore(under: lock)
+        } catch {
+            return fail(TokenFailure(.transient, detail: OAuthManager.words(error)))
+        }
+        if let adopted = adopt(for: reason) { return adopted }
+        return await present(reason, began: began, under: lock)
+    }
+
+    /// Presents the grant, and once more where that is the way out: after a lost answer, or when the
+    /// store holds another refresh token than the one that was refused.
+    private func present(
+        _ reason: OAuthEvent.Reason,
+        began: ContinuousClock.Instant,
+        under lock: TokenStoreLock?
+    ) async -> WaitingRoom.Outcome {
+        var mayPresentAnother = true
+        var mayRepeat = true
+        var firstSent: ContinuousClock.Instant?
+        while true {
+            let grant: TokenGrant
+            do {
+                switch try await nextGrant(reason) {
+                case .grant(let next): grant = next
+                case .nothingToDo: return .idle
+                case .dead(let failure): return die(failure)
+                case .missing: return die(signInRequired())
+                }
+            } catch {
+                return fail(error)
+            }
+            if let excess = excess() { return excess }
+            let wasOpen = await announce(grant)
+            let sent = clock.moment
+            requestTimes.append(sent.steady)
+            do {
+                let response = try await service.tokens(
+                    for: grant,
+                    configuration: configuration,
+                    deadline: sent.steady + configuration.requestTimeout
+                )
+                return await accept(
+                    response,
+                    grant: grant,
+                    reason: reason,
+                    sent: sent,
+                    began: began
+                )
+            } catch {
+                await keep(error.refreshToken, grant: grant)
+                let first = firstSent ?? sent.steady
+                firstSent = first
+                switch error.kind {
+                case .lost where mayRepeat && isRepeatable(grant, since: first):
+                    mayRepeat = false
+                case .invalidGrant where grant.refreshToken != nil:
+                    let wasLost = wasOpen || !mayRepeat
+                    guard mayPresentAnother, await findsAnother(than: grant, under: lock) else {
+                        return await bury(grant, error, wasLost: wasLost)
+                    }
+                    mayPresentAnother = false
+                default:
+                    if !error.mayBeSpent { await retract(grant, wasOpen: wasOpen) }
+                    return fail(error)
+                }
+            }
+        }
+    }
+
+    private func isRepeatable(
+        _ grant: TokenGrant,
+        since first: ContinuousClock.Instant
+    ) -> Bool {
+        guard grant.refreshToken != nil, case .repeatWithin(let window) = configuration.lostResponse
+        else {
+            return false
+        }
+        return clock.now - first <= window
+    }
+
+    /// Takes a good answer: durable first, then published.
+    private func accept(
+        _ response: TokenResponse,
+        grant: TokenGrant,
+        reason: OAuthEvent.Reason,
+        sent: Moment,
+        began: ContinuousClock.Instant
+    ) async -> WaitingRoom.Outcome {
+        let isSame = response.accessToken == current?.token.value
+        let isDoubted = current.map { $0.doubt != .none } ?? false
+        let next = generation + (isSame ? 0 : 1)
+        let token = makeToken(response, grant: grant, sent: sent, generation: next)
+        let windows = TokenWindows(
+            token,
+            refreshBefore: configuration.refreshBefore,
+            jitter: jitter()
+        )
+        guard var candidate = CurrentToken(token, windows: windows) else {
+            return fail(
+                TokenFailure(.configuration, detail: "the token is unfit for a header field")
+            )
+        }
+        await remember(token, response: response, grant: grant)
+        if isSame {
+            // No progress, as with servers that cache (google-auth#863): nothing new before a while.
+            let pause = Duration.seconds(60)
+            candidate.windows?.postpone(to: clock.moment + pause)
+            if isDoubted { candidate.settledUntil = clock.now + .seconds(10) }
+        }
+        install(candidate)
+        if isSame && isDoubted { return .sameToken }
+        onEvent(.refreshed(generation: next, reason: reason, duration: clock.now - began))
+        return .credential(candidate.credential)
+    }
+
+    private func makeToken(
+        _ response: TokenResponse,
+        grant: TokenGrant,
+        sent: Moment,
+        generation: Int
+    ) -> Token {
+        var lifetime = response.lifetime
+        if lifetime == .zero, configuration.zeroLifetime == .unknown { lifetime = nil }
+        let known = lifetime ?? configuration.defaultLifetime
+        return Token(
+            value: response.accessToken,
+            issuedAt: sent,
+            expiresAt: known.map { sent + $0 },
+            refreshAt: response.refreshIn.map { sent + $0 },
+            refreshToken: response.refreshToken ?? grant.refreshToken,
+            generation: generation,
+            scope: response.scope ?? configuration.scopes.joined(separator: " "),
+            isForOneUse: known == .zero
+        )
+    }
+
+    func install(_ next: CurrentToken) {
+        current = next
+        generation = next.token.generation
+        outage = nil
+        death = nil
+        failuresInRow = 0
+        lastFailure = nil
+        publish()
+    }
+
+    /// A clause for an error of the store; anything else may hold anything.
+    static func words(_ error: any Error) -> String {
+        switch error {
+        case let error as TokenStoreError: error.description
+        case is CancellationError: "the renewal was cancelled"
+        default: "the token store failed"
+        }
+    }
+}

@@ -1,0 +1,48 @@
+extension OAuthManager {
+    func renewEarly() {
+        let now = clock.moment
+        guard renewal == nil, standingRefusal(at: now) == nil, death == nil,
+            let current, current.doubt == .none
+        else { return publish() }
+        _ = renew(.early)
+    }
+
+    /// Starts a renewal; there must be none.
+    func renew(_ reason: OAuthEvent.Reason) -> Renewal {
+        renewals += 1
+        let id = renewals
+        let room = WaitingRoom(clock: clock, limit: configuration.waiterLimit)
+        // Single flight: the manager owns this task, so no caller's cancellation reaches it, and a
+        // token pair the server has already rotated is never dropped with a request.
+        let task = Task { await perform(reason, id: id, room: room) }
+        let limit = clock.now + Renewal.limit(configuration)
+        // For a transport that neither answers nor keeps its deadline: the slot must become free.
+        let watchdog = Task { [clock] in
+            do { try await clock.sleep(until: limit) } catch { return }
+            abandon(id)
+        }
+        let renewal = Renewal(id: id, reason: reason, room: room, task: task, watchdog: watchdog)
+        self.renewal = renewal
+        publish()
+        return renewal
+    }
+
+    private func perform(_ reason: OAuthEvent.Reason, id: Int, room: WaitingRoom) async {
+        let outcome = await outcome(of: reason)
+        if renewal?.id == id {
+            renewal?.watchdog.cancel()
+            renewal = nil
+        }
+        publish()
+        room.finish(outcome)
+    }
+
+    private func abandon(_ id: Int) {
+        guard let late = renewal, late.id == id else { return }
+        late.task.cancel()
+        renewal = nil
+        let outcome = fail(TokenFailure(.lost, detail: "the token request did not end in time"))
+        publish()
+        late.room.finish(outcome)
+    }
+}

@@ -1,0 +1,156 @@
+/// Owns the tokens of one credential: gets them, renews them before anybody notices, and knows what
+/// a 401 means.
+///
+/// However many requests ask at once, one token request is made, and what comes of it reaches all of
+/// them. A renewal belongs to the manager, not to the request that set it off: a caller that goes
+/// away gives up its own wait and nothing else. Managers that share a token store, in this process
+/// or in others, renew one after the other under the store's lock; they share an access token only
+/// if scopes, audience, resources and parameters are equal.
+///
+/// An actor on the default executor. `currentCredential()` neither hops to it nor allocates.
+public actor OAuthManager: Authorizing {
+    /// `oauth`.
+    public nonisolated var kind: String { "oauth" }
+    /// `Authorization` (RFC 6750 §2.1).
+    public nonisolated var fieldName: HTTPFieldName { .authorization }
+    /// The clocks that lifetimes are measured by.
+    public nonisolated let clock: any NetworkClock
+
+    nonisolated let service: any OAuthService
+    nonisolated let store: any TokenStoring
+    nonisolated let configuration: OAuthConfiguration
+    nonisolated let onEvent: @Sendable (OAuthEvent) -> Void
+    nonisolated let jitter: @Sendable () -> Double
+    nonisolated let snapshot = CredentialSnapshot()
+
+    /// The last token, also one that has ended.
+    var current: CurrentToken?
+    /// Counts the tokens of this manager.
+    var generation = 0
+    /// The renewal that is going on.
+    var renewal: Renewal?
+    /// Until when the token endpoint is left alone, and why.
+    var outage: Outage?
+    /// How many attempts failed in a row.
+    var failuresInRow = 0
+    /// Why only a person can help.
+    var death: Death?
+    /// When token requests were sent, within the window of the excess guard.
+    var requestTimes: [ContinuousClock.Instant] = []
+    /// What went wrong last, until a token comes.
+    var lastFailure: OAuthFailure?
+    /// What is stored, or should be.
+    var record: TokenRecord?
+    /// The revision that the store held when it was looked at last.
+    var storedRevision = 0
+    /// Whether `record` could not be written.
+    var isUnsaved = false
+    /// Tries again to write `record`.
+    var rewrite: Task<Void, Never>?
+    /// Counts renewals, so that a late one is told from its successor.
+    var renewals = 0
+
+    /// Makes a manager; nothing is sent or read until somebody asks, or `start()` is called.
+    ///
+    /// - Parameters:
+    ///   - service: talks to the authorization server, such as a `TokenEndpointClient`.
+    ///   - tokenStore: keeps the tokens of the grant family.
+    ///   - configuration: what to ask for.
+    ///   - clock: the machine's, except in tests.
+    ///   - onEvent: told of everything that happens; called on the manager, so it must not block.
+    public init(
+        service: any OAuthService,
+        tokenStore: any TokenStoring,
+        configuration: OAuthConfiguration,
+        clock: any NetworkClock = SystemClock(),
+        onEvent: @escaping @Sendable (OAuthEvent) -> Void = { _ in }
+    ) {
+        self.init(
+            service: service,
+            tokenStore: tokenStore,
+            configuration: configuration,
+            clock: clock,
+            jitter: { .random(in: 0..<1) },
+            onEvent: onEvent
+        )
+    }
+
+    /// As above, with a source of numbers from 0 to 1 in place of chance.
+    package init(
+        service: any OAuthService,
+        tokenStore: any TokenStoring,
+        configuration: OAuthConfiguration,
+        clock: any NetworkClock,
+        jitter: @escaping @Sendable () -> Double,
+        onEvent: @escaping @Sendable (OAuthEvent) -> Void = { _ in }
+    ) {
+        self.service = service
+        store = tokenStore
+        self.configuration = configuration
+        self.clock = clock
+        self.jitter = jitter
+        self.onEvent = onEvent
+    }
+
+    /// Whether a token can be had without a person signing in, as far as is known now.
+    public nonisolated var isSignedIn: Bool { snapshot.isSignedIn }
+
+    /// The token at hand, if it is good now.
+    ///
+    /// When it is in its last part, this sets off a renewal that nobody waits for.
+    public nonisolated func currentCredential() -> Credential? {
+        currentCredential(at: clock.moment)
+    }
+
+    /// The token at hand, if it is good at a moment the caller has read from the clock already.
+    public nonisolated func currentCredential(at now: Moment) -> Credential? {
+        switch snapshot.read(at: now) {
+        case .fresh(let credential): return credential
+        case .stale(let credential):
+            // The engine's own: the request that noticed does not wait for it.
+            Task { await renewEarly() }
+            return credential
+        case .none: return nil
+        }
+    }
+
+    /// The token at hand, or a new one.
+    ///
+    /// - Throws: `NetworkError` of kind `.credentialUnavailable` (with `retryAfter`),
+    ///   `.reauthorizationRequired` or `.cancelled`.
+    public nonisolated func credential(
+        until deadline: ContinuousClock.Instant?
+    ) async throws -> Credential {
+        let limit = waitLimit(deadline)
+        while true {
+            switch await admit() {
+            case .credential(let credential): return credential
+            case .refused(let error): throw error
+            case .wait(let room):
+                switch await room.wait(until: limit) {
+                case .outcome(.credential(let credential)): return credential
+                case .outcome(.idle): continue
+                case .outcome(.failed), .outcome(.dead), .outcome(.sameToken), .timedOut:
+                    return try await settle()
+                case .full:
+                    throw OAuthManager.unavailable(
+                        "too many requests wait for a token already",
+                        retryAfter: 1
+                    )
+                case .cancelled:
+                    throw NetworkError(
+                        .cancelled,
+                        side: .downstream,
+                        retry: .safe,
+                        detail: "the request was given up while it waited for a token"
+                    )
+                }
+            }
+        }
+    }
+
+    nonisolated func waitLimit(_ deadline: ContinuousClock.Instant?) -> ContinuousClock.Instant {
+        let limit = clock.now + configuration.waitTimeout
+        return deadline.map { min($0, limit) } ?? limit
+    }
+}

@@ -1,0 +1,80 @@
+/// The token at hand with everything that is computed once per token.
+struct CurrentToken {
+    /// What is thought of it since it was issued.
+    enum Doubt: Int {
+        case none
+        /// An upstream answered 401 without saying that the token is bad.
+        case suspected
+        /// An upstream said `invalid_token`.
+        case refused
+    }
+
+    let token: Token
+    let credential: Credential
+    var windows: TokenWindows?
+    var doubt = Doubt.none
+    /// Until then a 401 to this token renews nothing: a renewal was tried and did not help.
+    var settledUntil: ContinuousClock.Instant?
+
+    /// Nothing if the token is unfit for a field.
+    init?(_ token: Token, windows: TokenWindows?) {
+        guard
+            let credential = Credential(
+                .authorization,
+                Secret(token.fieldValue),
+                generation: token.generation,
+                issuedAt: token.issuedAt.steady
+            )
+        else { return nil }
+        self.token = token
+        self.credential = credential
+        self.windows = windows
+    }
+}
+
+/// A renewal that is going on.
+struct Renewal {
+    let id: Int
+    let reason: OAuthEvent.Reason
+    let room: WaitingRoom
+    let task: Task<Void, Never>
+    let watchdog: Task<Void, Never>
+
+    /// The longest a renewal may take: the lock, two presentations, the disk.
+    static func limit(_ configuration: OAuthConfiguration) -> Duration {
+        lockTimeout(configuration) + configuration.requestTimeout * 2 + .seconds(5)
+    }
+
+    /// How long to wait for another process that renews: as long as it may take for that.
+    static func lockTimeout(_ configuration: OAuthConfiguration) -> Duration {
+        configuration.requestTimeout * 2 + .seconds(2)
+    }
+}
+
+/// The token endpoint is left alone for a while.
+struct Outage {
+    let failure: OAuthFailure
+    let until: ContinuousClock.Instant
+}
+
+/// Only a person can help.
+struct Death {
+    let failure: OAuthFailure
+    /// When to look into the store again, in case somebody signed in.
+    var checkAgainAt: ContinuousClock.Instant
+}
+
+/// How long to leave the token endpoint alone.
+enum BackOff {
+    /// Full jitter between 1 s and a ceiling that doubles to 60 s.
+    ///
+    /// For faults of client or configuration 60 s at first, as MSAL keeps an identical 400,
+    /// doubling to 10 min.
+    static func delay(_ kind: TokenFailure.Class, failuresInRow: Int, jitter: Double) -> Duration {
+        let doublings = Double(1 << min(max(failuresInRow - 1, 0), 10))
+        switch kind {
+        case .configuration, .invalidGrant: return .seconds(min(60 * doublings, 600))
+        case .transient, .lost: return .seconds(max(1, min(doublings, 60) * jitter))
+        }
+    }
+}

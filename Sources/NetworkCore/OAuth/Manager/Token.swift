@@ -1,0 +1,53 @@
+/// An access token and what is known about it.
+public struct Token: Sendable {
+    /// The token.
+    public let value: Secret
+    /// When it was asked for: its lifetime counts from there, the safe side of "issued".
+    public let issuedAt: Moment
+    /// When it ends; nothing if the server did not say.
+    public let expiresAt: Moment?
+    /// When it should be renewed, by the server's own hint (`refresh_in`).
+    public let refreshAt: Moment?
+    /// The refresh token it came with or was bought with.
+    public let refreshToken: Secret?
+    /// Which token of this manager it is; counts up with every replacement.
+    public let generation: Int
+    /// What it is good for, as granted (RFC 6749 §3.3).
+    public let scope: String?
+    /// Whether it serves only those who waited for it.
+    let isForOneUse: Bool
+
+    /// The value of the `Authorization` field (RFC 6750 §2.1).
+    var fieldValue: String { "Bearer \(value.reveal())" }
+}
+
+/// When a token is renewed in the background, when callers wait for its successor, when it ends.
+struct TokenWindows {
+    /// From here on it is renewed in the background.
+    private(set) var stale: Moment
+    /// From here on callers wait for the next one.
+    let due: Moment
+
+    /// Computes the windows: the advisory one is `refreshBefore`, at most 20 % of the lifetime, less
+    /// up to a tenth (`jitter`, 0 to 1) so that many processes do not ask at once; the mandatory one
+    /// 5 % of the lifetime, between 1 s and 30 s and never more than half of it.
+    init?(_ token: Token, refreshBefore: Duration, jitter: Double) {
+        guard let end = token.expiresAt else { return nil }
+        let lifetime = max(end.remaining(at: token.issuedAt), .zero)
+        let mandatory = min(max(min(.seconds(30), lifetime / 20), .seconds(1)), lifetime / 2)
+        let advisory = min(refreshBefore, lifetime / 5) * (1 - 0.1 * jitter)
+        due = end + (.zero - mandatory)
+        var stale = end + (.zero - max(advisory, mandatory))
+        if let hint = token.refreshAt, hint.steady < due.steady { stale = hint }
+        self.stale = stale
+    }
+
+    /// Moves the background renewal to a later moment, but not behind the mandatory window.
+    mutating func postpone(to later: Moment) {
+        guard stale.steady < later.steady else { return }
+        stale = later.steady < due.steady ? later : due
+    }
+
+    /// Moves the background renewal to an earlier moment.
+    mutating func advance(to earlier: Moment) { stale = earlier }
+}

@@ -1,0 +1,150 @@
+/// Keeps the tokens of a grant family in a file of its own, which several processes may share.
+///
+/// `FAMILY.json` (0600) is replaced in one step: a temporary file beside it, fsync, rename, fsync of
+/// the directory. `FAMILY.lock` carries an advisory lock (`flock`), which has no lease and ends with
+/// its process. Symbolic links are refused. A file that makes no sense is set aside, never taken for
+/// "signed out" and overwritten.
+///
+/// All work runs on the global executor, never on a caller's event loop.
+public struct FileTokenStore: TokenStoring {
+    /// The longest file that is read.
+    private static let limit = 1 << 20
+    /// How long to wait between two looks at a lock that somebody holds.
+    private static let lockInterval = Duration.milliseconds(20)
+
+    private let directory: String
+    private let path: String
+    private let lockPath: String
+    private let clock: any NetworkClock
+
+    /// Names the file; nothing is touched yet.
+    ///
+    /// - Parameters:
+    ///   - directory: where the files are; made (0700) if it is missing.
+    ///   - family: the name of the grant family; bytes that are unfit for a file name are encoded.
+    ///   - clock: names files that are set aside.
+    public init(directory: String, family: String, clock: any NetworkClock = SystemClock()) {
+        let name = FileTokenStore.fileName(family)
+        self.directory = directory
+        path = "\(directory)/\(name).json"
+        lockPath = "\(directory)/\(name).lock"
+        self.clock = clock
+    }
+
+    /// Takes the lock; waits by looking again, so that no thread stands still.
+    ///
+    /// - Throws: `TokenStoreError.locked` at the deadline, `.unavailable`, `CancellationError`.
+    @concurrent public func lock(
+        until deadline: ContinuousClock.Instant,
+        clock: any NetworkClock
+    ) async throws -> TokenStoreLock {
+        while true {
+            if let lock = try translated({ () throws(FileError) in try attempt() }) {
+                return TokenStoreLock {
+                    // Closing the file, with the last reference, ends the lock in any case.
+                    do { try lock.release() } catch {}
+                }
+            }
+            let next = clock.now + Self.lockInterval
+            guard next < deadline else { throw TokenStoreError.locked(lockPath) }
+            try await clock.sleep(until: next)
+        }
+    }
+
+    private func attempt() throws(FileError) -> FileLock? {
+        do {
+            return try FileLock.attempt(lockPath)
+        } catch let error where error.isMissing {
+            try FileSystem.makeDirectory(directory, mode: 0o700)
+            return try FileLock.attempt(lockPath)
+        }
+    }
+
+    /// Reads the file.
+    ///
+    /// - Throws: `TokenStoreError.corrupt` after setting aside a file that makes no sense, which
+    ///   needs the lock; `.unavailable`.
+    @concurrent public func load(under lock: TokenStoreLock?) async throws -> TokenRecord? {
+        try translated { () throws(FileError) in try read() }.map { content in
+            if let content, let record = TokenFile.decode(content) { return record }
+            guard lock != nil else { throw TokenStoreError.unavailable("\(path) makes no sense") }
+            throw TokenStoreError.corrupt(movedTo: try setAside())
+        }
+    }
+
+    /// The content; an inner nothing if it is too long or no regular file.
+    private func read() throws(FileError) -> [UInt8]?? {
+        let file: FileDescriptor
+        do {
+            file = try FileDescriptor(path, .read)
+        } catch let error where error.isMissing {
+            return .none
+        }
+        guard try file.status().isRegular else { return .some(nil) }
+        return .some(try file.readAll(upTo: Self.limit))
+    }
+
+    private func setAside() throws -> String {
+        // A name of its own, so that what was set aside before is never written over.
+        let mark = String(UInt32.random(in: .min ... .max), radix: 36)
+        let target = "\(path).corrupt-\(Int64(clock.wallNow.secondsSinceEpoch))-\(mark)"
+        try translated { () throws(FileError) in
+            try FileSystem.rename(path, to: target)
+            try FileSystem.synchronizeDirectory(directory)
+        }
+        return target
+    }
+
+    /// Replaces the file.
+    ///
+    /// - Throws: `TokenStoreError.conflict`, `.unavailable`.
+    @concurrent public func save(_ record: TokenRecord, replacing revision: Int) async throws {
+        guard try await load()?.revision ?? 0 == revision else { throw TokenStoreError.conflict }
+        let content = try TokenFile.encode(record)
+        try translated { () throws(FileError) in try replace(with: content) }
+    }
+
+    private func replace(with content: [UInt8]) throws(FileError) {
+        // One name, written under the lock: what a crash left behind goes with the next save.
+        let temporary = "\(path).tmp"
+        try FileSystem.remove(temporary)
+        do {
+            let file = try FileDescriptor(temporary, .createPrivate)
+            try file.writeAll(content)
+            try file.synchronize()
+            try FileSystem.rename(temporary, to: path)
+        } catch {
+            // The first error is the one to tell; what stays goes with the next save.
+            do { try FileSystem.remove(temporary) } catch {}
+            throw error
+        }
+        try FileSystem.synchronizeDirectory(directory)
+    }
+
+    /// Removes the file.
+    ///
+    /// - Throws: `TokenStoreError.conflict`, `.unavailable`.
+    @concurrent public func remove(revision: Int) async throws {
+        guard try await load()?.revision ?? 0 == revision else { throw TokenStoreError.conflict }
+        try translated { () throws(FileError) in
+            try FileSystem.remove(path)
+            try FileSystem.synchronizeDirectory(directory)
+        }
+    }
+
+    private func translated<Value>(_ body: () throws(FileError) -> Value) throws -> Value {
+        do {
+            return try body()
+        } catch {
+            throw TokenStoreError.unavailable(
+                error.isSymbolicLink ? "\(error.path) is a symbolic link" : error.description
+            )
+        }
+    }
+
+    /// Letters, digits, `-`, `_` and inner dots as they are, anything else as `%XX`.
+    private static func fileName(_ family: String) -> String {
+        let encoded = FormEncoding.encode(family).replacing("*", with: "%2A")
+        return encoded.hasPrefix(".") ? "%2E" + encoded.dropFirst() : encoded
+    }
+}

@@ -1,0 +1,114 @@
+import FoundationEssentials
+
+/// A token record as JSON: the one place where secrets are written down.
+enum TokenFile {
+    /// The form of the file; a higher number is not understood.
+    private static let version = 1
+
+    private struct Document: Codable {
+        var version: Int
+        var revision: Int
+        var authority: String
+        var refresh_token: String?
+        var seed: String?
+        var rotates: Bool?
+        var access_tokens: [String: AccessToken]
+        var intent: Intent?
+        var quarantine: Quarantine?
+    }
+
+    private struct AccessToken: Codable {
+        var value: String
+        var issued_at: Double
+        var expires_at: Double?
+        var scope: String?
+    }
+
+    private struct Intent: Codable {
+        var fingerprint: String
+        var started_at: Double
+        var attempts: Int
+    }
+
+    private struct Quarantine: Codable {
+        var fingerprint: String
+        var reason: String
+        var since: Double
+    }
+
+    static func encode(_ record: TokenRecord) throws -> [UInt8] {
+        let document = Document(
+            version: version,
+            revision: record.revision,
+            authority: record.authority,
+            refresh_token: record.refreshToken?.reveal(),
+            seed: record.seed,
+            rotates: record.rotates,
+            access_tokens: record.accessTokens.mapValues {
+                AccessToken(
+                    value: $0.value.reveal(),
+                    issued_at: $0.issuedAt.secondsSinceEpoch,
+                    expires_at: $0.expiresAt?.secondsSinceEpoch,
+                    scope: $0.scope
+                )
+            },
+            intent: record.intent.map {
+                Intent(
+                    fingerprint: $0.fingerprint,
+                    started_at: $0.startedAt.secondsSinceEpoch,
+                    attempts: $0.attempts
+                )
+            },
+            quarantine: record.quarantine.map {
+                Quarantine(
+                    fingerprint: $0.fingerprint,
+                    reason: $0.reason,
+                    since: $0.since.secondsSinceEpoch
+                )
+            }
+        )
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
+        return try Array(encoder.encode(document))
+    }
+
+    /// Nothing for content that makes no sense.
+    static func decode(_ content: [UInt8]) -> TokenRecord? {
+        let document: Document
+        do {
+            document = try JSONDecoder().decode(Document.self, from: Data(content))
+        } catch {
+            // The decoder's words may quote a token; "makes no sense" is all that is passed on.
+            return nil
+        }
+        guard document.version == version, document.revision > 0 else { return nil }
+        var record = TokenRecord(authority: document.authority)
+        record.revision = document.revision
+        record.refreshToken = document.refresh_token.map { Secret($0) }
+        record.seed = document.seed
+        record.rotates = document.rotates
+        record.accessTokens = document.access_tokens.mapValues {
+            TokenRecord.AccessToken(
+                value: Secret($0.value),
+                issuedAt: UnixTime(secondsSinceEpoch: $0.issued_at),
+                expiresAt: $0.expires_at.map { UnixTime(secondsSinceEpoch: $0) },
+                scope: $0.scope
+            )
+        }
+        record.intent = document.intent.map {
+            TokenRecord.Intent(
+                fingerprint: $0.fingerprint,
+                startedAt: UnixTime(secondsSinceEpoch: $0.started_at),
+                attempts: $0.attempts
+            )
+        }
+        record.quarantine = document.quarantine.map {
+            TokenRecord.Quarantine(
+                fingerprint: $0.fingerprint,
+                reason: $0.reason,
+                since: UnixTime(secondsSinceEpoch: $0.since)
+            )
+        }
+        return record
+    }
+}

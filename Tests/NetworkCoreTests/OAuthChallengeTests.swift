@@ -1,0 +1,125 @@
+import TestSupport
+import Testing
+
+@testable import NetworkCore
+
+@Suite struct OAuthChallenges {
+    @Test(arguments: [
+        ("Bearer", [Challenge(scheme: "bearer")]),
+        ("bEaReR", [Challenge(scheme: "bearer")]),
+        ("Bearer, Basic", [Challenge(scheme: "bearer"), Challenge(scheme: "basic")]),
+        (
+            #"Bearer realm="a, b", error="invalid_token""#,
+            [Challenge(scheme: "bearer", parameters: ["realm": "a, b", "error": "invalid_token"])]
+        ),
+        (
+            #"Bearer Error = invalid_token"#,
+            [Challenge(scheme: "bearer", parameters: ["error": "invalid_token"])]
+        ),
+        (
+            #"Basic realm="x", Bearer error="invalid_token""#,
+            [
+                Challenge(scheme: "basic", parameters: ["realm": "x"]),
+                Challenge(scheme: "bearer", parameters: ["error": "invalid_token"]),
+            ]
+        ),
+        (
+            #"Negotiate YII+/a==, Bearer realm="x""#,
+            [
+                Challenge(scheme: "negotiate", token68: "YII+/a=="),
+                Challenge(scheme: "bearer", parameters: ["realm": "x"]),
+            ]
+        ),
+        (
+            #"Bearer realm="say \"hi\\\"""#,
+            [Challenge(scheme: "bearer", parameters: ["realm": #"say "hi\""#])]
+        ),
+        (#", ,Bearer ,, Basic ,"#, [Challenge(scheme: "bearer"), Challenge(scheme: "basic")]),
+        (
+            #"Newauth realm="apps", type=1, title="Login to \"apps\"", Basic realm="simple""#,
+            [
+                Challenge(
+                    scheme: "newauth",
+                    parameters: ["realm": "apps", "type": "1", "title": #"Login to "apps""#]
+                ),
+                Challenge(scheme: "basic", parameters: ["realm": "simple"]),
+            ]
+        ),
+        (
+            "Bearer realm=\"x\"\t,\terror=\"invalid_token\"",
+            [Challenge(scheme: "bearer", parameters: ["realm": "x", "error": "invalid_token"])]
+        ),
+    ])
+    func `a challenge is read by its grammar`(line: String, expected: [Challenge]) {
+        #expect(ChallengeParser.parse(line) == expected)
+    }
+
+    @Test(arguments: [
+        #"Bearer realm="open"#, #"Bearer realm=,x=1"#, #"Bearer error="a" error="b""#,
+        #"Bearer error="a", error="b""#, #"Bearer realm="x"y"#, #"="x""#, #"Bearer realm=a b"#,
+        #"Bearer "x""#, #"Bearer;error="invalid_token""#, #"Bearer realm="x\"#,
+    ])
+    func `a malformed line says nothing`(line: String) {
+        #expect(ChallengeParser.parse(line) == nil)
+    }
+
+    @Test func `several lines are one list, and a malformed one spoils only itself`() {
+        var headers: HTTPHeaders = [:]
+        for line in [#"Basic realm="x"#, "Negotiate", #"Bearer error="invalid_token""#] {
+            if let field = HTTPField(.wwwAuthenticate, line) { headers.append(field) }
+        }
+        #expect(ChallengeParser.challenges(in: headers).map(\.scheme) == ["negotiate", "bearer"])
+        #expect(ChallengeTriage.judge(headers) == .refused)
+    }
+
+    @Test func `invalid_token outweighs another bearer challenge`() {
+        let headers: HTTPHeaders = [
+            .wwwAuthenticate: #"Bearer error="insufficient_scope", Bearer error="invalid_token""#
+        ]
+        #expect(ChallengeTriage.judge(headers) == .refused)
+    }
+}
+
+@Suite struct OAuthDocuments {
+    @Test(arguments: [
+        ("3600", Duration.seconds(3600)), ("3600.5", .seconds(3600.5)),
+        ("\"3600\"", .seconds(3600)),
+        ("\"3600.0\"", .seconds(3600)), ("36e2", .seconds(3600)), ("0", .zero), ("-5", .zero),
+        ("\"-5\"", .zero), ("1e300", .seconds(315_360_000)),
+        ("99999999999999999999", .seconds(315_360_000)),
+    ])
+    func `expires_in is understood in its usual shapes`(json: String, lifetime: Duration) {
+        let document = TokenDocument.parse(ByteSlice(#"{"expires_in":\#(json)}"#))
+        #expect(document?.lifetime == lifetime)
+    }
+
+    @Test(arguments: [
+        "null", "\"\"", "\"3600abc\"", "\"0x10\"", "\" 3600\"", "\"+5\"", "\"1e3\"", "\".5\"",
+        "true", "[3600]", "{}", "\"soon\"", "\"٣\"",
+    ])
+    func `anything else is an unknown lifetime`(json: String) throws {
+        let document = try #require(TokenDocument.parse(ByteSlice(#"{"expires_in":\#(json)}"#)))
+        #expect(document.lifetime == nil)
+    }
+
+    @Test(arguments: ["", "null", "[]", "\"x\"", "{", "access_token=a&token_type=bearer"])
+    func `what is no JSON object is no answer`(body: String) {
+        #expect(TokenDocument.parse(ByteSlice(body)) == nil)
+    }
+
+    @Test(arguments: [
+        ("Sun, 06 Nov 1994 08:49:37 GMT", 784_111_777.0),
+        ("Thu, 01 Jan 1970 00:00:00 GMT", 0), ("Thu, 29 Feb 2024 12:00:00 GMT", 1_709_208_000),
+    ])
+    func `an HTTP date is an instant`(text: String, seconds: Double) {
+        #expect(RetryAfter.date(text) == UnixTime(secondsSinceEpoch: seconds))
+    }
+
+    @Test(arguments: ["", "soon", "-1", "1.5", "Sun, 06 Nov 1994 08:49:37", "06 Nov 1994"])
+    func `a Retry-After that makes no sense is none`(text: String) {
+        var headers: HTTPHeaders = [:]
+        if let field = HTTPField(.retryAfter, text) { headers.append(field) }
+        let now = UnixTime(secondsSinceEpoch: 0)
+        #expect(RetryAfter.duration(in: headers, now: now) == nil)
+    }
+}

@@ -1,0 +1,167 @@
+import NetworkCore
+import TestSupport
+import Testing
+
+@Suite struct OAuthFailures {
+    @Test func `a failing token endpoint stays invisible while the token lives`() async throws {
+        let harness = OAuthHarness()
+        _ = try await harness.token()
+        harness.server.script(.unreachable, .respond(500, "", [:]))
+        harness.clock.advance(by: .seconds(3400))
+        #expect(try await harness.token() == "Bearer access-1")
+        #expect(await eventually { await harness.manager.status().lastFailure != nil })
+        #expect(try await harness.token() == "Bearer access-1")
+        // In the mandatory window callers wait for the attempt, and still get the living token.
+        harness.clock.advance(by: .seconds(180))
+        #expect(try await harness.token() == "Bearer access-1")
+        #expect(harness.requests == 3)
+    }
+
+    @Test func `behind its end no token is sent`() async throws {
+        let harness = OAuthHarness()
+        _ = try await harness.token()
+        harness.server.script(.unreachable)
+        harness.clock.advance(by: .seconds(3601))
+        let error = await harness.failure()
+        #expect(error?.kind == .credentialUnavailable)
+        #expect(error?.retryAfter == 1)
+        #expect(error?.detail.contains("cannot be reached") == true)
+    }
+
+    @Test func `a failure is everybody's until the back-off ends`() async throws {
+        let harness = OAuthHarness()
+        harness.server.script(.unreachable)
+        for _ in 0..<20 { #expect(await harness.failure()?.kind == .credentialUnavailable) }
+        #expect(harness.requests == 1)
+        harness.clock.advance(by: .seconds(1))
+        #expect(try await harness.token() == "Bearer access-1")
+    }
+
+    @Test func `everybody who waits gets the failure`() async throws {
+        let harness = OAuthHarness()
+        harness.server.gate.close()
+        harness.server.script(.respond(503, "", [:]))
+        let callers = (0..<10).map { _ in Task { await harness.failure()?.kind } }
+        #expect(await eventually { await harness.manager.status().waiters == 10 })
+        harness.server.gate.open()
+        for caller in callers { #expect(await caller.value == .credentialUnavailable) }
+        #expect(harness.requests == 1)
+    }
+
+    @Test func `Retry-After in seconds is honoured`() async throws {
+        let harness = OAuthHarness()
+        harness.server.script(.respond(429, "", [.retryAfter: "42"]))
+        #expect(await harness.failure()?.retryAfter == 42)
+        harness.clock.advance(by: .seconds(41))
+        #expect(await harness.failure()?.retryAfter == 1)
+        harness.clock.advance(by: .seconds(1))
+        #expect(try await harness.token() == "Bearer access-1")
+    }
+
+    @Test func `Retry-After as a date counts from the server's own clock, and is capped`()
+        async throws
+    {
+        let harness = OAuthHarness()
+        harness.server.script(
+            .respond(
+                503,
+                "",
+                [
+                    .date: "Sun, 06 Nov 1994 08:49:37 GMT",
+                    .retryAfter: "Sun, 06 Nov 1994 08:50:07 GMT",
+                ]
+            ),
+            .respond(503, "", [.retryAfter: "86400"])
+        )
+        #expect(await harness.failure()?.retryAfter == 30)
+        harness.clock.advance(by: .seconds(30))
+        #expect(await harness.failure()?.retryAfter == 300)
+    }
+
+    @Test(arguments: [
+        (400, #"{"error":"invalid_grant"}"#), (400, #"{"error":"invalid_grant","extra":[1]}"#),
+        (401, #"{"error":"invalid_grant"}"#), (200, #"{"error":"invalid_grant"}"#),
+    ])
+    func `only the exact invalid_grant is dead`(status: Int, body: String) async throws {
+        let harness = OAuthHarness(grant: .refreshToken(initial: Secret("initial")))
+        harness.server.script(.respond(status, body, [:]))
+        #expect(await harness.failure()?.kind == .reauthorizationRequired)
+    }
+
+    @Test(arguments: [
+        (400, #"{"error":"invalid_grant_type"}"#), (400, "invalid_grant"),
+        (400, #"{"error":"invalid_request","error_description":"invalid_grant"}"#),
+        (400, #"{"error":["invalid_grant"]}"#), (400, ""), (401, ""), (403, "<html>"),
+        (302, ""), (400, #"{"error":"invalid_client"}"#),
+    ])
+    func `anything else is not dead, and the refresh token is kept`(
+        status: Int,
+        body: String
+    ) async throws {
+        let harness = OAuthHarness(grant: .refreshToken(initial: Secret("initial")))
+        harness.server.script(.respond(status, body, [:]))
+        #expect(await harness.failure()?.kind == .credentialUnavailable)
+        harness.clock.advance(by: .seconds(61))
+        #expect(try await harness.token() == "Bearer access-1")
+    }
+
+    @Test func `a fault of the configuration is asked about seldom`() async throws {
+        let harness = OAuthHarness()
+        let body = #"{"error":"invalid_client","error_description":"unknown client"}"#
+        harness.server.script(.respond(401, body, [:]))
+        let error = await harness.failure()
+        #expect(error?.retryAfter == 60)
+        #expect(error?.detail.contains("invalid_client: unknown client") == true)
+    }
+
+    @Test func `a dead credential is not presented again`() async throws {
+        let harness = OAuthHarness(grant: .refreshToken(initial: Secret("initial")))
+        harness.server.revokeAll()
+        for _ in 0..<50 {
+            #expect(await harness.failure()?.kind == .reauthorizationRequired)
+            harness.clock.advance(by: .seconds(7))
+        }
+        #expect(harness.requests == 1)
+        let deaths = harness.events.filter { if case .dead = $0 { true } else { false } }
+        #expect(deaths.count == 1)
+    }
+
+    @Test func `a death while the token lives is seen by nobody until it ends`() async throws {
+        let harness = OAuthHarness(grant: .refreshToken(initial: Secret("initial")))
+        _ = try await harness.token()
+        harness.server.script(.respond(400, #"{"error":"invalid_grant"}"#, [:]))
+        harness.clock.advance(by: .seconds(3400))
+        #expect(try await harness.token() == "Bearer access-1")
+        #expect(await eventually { !harness.manager.isSignedIn })
+        #expect(try await harness.token() == "Bearer access-1")
+        harness.clock.advance(by: .seconds(201))
+        #expect(await harness.failure()?.kind == .reauthorizationRequired)
+    }
+
+    @Test func `without a refresh token a person must sign in`() async throws {
+        let harness = OAuthHarness(grant: .refreshToken(initial: nil))
+        let error = await harness.failure()
+        #expect(error?.kind == .reauthorizationRequired)
+        #expect(error?.detail.contains("sign in") == true)
+        #expect(harness.requests == 0)
+    }
+
+    @Test func `a forced renewal does not wait for the back-off`() async throws {
+        let harness = OAuthHarness()
+        harness.server.script(.unreachable)
+        _ = await harness.failure()
+        try await harness.manager.forceRefresh()
+        #expect(try await harness.token() == "Bearer access-1")
+        try await harness.manager.forceRefresh()
+        #expect(try await harness.token() == "Bearer access-2")
+    }
+
+    @Test func `what was forgotten is not used`() async throws {
+        let harness = OAuthHarness()
+        _ = try await harness.token()
+        try await harness.manager.forget()
+        #expect(harness.manager.currentCredential() == nil)
+        #expect(try await harness.store.load() == nil)
+        #expect(try await harness.token() == "Bearer access-2")
+    }
+}

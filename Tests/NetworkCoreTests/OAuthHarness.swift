@@ -1,0 +1,120 @@
+import NetworkCore
+import Synchronization
+import TestSupport
+import Testing
+
+/// A manager with a manual clock and a server in memory, and what it told.
+final class OAuthHarness: Sendable {
+    let clock: ManualClock
+    let server: AuthorizationServerModel
+    let api: ProtectedAPIModel
+    let manager: OAuthManager
+    let store: any TokenStoring
+    private let log: EventLog
+
+    /// Everything the manager told.
+    final class EventLog: Sendable {
+        private let entries = Mutex<[OAuthEvent]>([])
+        func append(_ event: OAuthEvent) { entries.withLock { $0.append(event) } }
+        var all: [OAuthEvent] { entries.withLock { $0 } }
+    }
+
+    static let apiOrigin = Origin(scheme: .https, host: "api.example.com")
+
+    init(
+        grant: OAuthConfiguration.Grant = .clientCredentials,
+        rotates: Bool = true,
+        grace: Duration = .zero,
+        clock: ManualClock = ManualClock(),
+        server: AuthorizationServerModel? = nil,
+        store: (any TokenStoring)? = nil,
+        configure: (inout OAuthConfiguration) -> Void = { _ in }
+    ) {
+        var configuration = OAuthHarness.configuration(grant)
+        configure(&configuration)
+        let log = EventLog()
+        let server =
+            server ?? AuthorizationServerModel(clock: clock, rotates: rotates, grace: grace)
+        let store = store ?? MemoryTokenStore()
+        self.clock = clock
+        self.server = server
+        self.store = store
+        self.log = log
+        api = ProtectedAPIModel(server: server)
+        manager = OAuthManager(
+            service: TokenEndpointClient(transport: server, clock: clock),
+            tokenStore: store,
+            configuration: configuration,
+            clock: clock,
+            jitter: { 0 },
+            onEvent: { log.append($0) }
+        )
+    }
+
+    static func configuration(_ grant: OAuthConfiguration.Grant) -> OAuthConfiguration {
+        OAuthConfiguration(
+            tokenEndpoint: .init(
+                origin: Origin(scheme: .https, host: "login.example.com"),
+                target: "/token"
+            ),
+            clientID: "client",
+            clientSecret: Secret("s3cret-canary"),
+            grant: grant,
+            scopes: ["read"]
+        )
+    }
+
+    var events: [OAuthEvent] { log.all }
+    var requests: Int { server.requests.count }
+
+    /// The field value of the credential a request would carry now.
+    func token() async throws -> String {
+        if let current = manager.currentCredential() { return current.value.reveal() }
+        return try await manager.credential(until: nil).value.reveal()
+    }
+
+    /// The error a request would get now in place of a credential.
+    func failure() async -> NetworkError? {
+        do {
+            _ = try await token()
+            return nil
+        } catch {
+            return error as? NetworkError
+        }
+    }
+
+    /// Sends a request through both interceptors.
+    func send(
+        _ request: Request = Request(origin: OAuthHarness.apiOrigin, target: "/"),
+        replayLimit: Int = 64 * 1024
+    ) async throws -> (response: Response, context: RequestContext) {
+        let chain = RequestChain(
+            [
+                ReauthorizationInterceptor(authorizer: manager, replayLimit: replayLimit),
+                AuthorizationInterceptor(
+                    authorizer: manager,
+                    origins: [OAuthHarness.apiOrigin]
+                ),
+            ],
+            transport: api
+        )
+        var context = RequestContext()
+        let response = try await chain.send(request, context: &context)
+        return (response, context)
+    }
+
+    /// A report of a 401 on a generation.
+    func reject(
+        _ generation: Int,
+        challenge: String? = "Bearer error=\"invalid_token\"",
+        intent: Rejection.Intent = .replay
+    ) async -> Verdict {
+        var headers: HTTPHeaders = [:]
+        if let challenge, let field = HTTPField(.wwwAuthenticate, challenge) {
+            headers.append(field)
+        }
+        return await manager.rejected(
+            Rejection(generation: generation, headers: headers, intent: intent)
+        )
+    }
+}

@@ -1,0 +1,188 @@
+import NetworkCore
+import TestSupport
+import Testing
+
+@Suite struct OAuthLifetimes {
+    @Test func `a token is asked for once and then used`() async throws {
+        let harness = OAuthHarness()
+        #expect(harness.manager.currentCredential() == nil)
+        #expect(try await harness.token() == "Bearer access-1")
+        for _ in 0..<10 { #expect(try await harness.token() == "Bearer access-1") }
+        #expect(harness.requests == 1)
+    }
+
+    @Test func `callers that come together share one token request`() async throws {
+        let harness = OAuthHarness()
+        harness.server.gate.close()
+        async let tokens = withThrowingTaskGroup { group in
+            for _ in 0..<100 { group.addTask { try await harness.token() } }
+            return try await group.reduce(into: Set<String>()) { $0.insert($1) }
+        }
+        #expect(await eventually { await harness.manager.status().waiters == 100 })
+        harness.server.gate.open()
+        #expect(try await tokens == ["Bearer access-1"])
+        #expect(harness.requests == 1)
+    }
+
+    @Test func `a token in its last part is renewed while everybody goes on using it`()
+        async throws
+    {
+        let harness = OAuthHarness()
+        _ = try await harness.token()
+        harness.clock.advance(by: .seconds(3299))
+        _ = try await harness.token()
+        #expect(harness.requests == 1)
+        harness.server.gate.close()
+        harness.clock.advance(by: .seconds(2))
+        for _ in 0..<5 { #expect(try await harness.token() == "Bearer access-1") }
+        #expect(await eventually { harness.requests == 2 })
+        #expect(try await harness.token() == "Bearer access-1")
+        harness.server.gate.open()
+        #expect(
+            await eventually { harness.manager.currentCredential()?.generation == 2 }
+        )
+        #expect(harness.requests == 2)
+    }
+
+    @Test func `the advisory window is at most a fifth of the lifetime`() async throws {
+        let harness = OAuthHarness()
+        harness.server.setLifetime("300")
+        _ = try await harness.token()
+        harness.clock.advance(by: .seconds(239))
+        _ = try await harness.token()
+        #expect(await harness.manager.status().state == .fresh)
+        harness.clock.advance(by: .seconds(2))
+        #expect(await harness.manager.status().state == .stale)
+    }
+
+    @Test func `callers wait for the successor when the end is near`() async throws {
+        let harness = OAuthHarness()
+        _ = try await harness.token()
+        harness.clock.advance(by: .seconds(3580))
+        #expect(harness.manager.currentCredential() == nil)
+        #expect(try await harness.token() == "Bearer access-2")
+    }
+
+    @Test func `the lifetime counts from when the request was sent`() async throws {
+        let harness = OAuthHarness()
+        harness.server.setLifetime("100")
+        harness.server.gate.close()
+        async let first = harness.token()
+        #expect(await eventually { harness.server.gate.waiting == 1 })
+        harness.clock.advance(by: .seconds(9))
+        harness.server.gate.open()
+        _ = try await first
+        #expect(await harness.manager.status().expiresIn == .seconds(91))
+    }
+
+    @Test func `a time of day that is set back does not prolong a token`() async throws {
+        let harness = OAuthHarness()
+        _ = try await harness.token()
+        harness.clock.setWall(by: .seconds(-86_400))
+        harness.clock.advance(by: .seconds(3600))
+        #expect(try await harness.token() == "Bearer access-2")
+    }
+
+    @Test func `a time of day that jumps ahead ends a token`() async throws {
+        let harness = OAuthHarness()
+        _ = try await harness.token()
+        harness.clock.setWall(by: .seconds(7200))
+        #expect(try await harness.token() == "Bearer access-2")
+    }
+
+    @Test func `a token without expires_in is used until it is refused`() async throws {
+        let harness = OAuthHarness()
+        harness.server.setLifetime("null")
+        _ = try await harness.token()
+        harness.clock.advance(by: .seconds(400 * 86_400))
+        #expect(try await harness.token() == "Bearer access-1")
+        #expect(await harness.reject(1) == .replay)
+        #expect(try await harness.token() == "Bearer access-2")
+    }
+
+    @Test func `a configured lifetime takes the place of a missing one`() async throws {
+        let harness = OAuthHarness { $0.defaultLifetime = .seconds(60) }
+        harness.server.setLifetime("\"soon\"")
+        _ = try await harness.token()
+        #expect(await harness.manager.status().expiresIn == .seconds(60))
+    }
+
+    @Test func `a token that has ended already serves whoever waited for it and nobody else`()
+        async throws
+    {
+        let harness = OAuthHarness()
+        harness.server.setLifetime("0")
+        #expect(try await harness.token() == "Bearer access-1")
+        #expect(try await harness.token() == "Bearer access-2")
+    }
+
+    @Test func `a lifetime shorter than the windows does not renew on every request`()
+        async throws
+    {
+        let harness = OAuthHarness()
+        harness.server.setLifetime("2")
+        _ = try await harness.token()
+        harness.clock.advance(by: .milliseconds(500))
+        _ = try await harness.token()
+        #expect(harness.requests == 1)
+    }
+
+    @Test func `the server's own hint moves the renewal forward`() async throws {
+        let harness = OAuthHarness()
+        harness.server.setExtra(#","refresh_in":600"#)
+        _ = try await harness.token()
+        harness.clock.advance(by: .seconds(601))
+        #expect(try await harness.token() == "Bearer access-1")
+        #expect(await eventually { harness.requests == 2 })
+    }
+
+    @Test func `a caller that gives up leaves the renewal alone`() async throws {
+        let harness = OAuthHarness()
+        harness.server.gate.close()
+        let caller = Task { try await harness.token() }
+        #expect(await eventually { await harness.manager.status().waiters == 1 })
+        caller.cancel()
+        await #expect(throws: NetworkError.self) { try await caller.value }
+        harness.server.gate.open()
+        #expect(await eventually { harness.manager.currentCredential() != nil })
+        #expect(harness.requests == 1)
+    }
+
+    @Test func `waiting ends at the exchange's own deadline`() async throws {
+        let harness = OAuthHarness()
+        harness.server.gate.close()
+        let deadline = harness.clock.now + .seconds(2)
+        let caller = Task { try await harness.manager.credential(until: deadline) }
+        #expect(await eventually { await harness.manager.status().waiters == 1 })
+        harness.clock.advance(by: .seconds(3))
+        let error = await #expect(throws: NetworkError.self) { try await caller.value }
+        #expect(error?.kind == .credentialUnavailable)
+        #expect(error?.retryAfter == 1)
+        harness.server.gate.open()
+    }
+
+    @Test func `one waiter too many is turned away at once`() async throws {
+        let harness = OAuthHarness { $0.waiterLimit = 2 }
+        harness.server.gate.close()
+        let callers = (0..<2).map { _ in Task { try await harness.token() } }
+        #expect(await eventually { await harness.manager.status().waiters == 2 })
+        let error = await harness.failure()
+        #expect(error?.kind == .credentialUnavailable)
+        #expect(error?.retryAfter == 1)
+        harness.server.gate.open()
+        for caller in callers { #expect(try await caller.value == "Bearer access-1") }
+    }
+
+    @Test func `a token endpoint that never answers frees its slot`() async throws {
+        let harness = OAuthHarness()
+        harness.server.gate.close()
+        let caller = Task { try await harness.token() }
+        #expect(await eventually { harness.server.gate.waiting == 1 })
+        harness.clock.advance(by: .seconds(60))
+        await #expect(throws: NetworkError.self) { try await caller.value }
+        #expect(await eventually { await harness.manager.status().state == .failed })
+        harness.server.gate.open()
+        harness.clock.advance(by: .seconds(60))
+        #expect(try await harness.token().hasPrefix("Bearer access-"))
+    }
+}

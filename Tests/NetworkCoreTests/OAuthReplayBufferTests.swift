@@ -1,0 +1,79 @@
+import NetworkCore
+import TestSupport
+import Testing
+
+@Suite struct OAuthReplayBuffers {
+    private func text(_ body: HTTPBody) async throws -> String {
+        String(decoding: try await body.collect(upTo: 1 << 20).array, as: UTF8.self)
+    }
+
+    private func source(_ body: HTTPBody) throws -> any BodySource {
+        guard case .stream(let source, _) = body else {
+            throw NetworkError(.proxyInternalError, side: .proxy, detail: "no stream")
+        }
+        return source
+    }
+
+    @Test func `a body within the limit can be sent any number of times`() async throws {
+        let buffer = ReplayBuffer(PieceSource(["a", "b"]), length: nil, limit: 2)
+        for _ in 0..<3 { #expect(try await text(buffer.body()) == "ab") }
+        #expect(buffer.isReplayable)
+    }
+
+    @Test func `a body above the limit is sent once, unharmed`() async throws {
+        let buffer = ReplayBuffer(PieceSource(["abc", "def", "ghi"]), length: nil, limit: 5)
+        #expect(try await text(buffer.body()) == "abcdefghi")
+        #expect(!buffer.isReplayable)
+        await #expect(throws: NetworkError.self) { try await text(buffer.body()) }
+    }
+
+    @Test func `a body that is known to be too long is not recorded`() async throws {
+        let buffer = ReplayBuffer(PieceSource(["abc"]), length: 3, limit: 2)
+        #expect(!buffer.isReplayable)
+        #expect(try await text(buffer.body()) == "abc")
+    }
+
+    @Test func `the second body reads on where the first one stopped`() async throws {
+        let pieces = PieceSource(["a", "b", "c"])
+        let buffer = ReplayBuffer(pieces, length: nil, limit: 10)
+        let first = try source(buffer.body())
+        #expect(try await first.next() == ByteSlice("a"))
+        first.cancel()
+        #expect(!pieces.isCancelled)
+        #expect(try await text(buffer.body()) == "abc")
+    }
+
+    @Test func `a piece that was on its way goes to the second body`() async throws {
+        let pieces = PieceSource(["a", "b", "c"])
+        let buffer = ReplayBuffer(pieces, length: nil, limit: 10)
+        let first = try source(buffer.body())
+        pieces.gate.close()
+        let late = Task { try await first.next() }
+        #expect(await eventually { pieces.gate.waiting == 1 })
+        let second = buffer.body()
+        async let all = text(second)
+        pieces.gate.open()
+        #expect(try await all == "abc")
+        // What the first body still wanted is somebody else's now.
+        await #expect(throws: NetworkError.self) { _ = try await late.value }
+    }
+
+    @Test func `an earlier body reads nothing more`() async throws {
+        let buffer = ReplayBuffer(PieceSource(["a"]), length: nil, limit: 10)
+        let first = try source(buffer.body())
+        _ = buffer.body()
+        await #expect(throws: NetworkError.self) { try await first.next() }
+    }
+
+    @Test func `without a replay to come, giving up reaches the source`() async throws {
+        let pieces = PieceSource(["a", "b"])
+        let buffer = ReplayBuffer(pieces, length: nil, limit: 10)
+        let body = try source(buffer.body())
+        _ = try await body.next()
+        buffer.release()
+        #expect(!pieces.isCancelled)
+        #expect(try await body.next() == ByteSlice("b"))
+        body.cancel()
+        #expect(pieces.isCancelled)
+    }
+}

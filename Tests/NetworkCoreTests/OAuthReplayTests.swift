@@ -1,0 +1,218 @@
+import NetworkCore
+import TestSupport
+import Testing
+
+@Suite struct OAuthReplays {
+    @Test func `a refused token is renewed and the request sent again`() async throws {
+        let harness = OAuthHarness()
+        _ = try await harness.send()
+        harness.server.revokeAccess()
+        let (response, context) = try await harness.send()
+        #expect(response.status == 200)
+        #expect(context.retries == [.unauthorized])
+        #expect(context.authorization?.isRefreshed == true)
+        #expect(context.authorization?.generation == 2)
+        #expect(harness.api.seen.map(\.status) == [200, 401, 200])
+    }
+
+    @Test func `a thousand requests on one dead token cost one token request and fail never`()
+        async throws
+    {
+        let harness = OAuthHarness()
+        _ = try await harness.token()
+        harness.server.revokeAccess()
+        let statuses = try await withThrowingTaskGroup { group in
+            var statuses: [Int] = []
+            for _ in 0..<64 { group.addTask { try await harness.send().response.status.rawValue } }
+            for _ in 64..<1000 {
+                if let status = try await group.next() { statuses.append(status) }
+                group.addTask { try await harness.send().response.status.rawValue }
+            }
+            for try await status in group { statuses.append(status) }
+            return statuses
+        }
+        #expect(statuses.count == 1000)
+        #expect(statuses.allSatisfy { $0 == 200 })
+        #expect(harness.requests == 2)
+    }
+
+    @Test func `64 requests in flight that are refused together cost one token request`()
+        async throws
+    {
+        let harness = OAuthHarness()
+        _ = try await harness.token()
+        harness.server.revokeAccess()
+        harness.api.gate.close()
+        async let statuses = withThrowingTaskGroup { group in
+            for _ in 0..<64 { group.addTask { try await harness.send().response.status.rawValue } }
+            return try await group.reduce(into: [Int]()) { $0.append($1) }
+        }
+        #expect(await eventually { harness.api.gate.waiting == 64 })
+        harness.api.gate.open()
+        #expect(try await statuses.allSatisfy { $0 == 200 })
+        #expect(harness.requests == 2)
+    }
+
+    @Test func `a 401 on an older token replays at once and renews nothing`() async throws {
+        let harness = OAuthHarness()
+        _ = try await harness.token()
+        #expect(await harness.reject(1) == .replay)
+        #expect(await harness.reject(1) == .replay)
+        #expect(harness.requests == 2)
+    }
+
+    @Test func `new requests wait while a token that is known bad is renewed`() async throws {
+        let harness = OAuthHarness()
+        _ = try await harness.token()
+        harness.server.gate.close()
+        async let verdict = harness.reject(1)
+        #expect(await eventually { harness.requests == 2 })
+        #expect(harness.manager.currentCredential() == nil)
+        async let next = harness.token()
+        #expect(await eventually { await harness.manager.status().waiters == 2 })
+        harness.server.gate.open()
+        #expect(try await next == "Bearer access-2")
+        #expect(await verdict == .replay)
+    }
+
+    @Test(arguments: [
+        (#"Bearer error="insufficient_scope""#, NotReplayed.insufficientScope),
+        (#"Bearer error="invalid_request""#, .invalidRequest),
+        (#"Bearer error="insufficient_user_authentication", acr_values="gold""#, .stepUpRequired),
+        (#"Basic realm="api""#, .foreignChallenge),
+        ("Negotiate", .foreignChallenge),
+    ])
+    func `a challenge that another token cannot meet renews nothing`(
+        challenge: String,
+        reason: NotReplayed
+    ) async throws {
+        let harness = OAuthHarness()
+        _ = try await harness.token()
+        #expect(await harness.reject(1, challenge: challenge) == .passThrough(reason))
+        #expect(harness.requests == 1)
+    }
+
+    @Test(arguments: [
+        nil, "Bearer", #"Bearer realm="x", error="token_expired""#, #"Bearer error=""#,
+    ])
+    func `a 401 that says nothing in particular renews once`(challenge: String?) async throws {
+        let harness = OAuthHarness()
+        _ = try await harness.token()
+        #expect(await harness.reject(1, challenge: challenge) == .replay)
+        #expect(harness.requests == 2)
+    }
+
+    @Test func `a second 401 is the answer and renews nothing for a while`() async throws {
+        let harness = OAuthHarness()
+        harness.api.refuseEverything()
+        let (response, context) = try await harness.send()
+        #expect(response.status == 401)
+        #expect(context.authorization?.notReplayed == "already_replayed")
+        #expect(harness.api.seen.count == 2)
+        for _ in 0..<5 {
+            let (_, context) = try await harness.send()
+            #expect(context.authorization?.notReplayed == "token_refused_again")
+        }
+        #expect(harness.requests == 2)
+    }
+
+    @Test func `an upstream that refuses every token does not flood the token endpoint`()
+        async throws
+    {
+        let harness = OAuthHarness()
+        harness.api.refuseEverything()
+        for _ in 0..<30 {
+            _ = try await harness.send()
+            harness.clock.advance(by: .seconds(1))
+        }
+        #expect(harness.requests <= 5)
+    }
+
+    @Test func `too many renewals in a short time pass the 401 on and keep the channel`()
+        async throws
+    {
+        let harness = OAuthHarness()
+        _ = try await harness.token()
+        for generation in 1..<5 { #expect(await harness.reject(generation) == .replay) }
+        #expect(await harness.reject(5) == .passThrough(.excess))
+        #expect(harness.requests == 5)
+        // An endpoint that refuses every token must not end the others.
+        #expect(try await harness.token() == "Bearer access-5")
+        #expect(await harness.reject(5) == .passThrough(.excess))
+        #expect(harness.requests == 5)
+        harness.clock.advance(by: .seconds(31))
+        #expect(try await harness.token() == "Bearer access-6")
+    }
+
+    @Test func `without the guard renewals are not counted`() async throws {
+        let harness = OAuthHarness { $0.excessGuard = nil }
+        _ = try await harness.token()
+        for generation in 1..<20 { #expect(await harness.reject(generation) == .replay) }
+    }
+
+    @Test func `the very same token is no progress`() async throws {
+        let harness = OAuthHarness()
+        harness.server.setFixedToken("same")
+        _ = try await harness.token()
+        #expect(await harness.reject(1) == .passThrough(.sameToken))
+        #expect(await harness.reject(1) == .passThrough(.tokenRefusedAgain))
+        #expect(harness.requests == 2)
+    }
+
+    @Test func `a renewal that fails gives the app the upstream's own 401`() async throws {
+        let harness = OAuthHarness()
+        _ = try await harness.send()
+        harness.server.revokeAccess()
+        harness.server.script(.respond(503, "", [:]))
+        let (response, context) = try await harness.send()
+        #expect(response.status == 401)
+        #expect(response.headers[.wwwAuthenticate] != nil)
+        #expect(try await response.body.collect(upTo: 100) == ByteSlice("go away"))
+        #expect(context.authorization?.notReplayed == "refresh_failed")
+        #expect(context.retries.isEmpty)
+        #expect(await harness.failure()?.kind == .credentialUnavailable)
+    }
+
+    @Test func `a dead refresh token gives this app the 401 and the next one the reason`()
+        async throws
+    {
+        let harness = OAuthHarness(grant: .refreshToken(initial: Secret("initial")))
+        _ = try await harness.send()
+        harness.server.revokeAll()
+        let (response, context) = try await harness.send()
+        #expect(response.status == 401)
+        #expect(context.authorization?.notReplayed == "reauthorization_required")
+        #expect(await harness.failure()?.kind == .reauthorizationRequired)
+        #expect(harness.manager.isSignedIn == false)
+    }
+
+    @Test func `403 renews nothing`() async throws {
+        let harness = OAuthHarness()
+        let chain = RequestChain(
+            [
+                ReauthorizationInterceptor(authorizer: harness.manager),
+                AuthorizationInterceptor(
+                    authorizer: harness.manager,
+                    origins: [OAuthHarness.apiOrigin]
+                ),
+            ],
+            transport: FixedAnswer(status: 403)
+        )
+        var context = RequestContext()
+        let response = try await chain.send(
+            Request(origin: OAuthHarness.apiOrigin, target: "/"),
+            context: &context
+        )
+        #expect(response.status == 403)
+        #expect(harness.requests == 1)
+    }
+}
+
+/// Answers every request alike.
+struct FixedAnswer: HTTPTransport {
+    let status: HTTPStatus
+
+    func send(_ request: Request, context: inout RequestContext) async throws -> Response {
+        Response(status: status)
+    }
+}

@@ -1,0 +1,265 @@
+import NetworkCore
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite struct OAuthRotations {
+    private func harness(
+        grace: Duration = .zero,
+        store: (any TokenStoring)? = nil,
+        configure: (inout OAuthConfiguration) -> Void = { _ in }
+    ) -> OAuthHarness {
+        OAuthHarness(
+            grant: .refreshToken(initial: Secret("initial")),
+            grace: grace,
+            store: store,
+            configure: configure
+        )
+    }
+
+    @Test func `a rotated refresh token is presented next time`() async throws {
+        let harness = harness()
+        _ = try await harness.token()
+        #expect(await harness.reject(1) == .replay)
+        #expect(
+            harness.server.requests.map { $0.form["refresh_token"] } == ["initial", "refresh-1"]
+        )
+        #expect(!harness.server.sawReuse)
+    }
+
+    @Test func `a refresh asks for no scope`() async throws {
+        let harness = harness()
+        _ = try await harness.token()
+        #expect(harness.server.requests[0].form["scope"] == nil)
+    }
+
+    @Test func `a server that does not rotate keeps its refresh token`() async throws {
+        let harness = OAuthHarness(grant: .refreshToken(initial: Secret("initial")), rotates: false)
+        _ = try await harness.token()
+        #expect(await harness.reject(1) == .replay)
+        #expect(harness.server.requests.map { $0.form["refresh_token"] } == ["initial", "initial"])
+    }
+
+    @Test func `the new refresh token is stored before anybody uses the new access token`()
+        async throws
+    {
+        let store = WatchedStore()
+        let harness = harness(store: store)
+        store.onSave = { [manager = harness.manager] record in
+            #expect(manager.currentCredential() == nil)
+            _ = record
+        }
+        _ = try await harness.token()
+        #expect(try await store.load()?.refreshToken == Secret("refresh-1"))
+    }
+
+    @Test func `before a refresh token is presented that is noted`() async throws {
+        let harness = harness()
+        harness.server.gate.close()
+        async let token = harness.token()
+        #expect(await eventually { harness.server.gate.waiting == 1 })
+        #expect(try await harness.store.load()?.intent?.attempts == 1)
+        harness.server.gate.open()
+        _ = try await token
+        #expect(try await harness.store.load()?.intent == nil)
+    }
+
+    @Test func `a lost answer is asked for again within the grace window`() async throws {
+        let harness = harness(grace: .seconds(30))
+        harness.server.script(.lostAnswer)
+        #expect(try await harness.token() == "Bearer access-1")
+        #expect(harness.server.requests.map { $0.form["refresh_token"] } == ["initial", "initial"])
+        #expect(!harness.server.sawReuse)
+        #expect(await harness.reject(1) == .replay)
+    }
+
+    @Test func `an answer with nothing in it is a lost one`() async throws {
+        let harness = harness(grace: .seconds(30))
+        harness.server.script(.answerInstead(200, ""))
+        #expect(try await harness.token() == "Bearer access-1")
+    }
+
+    @Test func `a death after a lost answer says so`() async throws {
+        // The server gives no grace: the repetition counts as reuse.
+        let harness = harness(grace: .seconds(-1))
+        harness.server.script(.lostAnswer)
+        let error = await harness.failure()
+        #expect(error?.kind == .reauthorizationRequired)
+        #expect(error?.detail.contains("an earlier answer was lost") == true)
+        #expect(harness.requests == 2)
+    }
+
+    @Test func `a lost answer is not asked for again where that is not wanted`() async throws {
+        let harness = harness(grace: .seconds(30)) { $0.lostResponse = .wait }
+        harness.server.script(.lostAnswer)
+        #expect(await harness.failure()?.kind == .credentialUnavailable)
+        #expect(harness.requests == 1)
+    }
+
+    @Test func `a renewal that was cut short is settled at start`() async throws {
+        let clock = ManualClock()
+        let server = AuthorizationServerModel(clock: clock, grace: .seconds(60))
+        let store = MemoryTokenStore()
+        let first = OAuthHarness(
+            grant: .refreshToken(initial: Secret("initial")),
+            clock: clock,
+            server: server,
+            store: store
+        ) { $0.lostResponse = .wait }
+        server.script(.lostAnswer)
+        _ = await first.failure()
+        #expect(store.record?.intent != nil)
+        let second = OAuthHarness(
+            grant: .refreshToken(initial: Secret("initial")),
+            clock: clock,
+            server: server,
+            store: store
+        )
+        await second.manager.start()
+        #expect(second.manager.currentCredential() != nil)
+        #expect(server.requests.count == 2)
+        #expect(!server.sawReuse)
+    }
+
+    @Test func `start asks for nothing when nothing is open`() async throws {
+        let harness = harness()
+        await harness.manager.start()
+        #expect(harness.requests == 0)
+        #expect(try await harness.token() == "Bearer access-1")
+    }
+
+    @Test func `a stored access token serves after a restart`() async throws {
+        let first = harness()
+        _ = try await first.token()
+        first.clock.advance(by: .seconds(600))
+        let second = OAuthHarness(
+            grant: .refreshToken(initial: Secret("initial")),
+            clock: first.clock,
+            server: first.server,
+            store: first.store
+        )
+        #expect(try await second.token() == "Bearer access-1")
+        #expect(await second.manager.status().expiresIn == .seconds(3000))
+        #expect(first.requests == 1)
+    }
+
+    @Test func `another audience does not get the stored token`() async throws {
+        let first = harness()
+        _ = try await first.token()
+        let second = OAuthHarness(
+            grant: .refreshToken(initial: Secret("initial")),
+            clock: first.clock,
+            server: first.server,
+            store: first.store
+        ) { $0.audience = "https://other.example.com" }
+        #expect(try await second.token() == "Bearer access-2")
+        #expect(first.server.requests[1].form["refresh_token"] == "refresh-1")
+    }
+
+    @Test func `another client's refresh token is not presented`() async throws {
+        let first = harness()
+        _ = try await first.token()
+        let second = OAuthHarness(
+            grant: .refreshToken(initial: nil),
+            clock: first.clock,
+            server: first.server,
+            store: first.store
+        ) { $0.clientID = "other" }
+        #expect(await second.failure()?.kind == .reauthorizationRequired)
+        #expect(first.requests == 1)
+    }
+
+    @Test func `what another manager has renewed is taken over`() async throws {
+        let first = harness()
+        let second = OAuthHarness(
+            grant: .refreshToken(initial: Secret("initial")),
+            clock: first.clock,
+            server: first.server,
+            store: first.store
+        )
+        _ = try await first.token()
+        _ = try await second.token()
+        first.server.revokeAccess()
+        #expect(await first.reject(1) == .replay)
+        #expect(await second.reject(1) == .replay)
+        #expect(try await second.token() == "Bearer access-2")
+        #expect(first.requests == 2)
+    }
+
+    @Test func `managers of one family never present a refresh token at the same time`()
+        async throws
+    {
+        let first = harness { $0.audience = "a" }
+        let second = OAuthHarness(
+            grant: .refreshToken(initial: Secret("initial")),
+            clock: first.clock,
+            server: first.server,
+            store: first.store
+        ) { $0.audience = "b" }
+        async let one = first.token()
+        async let other = second.token()
+        #expect(try await Set([one, other]).count == 2)
+        #expect(!first.server.sawReuse)
+    }
+
+    @Test func `before a death the store is read once more`() async throws {
+        let store = WatchedStore()
+        let harness = harness(store: store)
+        _ = try await harness.token()
+        harness.server.revokeAll()
+        harness.server.admit(refreshToken: "signed-in-again")
+        // Another tool signs in while the refused token is on its way.
+        store.onLoad = { record, count in
+            if count >= 2 { record?.refreshToken = Secret("signed-in-again") }
+        }
+        #expect(await harness.reject(1) == .replay)
+        #expect(harness.server.requests.last?.form["refresh_token"] == "signed-in-again")
+    }
+
+    @Test func `a sign-in by another tool ends a death`() async throws {
+        let store = MemoryTokenStore()
+        let harness = harness(store: store)
+        _ = try await harness.token()
+        harness.server.revokeAll()
+        _ = await harness.reject(1)
+        #expect(await harness.failure()?.kind == .reauthorizationRequired)
+        harness.server.admit(refreshToken: "signed-in-again")
+        if var record = store.record {
+            record.refreshToken = Secret("signed-in-again")
+            let revision = record.revision
+            record.revision += 1
+            try store.save(record, replacing: revision)
+        }
+        harness.clock.advance(by: .seconds(6))
+        #expect(try await harness.token().hasPrefix("Bearer access-"))
+    }
+
+    @Test func `a store that cannot be written does not cost the token`() async throws {
+        let store = WatchedStore()
+        store.failsSaving = true
+        let harness = harness(store: store)
+        #expect(try await harness.token() == "Bearer access-1")
+        #expect(await harness.manager.status().isUnsaved)
+        #expect(await harness.reject(1) == .replay)
+        #expect(harness.server.requests.last?.form["refresh_token"] == "refresh-1")
+        store.failsSaving = false
+        #expect(await eventually { harness.clock.sleepers > 0 })
+        harness.clock.advance(by: .seconds(400))
+        #expect(await eventually { await !harness.manager.status().isUnsaved })
+        #expect(try await store.load()?.refreshToken == Secret("refresh-2"))
+    }
+
+    @Test func `a new refresh token in the configuration replaces the stored one`() async throws {
+        let first = harness()
+        _ = try await first.token()
+        first.server.admit(refreshToken: "operator")
+        let second = OAuthHarness(
+            grant: .refreshToken(initial: Secret("operator")),
+            clock: first.clock,
+            server: first.server,
+            store: first.store
+        )
+        _ = try await second.token()
+        #expect(first.server.requests.last?.form["refresh_token"] == "operator")
+    }
+}

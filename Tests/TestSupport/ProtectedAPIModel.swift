@@ -1,0 +1,82 @@
+package import NetworkCore
+import Synchronization
+
+/// An API without sockets that wants an access token of an `AuthorizationServerModel`.
+package final class ProtectedAPIModel: HTTPTransport {
+    /// A request as it arrived.
+    package struct Seen: Sendable {
+        /// The credential field, if there was one.
+        package var authorization: [String]
+        /// The body.
+        package var body: String
+        /// The answer's status.
+        package var status: Int
+    }
+
+    private struct State {
+        var seen: [Seen] = []
+        var challenge: String? = #"Bearer realm="api", error="invalid_token""#
+        var refusal = "go away"
+        var isRefusing = false
+        var bodyLimit = Int.max
+    }
+
+    private let server: AuthorizationServerModel
+    private let state = Mutex(State())
+    /// Closed, it keeps requests waiting before they are answered.
+    package let gate = Door()
+
+    /// An API that trusts a server.
+    package init(server: AuthorizationServerModel) { self.server = server }
+
+    /// The requests so far.
+    package var seen: [Seen] { state.withLock { $0.seen } }
+    /// What stands in `WWW-Authenticate` of a 401.
+    package func setChallenge(_ challenge: String?) { state.withLock { $0.challenge = challenge } }
+    /// Answers every token with 401.
+    package func refuseEverything() { state.withLock { $0.isRefusing = true } }
+    /// Answers 401 after this many body bytes, without reading the rest.
+    package func refuseAfter(bodyBytes: Int) { state.withLock { $0.bodyLimit = bodyBytes } }
+
+    /// Answers a request.
+    package func send(_ request: Request, context: inout RequestContext) async throws -> Response {
+        context.attempts += 1
+        let fields = request.headers.values(of: .authorization)
+        let token = fields.first.flatMap { $0.hasPrefix("Bearer ") ? $0.dropFirst(7) : nil }
+        // Judged as the request arrives, answered when the gate opens.
+        let isGood = token.map { server.accepts(String($0)) } ?? false
+        let settings = state.withLock { $0 }
+        let refuses = settings.isRefusing || !isGood
+        var body = ""
+        if case .stream(let source, _) = request.body {
+            while let piece = try await source.next() {
+                body += String(decoding: piece.array, as: UTF8.self)
+                if refuses, body.utf8.count >= settings.bodyLimit {
+                    source.cancel()
+                    break
+                }
+            }
+        } else {
+            body = String(
+                decoding: try await request.body.collect(upTo: 1 << 20).array,
+                as: UTF8.self
+            )
+        }
+        await gate.pass()
+        let status: HTTPStatus = refuses ? 401 : 200
+        state.withLock {
+            $0.seen.append(Seen(authorization: fields, body: body, status: status.rawValue))
+        }
+        var headers: HTTPHeaders = [:]
+        if refuses, let challenge = settings.challenge,
+            let field = HTTPField(.wwwAuthenticate, challenge)
+        {
+            headers.append(field)
+        }
+        return Response(
+            status: status,
+            headers: headers,
+            body: .bytes(ByteSlice(refuses ? settings.refusal : "welcome"))
+        )
+    }
+}
