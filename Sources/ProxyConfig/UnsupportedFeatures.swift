@@ -5,7 +5,6 @@ enum UnsupportedFeatures {
     private static let table: [Feature] = [
         Feature("log.output", when: .oneOf(["journal"])),
         Feature("log.format", when: .oneOf(["logfmt", "ecs", "clf"])),
-        Feature("channels.*.upstream", when: .severalItems),
         Feature("channels.*.auth.oauth.grant", when: .oneOf(["authorization_code"])),
         Feature("channels.*.auth.oauth.grant", when: .oneOf(["device_code"])),
         Feature("channels.*.auth.oauth.grant", when: .oneOf(["jwt_bearer"])),
@@ -15,8 +14,6 @@ enum UnsupportedFeatures {
         Feature("channels.*.auth.oauth.client_auth", when: .oneOf(["tls"])),
         Feature("channels.*.auth.exec", when: .notEmpty),
         Feature("channels.*.retry.spill", when: .notOff),
-        Feature("channels.*.tls.pin_mode", when: .oneOf(["report"])),
-        Feature("channels.*.proxy", when: .notOff),
         Feature("channels.*.stub", when: .notOff),
     ]
 
@@ -47,7 +44,6 @@ enum UnsupportedFeatures {
         enum Use {
             case notEmpty
             case notOff
-            case severalItems
             case oneOf([String])
             case without(String)
         }
@@ -67,8 +63,7 @@ enum UnsupportedFeatures {
             }
             switch use {
             case .notEmpty where node.items?.isEmpty != true,
-                .notOff where node.text != "off",
-                .severalItems where (node.items?.count ?? 0) > 1:
+                .notOff where node.text != "off":
                 reading.report("not supported yet by this version", at: node)
             case .without(let sibling) where parent.child(sibling) == nil:
                 reading.require(

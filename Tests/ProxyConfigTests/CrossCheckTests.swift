@@ -109,8 +109,17 @@ import Testing
         #expect(only.hasSuffix("not supported yet by this version"))
     }
 
+    @Test(arguments: ["https://proxy.example:3128", "http://proxy.example:3128/path"])
+    func `a proxy is spoken to in plain HTTP and has no path`(url: String) {
+        #expect(
+            errors(inChannel: "proxy: \(url)") == [
+                "channels.a.proxy: expected a proxy such as http://proxy.example.com:3128"
+            ]
+        )
+    }
+
     @Test(arguments: [
-        "proxy: http://proxy.example:3128", "stub: /tmp/orders.yaml", "retry: { spill: 1MiB }",
+        "stub: /tmp/orders.yaml", "retry: { spill: 1MiB }",
         "auth: { exec: [/bin/helper] }",
     ])
     func `what a channel cannot do yet is refused`(line: String) throws {
