@@ -18,6 +18,7 @@ struct RootReader {
             allowRemote: root.flag(.allowRemote, default: false),
             admin: admin(state: state),
             state: state,
+            stateKey: root.secret(.stateKey),
             workers: workers(),
             drain: root.duration(.drain, atLeast: .zero, default: .seconds(30)),
             limits: limits(),
@@ -63,6 +64,10 @@ struct RootReader {
 
     private func log() -> LogSettings {
         let log = root.section(.log, LogKey.self)
+        let output = log.choice(.output, default: LogSettings.Output.file)
+        if output == .journal, let node = log[.output] {
+            reading.mention(.journal(LogSettings.journalPath), at: node)
+        }
         return LogSettings(
             directory: directory(
                 log.absolutePath(.directory),
@@ -70,7 +75,7 @@ struct RootReader {
                 .directory,
                 directories.log
             ),
-            output: log.choice(.output, default: .file),
+            output: output,
             format: log.choice(.format, default: .json),
             rotate: rotation(in: log)
         )

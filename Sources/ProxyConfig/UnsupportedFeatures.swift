@@ -3,17 +3,6 @@
 /// A key either works or is refused here. Whoever builds a feature deletes its line.
 enum UnsupportedFeatures {
     private static let table: [Feature] = [
-        Feature("log.output", when: .oneOf(["journal"])),
-        Feature("log.format", when: .oneOf(["logfmt", "ecs", "clf"])),
-        Feature("channels.*.auth.oauth.grant", when: .oneOf(["authorization_code"])),
-        Feature("channels.*.auth.oauth.grant", when: .oneOf(["device_code"])),
-        Feature("channels.*.auth.oauth.grant", when: .oneOf(["jwt_bearer"])),
-        Feature("channels.*.auth.oauth.grant", when: .oneOf(["token_exchange"])),
-        Feature("channels.*.auth.oauth.issuer", when: .without("token_url")),
-        Feature("channels.*.auth.oauth.client_auth", when: .oneOf(["private_key_jwt"])),
-        Feature("channels.*.auth.oauth.client_auth", when: .oneOf(["tls"])),
-        Feature("channels.*.auth.exec", when: .notEmpty),
-        Feature("channels.*.retry.spill", when: .notOff),
         Feature("channels.*.stub", when: .notOff),
     ]
 
@@ -45,7 +34,6 @@ enum UnsupportedFeatures {
             case notEmpty
             case notOff
             case oneOf([String])
-            case without(String)
         }
 
         init(_ path: String, when use: Use) {
@@ -54,23 +42,15 @@ enum UnsupportedFeatures {
         }
 
         func check(_ root: ConfigNode, path: String, in reading: Reading) {
-            var parent = root
             var node = root
             for key in path.split(separator: ".") {
                 guard let child = node.child(String(key)) else { return }
-                parent = node
                 node = child
             }
             switch use {
             case .notEmpty where node.items?.isEmpty != true,
                 .notOff where node.text != "off":
                 reading.report("not supported yet by this version", at: node)
-            case .without(let sibling) where parent.child(sibling) == nil:
-                reading.require(
-                    "without \(sibling): not supported yet by this version",
-                    at: node.position,
-                    key: node.path
-                )
             case .oneOf(let values):
                 guard let text = node.text, values.contains(text) else { return }
                 reading.report("'\(text)' is not supported yet by this version", at: node)

@@ -14,6 +14,8 @@ struct AccessPolicy: Sendable {
     var users: [UInt32] = []
     /// What `Proxy-Authorization` must carry, if anything.
     var key: Secret?
+    /// The channel, and the keys that were given out for it for a while.
+    var lent: (channel: String, keys: ClientKeys)?
 
     /// Judges a request.
     ///
@@ -84,7 +86,9 @@ struct AccessPolicy: Sendable {
     }
 
     private func check(_ key: Secret, _ value: String?) throws(NetworkError) {
-        guard let value, let presented = AccessKey.presented(in: value), key == Secret(presented)
+        let presented = value.flatMap(AccessKey.presented).map { Secret($0) }
+        guard let presented,
+            key == presented || lent?.keys.accepts(presented, for: lent?.channel ?? "") == true
         else {
             throw denied(407, "the channel wants its access.key in Proxy-Authorization")
         }

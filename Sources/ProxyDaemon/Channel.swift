@@ -3,6 +3,7 @@ import HTTP1
 import HTTPMessage
 import NetworkCore
 import OriginTransport
+import ProxyConfig
 import RequestLog
 
 /// A channel on one loop: its chain, its pool, its log buffer.
@@ -13,6 +14,8 @@ final class Channel {
     let log: LogBuffer
     /// What it did on this loop.
     var counters = ChannelCounters()
+    /// Fields that the channel's rules name and the table of known fields does not, at most 64.
+    private let ruleFields: [HTTPFieldName]
     private let loop: EventLoop
     /// One for each upstream.
     private let pools: [OriginPool]
@@ -23,6 +26,7 @@ final class Channel {
         self.loop = loop
         let log = LogBuffer(shared.log)
         self.log = log
+        ruleFields = Array(shared.configuration.headers.rareNames.prefix(64))
         let routes = shared.upstreams.map { origin, basePath in
             let pool = OriginPool(
                 origin,
@@ -47,6 +51,15 @@ final class Channel {
     var totalTimeout: Duration? { shared.totalTimeout }
     var credentialFields: [HTTPFieldName] { shared.credentialFields }
     var loggedHeaders: [HTTPFieldName] { shared.loggedHeaders }
+
+    /// Which of the channel's rare fields a request has, one bit each.
+    func rareFields(in headers: HTTPHeaders) -> UInt64 {
+        var bits: UInt64 = 0
+        for (index, name) in ruleFields.enumerated() where headers.contains(name) {
+            bits |= 1 << UInt64(index)
+        }
+        return bits
+    }
 
     /// Connections of this loop to the upstream.
     var poolCounts: (open: Int, idle: Int, queued: Int) {

@@ -30,6 +30,7 @@ extension DownstreamConnection {
         switch response.body {
         case .empty, .tunnel:
             framing = hasNoContent(response.status, head.method) ? .none : .length(0)
+        case .bytes where response.status == 204: framing = .none
         case .bytes(let bytes): framing = .length(bytes.count)
         case .stream(_, let length?): framing = .length(length)
         case .stream(_, nil): framing = isOld ? .untilClose : .chunked
@@ -48,6 +49,11 @@ extension DownstreamConnection {
         do {
             switch response.body {
             case .empty, .tunnel: try await send(output, nil)
+            case .bytes where hasNoContent(response.status, head.method),
+                .stream where hasNoContent(response.status, head.method):
+                // Our own answer to HEAD, or a stub's: any content would be read as the next response.
+                response.body.cancel()
+                try await send(output, nil)
             case .bytes(let bytes):
                 try await send(output, bytes)
                 delivery.bytesOut = bytes.count

@@ -13,7 +13,8 @@ enum ErrorResponder {
             504
         case .dnsError, .destinationUnavailable, .connectionRefused, .connectionTerminated,
             .tlsProtocolError, .tlsCertificateError, .httpResponseIncomplete,
-            .httpResponseBodySize, .httpProtocolError:
+            .httpResponseBodySize, .httpProtocolError, .unacceptableResponse,
+            .undecodableResponse:
             502
         case .connectionLimitReached, .credentialUnavailable, .reauthorizationRequired: 503
         case .httpRequestError: 400
@@ -93,6 +94,8 @@ enum ErrorResponder {
         case .proxyLoopDetected: "The request goes round in a circle"
         case .credentialUnavailable: "No usable token"
         case .reauthorizationRequired: "A person must sign in again"
+        case .unacceptableResponse: "The upstream's answer is not acceptable"
+        case .undecodableResponse: "The upstream's answer cannot be read"
         case .noChannel: "No channel for this request"
         case .cancelled: "The app went away"
         }

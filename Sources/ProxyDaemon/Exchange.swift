@@ -8,17 +8,20 @@ import RequestLog
 struct Exchange {
     var context: RequestContext
     var channel: Channel?
+    var rule: RoutingRule?
     var request: Request?
     var status: HTTPStatus?
     var bytesIn = 0
     var bytesOut = 0
-    private let head: RequestHead?
+    let head: RequestHead?
     private let app: DownstreamConnection
     private let client: String
     private let userID: UInt32?
     private let started: UInt64
     private let time: WallTime
     private var error: ErrorKind?
+    /// What a person should know of the error.
+    private(set) var errorDetail: String?
     private var abortedBy: AbortedBy?
     private var responseHeaders: HTTPHeaders?
 
@@ -41,6 +44,7 @@ struct Exchange {
             error = .proxyInternalError
             return
         }
+        errorDetail = cause.detail
         if cause.kind == .cancelled {
             abortedBy = app.isCut ? .proxy : .client
             if !app.isCut { status = 499 }

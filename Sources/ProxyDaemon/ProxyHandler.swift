@@ -12,6 +12,8 @@ final class ProxyHandler {
     let loop: EventLoop
     let requests: UpstreamRequest
     private var requestIDs: RequestIDs
+    /// What can be explained to a person.
+    let recent = RecentExchanges()
     /// Where a person reads along, if one does.
     var console: ConsoleLines?
     /// Called after each record.
@@ -36,6 +38,7 @@ final class ProxyHandler {
             let route = try table.router.route(head, dedicated: app.dedicatedChannel)
             let channel = table.channels[route.channel]
             exchange.channel = channel
+            exchange.rule = route.rule
             app.idleTimeout = channel.idleTimeout
             try channel.access.check(
                 head,
@@ -194,7 +197,8 @@ final class ProxyHandler {
         exchange.channel?.counters.count(exchange)
         let log = exchange.channel?.log ?? channels.ownLog
         let record = exchange.record(endedAt: loop.now)
-        log.write(record, now: .now)
+        log.write(record, now: .now, keepingIn: recent.lines)
+        recent.note(exchange, level: record.level)
         console?.show(record, channel: exchange.channel?.name)
         onLogged?()
     }

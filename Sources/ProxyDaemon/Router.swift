@@ -4,6 +4,18 @@ import HTTPMessage
 import NetworkCore
 import ProxyConfig
 
+/// What decided about the channel of a request.
+enum RoutingRule: UInt8, Sendable {
+    /// It came over the channel's own listener.
+    case listener
+    /// Its host is one of the channel's.
+    case host
+    /// The authority of its absolute form is the channel's upstream.
+    case upstream
+    /// Its path begins with the channel's.
+    case path
+}
+
 /// Finds the channel of a request, and the target to ask its upstream for: an immutable table that
 /// every loop shares.
 struct Router: Sendable {
@@ -13,6 +25,8 @@ struct Router: Sendable {
         let channel: Int
         /// Path and query for the upstream, byte for byte.
         let target: String
+        /// What decided.
+        let rule: RoutingRule
     }
 
     /// One of a channel's URLs.
@@ -80,19 +94,22 @@ struct Router: Sendable {
             )
         }
         if let dedicated, let channel = channelsByName[dedicated] {
-            return try below(channel, target)
+            return try below(channel, target, by: .listener)
         }
         if case .absolute(_, let authority, _) = head.target {
-            if let channel = channelsByHost[authority.host] { return try below(channel, target) }
+            if let channel = channelsByHost[authority.host] {
+                return try below(channel, target, by: .host)
+            }
             return try absolute(authority, target)
         }
         if let host = head.host, !host.isIPLiteral, let channel = channelsByHost[host.host] {
-            return try below(channel, target)
+            return try below(channel, target, by: .host)
         }
         if let rule = paths.rule(for: target) {
             return try below(
                 rule.channel,
-                rule.strips ? Router.stripped(rule.prefix, from: target) : target
+                rule.strips ? Router.stripped(rule.prefix, from: target) : target,
+                by: .path
             )
         }
         throw NetworkError(.noChannel, side: .downstream, detail: nobody, status: 404)
@@ -103,16 +120,19 @@ struct Router: Sendable {
         _ head: RequestHead,
         _ dedicated: String?
     ) throws(NetworkError) -> Route {
-        let channel =
-            dedicated.flatMap { channelsByName[$0] }
-            ?? head.host.flatMap { channelsByHost[$0.host] }
-        guard let channel else {
+        if let channel = dedicated.flatMap({ channelsByName[$0] }) {
+            return try wholeServer(channel, by: .listener)
+        }
+        guard let channel = head.host.flatMap({ channelsByHost[$0.host] }) else {
             throw NetworkError(.noChannel, side: .downstream, detail: nobody, status: 404)
         }
-        return try wholeServer(channel)
+        return try wholeServer(channel, by: .host)
     }
 
-    private func wholeServer(_ channel: Int) throws(NetworkError) -> Route {
+    private func wholeServer(
+        _ channel: Int,
+        by rule: RoutingRule
+    ) throws(NetworkError) -> Route {
         guard basePaths[channel].isEmpty else {
             throw NetworkError(
                 .httpRequestDenied,
@@ -121,7 +141,7 @@ struct Router: Sendable {
                 status: 403
             )
         }
-        return Route(channel: channel, target: "*")
+        return Route(channel: channel, target: "*", rule: rule)
     }
 
     private var nobody: String {
@@ -142,17 +162,25 @@ struct Router: Sendable {
             // A route has the base path of the first upstream; whoever sends elsewhere exchanges it.
             let first = basePaths[upstream.channel]
             if base == first || target == "*" {
-                return Route(channel: upstream.channel, target: target)
+                return Route(channel: upstream.channel, target: target, rule: .upstream)
             }
             let moved = first + target.dropFirst(base.count)
-            return Route(channel: upstream.channel, target: moved.isEmpty ? "/" : moved)
+            return Route(
+                channel: upstream.channel,
+                target: moved.isEmpty ? "/" : moved,
+                rule: .upstream
+            )
         }
         throw NetworkError(.noChannel, side: .downstream, detail: nobody, status: 403)
     }
 
-    private func below(_ channel: Int, _ target: String) throws(NetworkError) -> Route {
+    private func below(
+        _ channel: Int,
+        _ target: String,
+        by rule: RoutingRule
+    ) throws(NetworkError) -> Route {
         guard TargetPath.staysUnder("", target) else {
-            if target == "*" { return try wholeServer(channel) }
+            if target == "*" { return try wholeServer(channel, by: rule) }
             throw NetworkError(
                 .httpRequestError,
                 side: .downstream,
@@ -161,13 +189,13 @@ struct Router: Sendable {
             )
         }
         let base = basePaths[channel]
-        if base.isEmpty { return Route(channel: channel, target: target) }
+        if base.isEmpty { return Route(channel: channel, target: target, rule: rule) }
         // `/` of the channel is the upstream's base path itself.
-        if target.utf8.count == 1 { return Route(channel: channel, target: base) }
+        if target.utf8.count == 1 { return Route(channel: channel, target: base, rule: rule) }
         if target.hasPrefix("/?") {
-            return Route(channel: channel, target: base + target.dropFirst())
+            return Route(channel: channel, target: base + target.dropFirst(), rule: rule)
         }
-        return Route(channel: channel, target: base + target)
+        return Route(channel: channel, target: base + target, rule: rule)
     }
 
     private static func stripped(_ prefix: String, from target: String) -> String {

@@ -62,6 +62,11 @@ final class Worker {
     /// The channels of this loop.
     var table: ChannelTable { handler.channels }
 
+    /// One of the exchanges that ended here, if it is still remembered.
+    func recentExchange(_ requestID: String) -> RecentExchange? {
+        handler.recent.find(requestID)
+    }
+
     /// How many connections are open.
     var connectionCount: Int { connections.count }
 

@@ -9,6 +9,8 @@ import Synchronization
 package final class DaemonHarness: Sendable {
     /// Where it listens.
     package let port: Int
+    /// Where its admin socket listens.
+    package let adminPort: Int
     private let daemon: Daemon
     private let directory: String
     private let source: Box<String>
@@ -69,13 +71,14 @@ package final class DaemonHarness: Sendable {
             throw error
         }
         port = await Int(daemon.addresses.first?.port ?? 0)
+        adminPort = await Int(daemon.adminAddress?.port ?? 0)
     }
 
     private static func yaml(_ channels: String, _ root: String, _ directory: String) -> String {
         let indented = channels.split(separator: "\n").map { "  \($0)" }.joined(separator: "\n")
         return """
             listen: [127.0.0.1:0]
-            admin: off
+            admin: 127.0.0.1:0
             workers: 1
             state: \(directory)/state
             log: { directory: \(directory)/log }
@@ -104,6 +107,16 @@ package final class DaemonHarness: Sendable {
     ) async throws -> RawMessage {
         let app = try await RawClient.connect(to: port, sending: request)
         return try await app.message(content)
+    }
+
+    /// Connects to the admin socket, and sends the first bytes.
+    package func admin(sending request: String) async throws -> Wire {
+        try await RawClient.connect(to: adminPort, sending: request)
+    }
+
+    /// Sends one request to the admin socket and takes the answer.
+    package func ask(_ request: String) async throws -> RawMessage {
+        try await admin(sending: request).message()
     }
 
     /// Reads another configuration, as after SIGHUP.

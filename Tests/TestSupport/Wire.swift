@@ -35,18 +35,31 @@ package final class Wire: Sendable {
     }
 
     /// Every byte that arrived so far.
-    package var received: String {
-        arrived.bytes.withLock { String(decoding: $0, as: UTF8.self) }
-    }
+    package var received: String { String(decoding: receivedBytes, as: UTF8.self) }
+
+    /// Every byte that arrived so far.
+    package var receivedBytes: [UInt8] { arrived.bytes.withLock { $0 } }
 
     /// Every whole message that was taken so far.
     package var messages: [RawMessage] { parsed.withLock { $0 } }
 
     // MARK: - Out
 
-    /// Sends bytes.
+    /// Sends text.
     package func send(_ text: String) async throws {
-        try await onLoop { try await $0.write(Array(text.utf8)) }
+        try await send(Array(text.utf8))
+    }
+
+    /// Sends bytes.
+    package func send(_ bytes: [UInt8]) async throws {
+        try await onLoop { try await $0.write(bytes) }
+    }
+
+    /// Sends bytes one by one.
+    package func trickle(_ bytes: [UInt8]) async throws {
+        try await onLoop { stream in
+            for byte in bytes { try await stream.write([byte]) }
+        }
     }
 
     /// Sends until nothing is taken for half a second, or `limit` bytes are on their way.

@@ -9,6 +9,8 @@ public struct RequestContext: Sendable {
     public var attempts = 0
     /// Why each attempt after the first was made.
     public var retries: [RetryReason] = []
+    /// What became of each attempt before the last one.
+    public internal(set) var earlierAttempts: [AttemptFacts] = []
     /// What happened to the credential, if one was needed.
     public var authorization: AuthorizationFacts?
     /// How long the phases of the last attempt took.

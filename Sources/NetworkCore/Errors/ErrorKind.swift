@@ -31,6 +31,10 @@ public enum ErrorKind: String, Sendable, CaseIterable {
     case requestHeadTimeout = "request_head_timeout"
     /// The content of a request arrived too slowly.
     case requestBodyTimeout = "request_body_timeout"
+    /// The response is none that the endpoint accepts; the error keeps it.
+    case unacceptableResponse = "unacceptable_response"
+    /// The content of the response is not what was asked for.
+    case undecodableResponse = "undecodable_response"
     /// The caller gave up.
     case cancelled = "cancelled"
 }
