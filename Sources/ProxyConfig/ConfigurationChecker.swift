@@ -41,12 +41,23 @@ package enum ConfigurationChecker {
             } catch {
                 return error.description
             }
+        case .document(let reference):
+            do throws(SecretError) {
+                _ = try resolver.readDocument(reference)
+                return nil
+            } catch {
+                return error.description
+            }
         case .certificates(let path):
             guard let contents = FileManager.default.contents(atPath: path) else {
                 return "cannot read \(path)"
             }
             return String(decoding: contents, as: UTF8.self).contains("-----BEGIN ")
                 ? nil : "\(path) is not a PEM file"
+        case .journal(let path):
+            return FileManager.default.fileExists(atPath: path)
+                ? nil
+                : "nobody listens at \(path): is systemd-journald running? else use file or stdout"
         case .directory(let path):
             var isDirectory = false
             let exists = FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory)

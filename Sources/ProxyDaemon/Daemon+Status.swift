@@ -11,7 +11,16 @@ package struct ReloadFailure: Error, Sendable {
 extension Daemon {
     /// The OAuth manager of a channel, if it has one.
     func tokens(of channel: String) -> OAuthManager? {
-        channels.first { $0.name == channel }?.authorizer as? OAuthManager
+        channels.first { $0.name == channel }?.authorizer?.manager
+    }
+
+    /// What some loop remembers of an exchange.
+    func recentExchange(_ requestID: String) async -> RecentExchange? {
+        for worker in workers {
+            let found = await worker.call { $0.recentExchange(requestID) }
+            if let found { return found }
+        }
+        return nil
     }
 
     /// Adds up what the loops know.
@@ -71,7 +80,7 @@ extension Daemon {
     }
 
     private func token(of channel: ChannelShared) async -> DaemonStatus.Token? {
-        guard let manager = channel.authorizer as? OAuthManager else { return nil }
+        guard let manager = channel.authorizer?.manager else { return nil }
         let status = await manager.status()
         return DaemonStatus.Token(
             state: status.state.rawValue,
@@ -87,7 +96,7 @@ extension Daemon {
     var reasonsNotReady: [String] {
         if isStopping { return ["draining"] }
         if workers.isEmpty { return ["starting"] }
-        return sockets.isEmpty ? ["no listener"] : []
+        return listeners.isEmpty ? ["no listener"] : []
     }
 
     /// Which channels a reload would change.

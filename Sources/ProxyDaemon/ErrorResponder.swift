@@ -18,6 +18,7 @@ enum ErrorResponder {
             502
         case .connectionLimitReached, .credentialUnavailable, .reauthorizationRequired: 503
         case .httpRequestError: 400
+        case .requestHeadTimeout, .requestBodyTimeout: 408
         case .httpRequestDenied: 403
         case .noChannel: 404
         case .proxyLoopDetected: 508
@@ -82,6 +83,8 @@ enum ErrorResponder {
         case .tlsProtocolError: "TLS with the upstream failed"
         case .tlsCertificateError: "The upstream's certificate is not trusted"
         case .httpRequestError: "The request is malformed"
+        case .requestHeadTimeout: "The request's head took too long"
+        case .requestBodyTimeout: "The request's content arrived too slowly"
         case .httpRequestDenied: "The request is not allowed"
         case .httpResponseIncomplete: "The upstream cut its answer short"
         case .httpResponseBodySize: "The upstream's answer is too large"

@@ -20,15 +20,35 @@ struct AdminSession {
         }
     }
 
+    /// Sends and returns what was said; prints it on standard error and fails if that is a refusal.
+    func answer(_ method: String, _ target: String) async throws -> String {
+        let answer = try await send(method, target)
+        try check(answer)
+        return answer.text.hasSuffix("\n") ? String(answer.text.dropLast()) : answer.text
+    }
+
+    /// Sends what has an answer without an end; the same rules.
+    func hold(_ method: String, _ target: String) async throws -> HeldAnswer {
+        do {
+            let held = try await client.hold(method, target)
+            try check(held.answer)
+            return held
+        } catch let error as AdminClient.Unreachable {
+            StandardError.write("netproxy: \(error.description)")
+            throw ExitStatus.unavailable
+        }
+    }
+
+    private func check(_ answer: AdminClient.Answer) throws {
+        guard !(200..<300).contains(answer.status) else { return }
+        let text = answer.text.hasSuffix("\n") ? String(answer.text.dropLast()) : answer.text
+        StandardError.write(answer.problem.map { "netproxy: \($0)" } ?? text)
+        throw ExitCode.failure
+    }
+
     /// Sends, prints what was said, and fails if the daemon refused.
     func perform(_ method: String, _ target: String) async throws {
-        let answer = try await send(method, target)
-        let text = answer.text.hasSuffix("\n") ? String(answer.text.dropLast()) : answer.text
-        guard (200..<300).contains(answer.status) else {
-            StandardError.write(text)
-            throw ExitCode.failure
-        }
-        print(text)
+        print(try await answer(method, target))
     }
 }
 
@@ -53,6 +73,33 @@ struct StatusCommand: AsyncParsableCommand {
     }
 }
 
+struct WhyCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "why",
+        abstract: "Explain one recent exchange step by step.",
+        discussion: """
+            The daemon remembers the last 1024 exchanges of each event loop, and the last 256 that \
+            failed or were repeated. The id is request_id in the log, X-Request-Id upstream.
+            """
+    )
+
+    @OptionGroup var file: ConfigurationOption
+    @Argument(help: "The id of the exchange.") var requestID: String
+    @Flag(help: "Print the daemon's JSON as it is.") var json = false
+
+    func run() async throws {
+        let session = AdminSession(try file.load(checksFiles: false))
+        let target = "/why/\(AdminClient.pathSegment(requestID))"
+        if json { return try await session.perform("GET", target) }
+        let text = try await session.answer("GET", target)
+        guard let explanation = ExchangeExplanation(json: text) else {
+            StandardError.write("netproxy: the daemon's answer is not understood")
+            throw ExitCode.failure
+        }
+        for line in explanation.lines { print(line) }
+    }
+}
+
 struct ReloadCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "reload",
@@ -71,12 +118,13 @@ struct ReloadCommand: AsyncParsableCommand {
 struct TokenCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "token",
-        abstract: "Show the state of a channel's token, never the token."
+        abstract: "Show the state of a channel's token; the token itself with --reveal only."
     )
 
     @OptionGroup var file: ConfigurationOption
     @Argument(help: "The channel.") var channel: String
     @Flag(help: "Renew the token first.") var refresh = false
+    @Flag(help: "Print the stored access token itself, and nothing else.") var reveal = false
 
     func run() async throws {
         let configuration = try file.load()
@@ -84,7 +132,15 @@ struct TokenCommand: AsyncParsableCommand {
             throw ValidationError("there is no channel \(channel)")
         }
         let session = AdminSession(configuration)
-        if refresh { try await session.perform("POST", "/channels/\(channel)/token/refresh") }
+        if refresh {
+            let said = try await session.answer("POST", "/channels/\(channel)/token/refresh")
+            if !reveal { print(said) }
+        }
+        if reveal {
+            return try await SignInSession.run(channel, configuration) {
+                print(try await $0.accessToken())
+            }
+        }
         let answer = try await session.send("GET", "/status")
         guard let report = StatusReport(json: answer.text),
             let line = report.tokenLine(of: channel)

@@ -27,6 +27,10 @@ public enum ErrorKind: String, Sendable, CaseIterable {
     case reauthorizationRequired = "reauthorization_required"
     /// No channel claims the request.
     case noChannel = "no_channel"
+    /// The head of a request took too long to arrive.
+    case requestHeadTimeout = "request_head_timeout"
+    /// The content of a request arrived too slowly.
+    case requestBodyTimeout = "request_body_timeout"
     /// The response is none that the endpoint accepts; the error keeps it.
     case unacceptableResponse = "unacceptable_response"
     /// The content of the response is not what was asked for.

@@ -68,7 +68,7 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
             context.authorization?.notReplayed = NotReplayed.bodyNotReplayable.rawValue
             return first
         }
-        context.retries.append(.unauthorized)
+        context.beginNextAttempt(because: .unauthorized)
         context.authorization?.isRefreshed = true
         let kept = await drain(first.body)
         var again = request
@@ -100,6 +100,7 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
             var answer = first
             answer.body = kept.isEmpty ? .empty : .bytes(kept)
             context.authorization?.notReplayed = NotReplayed.refreshFailed.rawValue
+            context.upstreamStatus = first.status
             return answer
         }
     }
