@@ -34,8 +34,10 @@ import Testing
     @Test func `every symbol is declared in the sources`() throws {
         let code = try SourceTree.targets().flatMap { try SourceTree.code(of: $0) }.map(\.text)
         for row in try Self.rows() {
-            let forms = ["struct", "class", "enum", "protocol", "typealias", "actor", "func", "var", "case"]
-                .map { "\($0) \(row.symbol)" }
+            let forms = [
+                "struct", "class", "enum", "protocol", "typealias", "actor", "func", "var", "case",
+            ]
+            .map { "\($0) \(row.symbol)" }
             let isDeclared = code.contains { line in
                 forms.contains { form in
                     guard let range = line.range(of: form) else { return false }

@@ -96,7 +96,10 @@ let echoed = try await files.upload(upload, .multipart(form), options: limit).de
 try check(echoed.length > 200_000, "a multipart upload")
 
 let strict = try PooledTransport(
-    trust: .pinned(["sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="], authorities: trust.authorities)
+    trust: .pinned(
+        ["sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="],
+        authorities: trust.authorities
+    )
 )
 var pinned = channel
 pinned.transport = strict
