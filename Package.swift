@@ -104,9 +104,8 @@ let package = Package(
         .target(
             name: "TestSupport",
             dependencies: [
-                "NetworkTesting",
-                "ProxyDaemon", "ProxyConfig", "OriginTransport", "EventIO", "HTTP1", "NetworkCore",
-                "HTTPMessage", "Bytes",
+                "NetworkTesting", "ProxyDaemon", "ProxyConfig", "OriginTransport", "EventIO", "HTTP1",
+                "NetworkCore", "HTTPMessage", "Bytes",
             ],
             path: "Tests/TestSupport",
             swiftSettings: strict

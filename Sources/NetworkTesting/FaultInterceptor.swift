@@ -125,7 +125,7 @@ private final class CutBody: BodySource {
         let left = left.withLock { $0 }
         let piece: ByteSlice?
         switch body {
-        case .empty: piece = nil
+        case .empty, .tunnel: piece = nil
         case .bytes(let bytes): piece = bytes
         case .stream(let source, _): piece = try await source.next()
         }

@@ -3,7 +3,7 @@ package import EventIO
 package import NetworkCore
 
 /// One end of a tunnel: a connection without HTTP, and what was read from it before that.
-package final class SocketStream: ByteStream {
+package final class SocketStream: DuplexStream {
     /// What belongs to the loop.
     private final class Parts {
         let socket: StreamSocket
@@ -119,11 +119,11 @@ package final class SocketStream: ByteStream {
 }
 
 /// A stream that lives on a loop, used from wherever the caller is.
-struct HoppingStream: ByteStream {
-    private let stream: any ByteStream
+struct HoppingStream: DuplexStream {
+    private let stream: any DuplexStream
     private let loop: EventLoop
 
-    init(_ stream: any ByteStream, _ loop: EventLoop) {
+    init(_ stream: any DuplexStream, _ loop: EventLoop) {
         self.stream = stream
         self.loop = loop
     }

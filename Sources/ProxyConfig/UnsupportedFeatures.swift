@@ -4,7 +4,6 @@
 enum UnsupportedFeatures {
     private static let table: [Feature] = [
         Feature("channels.*.upstream", when: .severalItems),
-        Feature("channels.*.retry.spill", when: .notOff),
         Feature("channels.*.tls.pin_mode", when: .oneOf(["report"])),
         Feature("channels.*.proxy", when: .notOff),
         Feature("channels.*.stub", when: .notOff),

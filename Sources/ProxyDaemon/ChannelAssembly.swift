@@ -164,11 +164,15 @@ final class ChannelAssembly: Sendable {
             feed
         )
         logs.withLock { $0.append(log) }
+        if configuration.retry.spill != nil {
+            try FileSystem.makeDirectory(stateDirectory, mode: 0o700)
+        }
         return try ChannelShared(
             configuration,
             authorizer: try await authorizer(configuration, log),
             access: access,
-            log: log
+            log: log,
+            spillDirectory: stateDirectory
         )
     }
 

@@ -16,7 +16,7 @@ extension ProxyHandler {
     ///   - idleTimeout: how long nothing may move in either direction.
     ///   - exchange: its record is written at the end.
     func tunnel(
-        to upstream: any ByteStream,
+        to upstream: any DuplexStream,
         opening: TunnelOpening,
         on app: DownstreamConnection,
         idleTimeout: Duration?,

@@ -28,7 +28,7 @@ final class Tunnel {
     }
 
     /// Returns when the tunnel has ended; both streams are closed then.
-    func run(app: any ByteStream, upstream: any ByteStream) async {
+    func run(app: any DuplexStream, upstream: any DuplexStream) async {
         let bound = LoopBound(self, on: loop)
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await bound.value.pump(.toUpstream, from: app, to: upstream) }
@@ -40,8 +40,8 @@ final class Tunnel {
 
     private func pump(
         _ direction: Direction,
-        from source: any ByteStream,
-        to sink: any ByteStream
+        from source: any DuplexStream,
+        to sink: any DuplexStream
     ) async {
         do {
             while let piece = try await nextPiece(from: source) {
@@ -68,7 +68,7 @@ final class Tunnel {
     }
 
     /// A direction may be silent for as long as the other one is not.
-    private func nextPiece(from source: any ByteStream) async throws -> ByteSlice? {
+    private func nextPiece(from source: any DuplexStream) async throws -> ByteSlice? {
         while true {
             do {
                 return try await source.read()

@@ -31,20 +31,28 @@ import Testing
         #expect(try Self.rows().map(\.id) == expected)
     }
 
-    @Test func `every symbol is declared in the sources`() throws {
-        let code = try SourceTree.targets().flatMap { try SourceTree.code(of: $0) }.map(\.text)
-        for row in try Self.rows() {
-            let forms = [
-                "struct", "class", "enum", "protocol", "typealias", "actor", "func", "var", "case",
-            ]
-            .map { "\($0) \(row.symbol)" }
-            let isDeclared = code.contains { line in
-                forms.contains { form in
-                    guard let range = line.range(of: form) else { return false }
-                    return !(line[range.upperBound...].first.map { $0.isLetter } ?? false)
+    /// The names that the library's own targets declare.
+    private static func declared() throws -> Set<String> {
+        let keywords: Set<Substring> = [
+            "struct", "class", "enum", "protocol", "typealias", "actor", "func", "var", "case",
+        ]
+        var names: Set<String> = []
+        for target in ["NetworkCore", "NetworkTesting", "OriginTransport", "HTTPMessage"] {
+            for line in try SourceTree.code(of: target) {
+                let words = line.text.split { !($0.isLetter || $0.isNumber || $0 == "_") }
+                for (keyword, name) in zip(words, words.dropFirst())
+                where keywords.contains(keyword) {
+                    names.insert(String(name))
                 }
             }
-            #expect(isDeclared, "\(row.id): \(row.symbol)")
+        }
+        return names
+    }
+
+    @Test func `every symbol is declared in the sources`() throws {
+        let declared = try Self.declared()
+        for row in try Self.rows() {
+            #expect(declared.contains(row.symbol), "\(row.id): \(row.symbol)")
         }
     }
 

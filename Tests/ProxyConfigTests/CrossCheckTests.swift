@@ -98,7 +98,7 @@ import Testing
     }
 
     @Test(arguments: [
-        "proxy: http://proxy.example:3128", "stub: /tmp/orders.yaml", "retry: { spill: 1MiB }",
+        "proxy: http://proxy.example:3128", "stub: /tmp/orders.yaml",
     ])
     func `what a channel cannot do yet is refused`(line: String) throws {
         let lines = errors(inChannel: line)

@@ -27,7 +27,7 @@ extension Request {
             words += ["-H", quoted("\(field.name): \(redaction.value(of: field))")]
         }
         switch body {
-        case .empty: break
+        case .empty, .tunnel: break
         case .bytes(let bytes) where shown == .shown:
             words += ["--data-raw", quoted(bytes.span.string(in: 0..<bytes.count))]
         case .bytes, .stream: words += ["--data-binary", "@-"]

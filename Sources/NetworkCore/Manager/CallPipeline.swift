@@ -258,6 +258,9 @@ extension HTTPBody {
     fileprivate func beginning(_ limit: Int) async -> ([UInt8], Bool) {
         switch self {
         case .empty: return ([], false)
+        case .tunnel:
+            cancel()
+            return ([], false)
         case .bytes(let bytes): return (bytes.prefix(limit).array, bytes.count > limit)
         case .stream(let source, _):
             var content: [UInt8] = []

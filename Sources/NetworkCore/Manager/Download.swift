@@ -82,7 +82,7 @@ struct Download {
         total: Int?
     ) async throws {
         switch body {
-        case .empty: break
+        case .empty, .tunnel: break
         case .bytes(let bytes): try add(bytes, to: file, total)
         case .stream(let source, _):
             while let piece = try await source.next() {

@@ -29,7 +29,7 @@ final class MeteredBody: BodySource {
         _ report: @escaping @Sendable (TransferProgress) -> Void
     ) -> HTTPBody {
         switch body {
-        case .empty: return body
+        case .empty, .tunnel: return body
         case .bytes(let bytes) where bytes.count <= FileContent.inlineLimit:
             report(
                 TransferProgress(direction: .upload, transferred: bytes.count, total: bytes.count)

@@ -9,7 +9,7 @@ public enum HTTPBody: Sendable {
     /// No content: a 101 has made the connection into something else (RFC 9110 §7.8).
     ///
     /// Responses only, and only to requests with an `Upgrade` field.
-    case tunnel(any ByteStream)
+    case tunnel(any DuplexStream)
 
     /// The number of bytes, where it is known.
     public var length: Int? {

@@ -50,7 +50,7 @@ public struct ByteStream: AsyncSequence, Sendable {
         /// - Throws: `NetworkError` when the content was cut short.
         public mutating func next() async throws -> ByteSlice? {
             switch pending {
-            case .empty: return nil
+            case .empty, .tunnel: return nil
             case .bytes(let bytes):
                 pending = .empty
                 return bytes.isEmpty ? nil : bytes

@@ -2,7 +2,7 @@
 /// ways, and not reading is the backpressure.
 ///
 /// One task may read and one may write at a time. Whoever holds it closes it.
-public protocol ByteStream: Sendable {
+public protocol DuplexStream: Sendable {
     /// The next bytes, never none, or nothing once the peer has sent its end.
     ///
     /// - Throws: `NetworkError`: `connection_read_timeout` when nothing came for the idle timeout, after
