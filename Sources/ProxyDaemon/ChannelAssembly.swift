@@ -13,6 +13,8 @@ final class ChannelAssembly: Sendable {
     let environment: [String: String]
     let secrets: SecretResolver
     let oauthClients: OAuthAssembly
+    /// Where tokens are, and bodies that are kept on disk.
+    private let stateDirectory: String
     private let logSettings: LogSettings
     private let logs = Mutex<[ChannelLog]>([])
     private let ownLog: ChannelLog
@@ -35,6 +37,7 @@ final class ChannelAssembly: Sendable {
         self.report = report
         secrets = SecretResolver(environment: environment)
         oauthClients = try OAuthAssembly(configuration, secrets: secrets, loop: loop)
+        stateDirectory = configuration.state
         logSettings = configuration.log
         if logSettings.output == .file { try LogDirectory.create(logSettings.directory) }
         stream = try ChannelAssembly.stream(logSettings)
