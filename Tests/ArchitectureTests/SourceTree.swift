@@ -10,7 +10,7 @@ enum SourceTree {
         var description: String { "\(file):\(number): \(text)" }
     }
 
-    private static let root = URL(filePath: #filePath)
+    static let root = URL(filePath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 
     /// The targets with Swift code below `Sources`.
