@@ -19,11 +19,16 @@ let package = Package(
     products: [
         .library(name: "NetworkCore", targets: ["NetworkCore"]),
         .library(name: "OriginTransport", targets: ["OriginTransport"]),
+        .library(name: "NetworkTesting", targets: ["NetworkTesting"]),
         .executable(name: "netproxy", targets: ["netproxy"]),
     ],
     dependencies: [
         // The commands, their help and their completion scripts.
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        // Where the library's logger writes to: what the app chose.
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        // The ecosystem's requests, responses and fields, bridged to and from ours.
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         // The configuration file: a YAML parser that keeps line and column of every node.
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
         // Signatures of JWT assertions (RS256, ES256, EdDSA), SHA-256 for PKCE, AES-GCM for tokens
@@ -53,9 +58,16 @@ let package = Package(
             name: "NetworkCore",
             dependencies: [
                 "HTTPMessage", "Bytes",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "CryptoExtras", package: "swift-crypto"),
             ],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "NetworkTesting",
+            dependencies: ["NetworkCore", "HTTPMessage", "Bytes"],
             swiftSettings: strict
         ),
         .target(
@@ -92,8 +104,8 @@ let package = Package(
         .target(
             name: "TestSupport",
             dependencies: [
-                "ProxyDaemon", "ProxyConfig", "EventIO", "HTTP1", "NetworkCore", "HTTPMessage",
-                "Bytes",
+                "NetworkTesting", "ProxyDaemon", "ProxyConfig", "OriginTransport", "EventIO", "HTTP1",
+                "NetworkCore", "HTTPMessage", "Bytes",
             ],
             path: "Tests/TestSupport",
             swiftSettings: strict
@@ -111,13 +123,17 @@ let package = Package(
         ),
         .testTarget(
             name: "HTTP1Tests",
-            dependencies: ["HTTP1", "HTTPMessage", "Bytes"],
+            dependencies: ["HTTP1", "HTTPMessage", "Bytes", "TestSupport"],
+            exclude: ["Corpus"],
             swiftSettings: strict
         ),
         .testTarget(
             name: "NetworkCoreTests",
             dependencies: [
-                "NetworkCore", "HTTPMessage", "Bytes", "TestSupport",
+                "NetworkCore", "NetworkTesting", "OriginTransport", "HTTPMessage", "Bytes",
+                "TestSupport",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "CryptoExtras", package: "swift-crypto"),
             ],
@@ -125,7 +141,7 @@ let package = Package(
         ),
         .testTarget(
             name: "RequestLogTests",
-            dependencies: ["RequestLog", "NetworkCore", "Bytes"],
+            dependencies: ["RequestLog", "NetworkCore", "HTTPMessage", "Bytes"],
             swiftSettings: strict
         ),
         .testTarget(
@@ -136,8 +152,8 @@ let package = Package(
         .testTarget(
             name: "ProxyDaemonTests",
             dependencies: [
-                "ProxyDaemon", "ProxyConfig", "RequestLog", "NetworkCore", "EventIO", "HTTP1",
-                "HTTPMessage", "Bytes", "TestSupport",
+                "ProxyDaemon", "OriginTransport", "ProxyConfig", "RequestLog", "NetworkCore",
+                "EventIO", "HTTP1", "HTTPMessage", "Bytes", "TestSupport",
             ],
             swiftSettings: strict
         ),

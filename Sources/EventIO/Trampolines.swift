@@ -29,6 +29,17 @@ let signalArrived: event_callback_fn = { signal, _, context in
     unsafe Unmanaged<SignalSource>.fromOpaque(context).takeUnretainedValue().arrived(signal)
 }
 
+let heldSignalArrived:
+    @convention(c) (Int32, UnsafeMutablePointer<siginfo_t>?, UnsafeMutableRawPointer?) -> Void = {
+        signal,
+        information,
+        _ in
+        // The terminal's own signals come from the kernel, and go to the whole group.
+        guard let information = unsafe information else { return }
+        let isForAll = unsafe information.pointee.si_code == SI_KERNEL
+        ChildProcess.held(signal, isForAll: isForAll)
+    }
+
 let loopThread: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { context in
     guard let context = unsafe context else { return nil }
     // Retained by whoever started the thread.

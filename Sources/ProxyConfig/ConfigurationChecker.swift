@@ -54,6 +54,10 @@ package enum ConfigurationChecker {
             }
             return String(decoding: contents, as: UTF8.self).contains("-----BEGIN ")
                 ? nil : "\(path) is not a PEM file"
+        case .journal(let path):
+            return FileManager.default.fileExists(atPath: path)
+                ? nil
+                : "nobody listens at \(path): is systemd-journald running? else use file or stdout"
         case .directory(let path):
             var isDirectory = false
             let exists = FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory)

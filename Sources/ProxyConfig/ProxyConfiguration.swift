@@ -37,6 +37,8 @@ package struct ProxyConfiguration: Sendable, Equatable {
         package var targetSize: ByteCount
         package var connections: Int
         package var headTimeout: Duration
+        /// The slowest pace of a request's content, for each second; nil means any will do.
+        package var bodyRate: ByteCount?
     }
 
     /// What happens to an absolute-form request that no channel claims.
@@ -55,6 +57,9 @@ package struct ProxyConfiguration: Sendable, Equatable {
 
 /// Where the request log goes, and how it looks.
 package struct LogSettings: Sendable, Hashable {
+    /// Where systemd's journal listens (systemd.journal-fields(7), native protocol).
+    package static let journalPath = "/run/systemd/journal/socket"
+
     /// The absolute path of the directory with one file per channel.
     package var directory: String
     package var output: Output

@@ -55,5 +55,7 @@ package struct Mention: Sendable, Hashable {
         case certificates(String)
         /// The absolute path of a directory that may not exist yet.
         case directory(String)
+        /// The absolute path of the journal's socket.
+        case journal(String)
     }
 }

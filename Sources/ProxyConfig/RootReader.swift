@@ -51,12 +51,23 @@ struct RootReader {
             headerCount: limits.integer(.headerCount, in: 1...10_000, default: 100),
             targetSize: limits.size(.targetSize, in: sizes, default: .kibibytes(8)),
             connections: limits.integer(.connections, in: 1...1_000_000, default: 4096),
-            headTimeout: limits.duration(.headTimeout, default: .seconds(10))
+            headTimeout: limits.duration(.headTimeout, default: .seconds(10)),
+            bodyRate: limits.isOff(.bodyRate)
+                ? nil
+                : limits.size(
+                    .bodyRate,
+                    in: ByteCount(1)...ByteCount.mebibytes(1),
+                    default: ByteCount(240)
+                )
         )
     }
 
     private func log() -> LogSettings {
         let log = root.section(.log, LogKey.self)
+        let output = log.choice(.output, default: LogSettings.Output.file)
+        if output == .journal, let node = log[.output] {
+            reading.mention(.journal(LogSettings.journalPath), at: node)
+        }
         return LogSettings(
             directory: directory(
                 log.absolutePath(.directory),
@@ -64,7 +75,7 @@ struct RootReader {
                 .directory,
                 directories.log
             ),
-            output: log.choice(.output, default: .file),
+            output: output,
             format: log.choice(.format, default: .json),
             rotate: rotation(in: log)
         )

@@ -13,6 +13,7 @@ enum LimitsKey: String, SectionKey {
     case headerCount = "header_count"
     case targetSize = "target_size"
     case headTimeout = "head_timeout"
+    case bodyRate = "body_rate"
 }
 
 enum LogKey: String, SectionKey {

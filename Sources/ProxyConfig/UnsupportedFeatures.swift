@@ -3,12 +3,7 @@
 /// A key either works or is refused here. Whoever builds a feature deletes its line.
 enum UnsupportedFeatures {
     private static let table: [Feature] = [
-        Feature("connect", when: .notEmpty),
-        Feature("unmatched", when: .oneOf(["forward"])),
-        Feature("log.output", when: .oneOf(["journal"])),
-        Feature("log.format", when: .oneOf(["logfmt", "ecs", "clf"])),
         Feature("channels.*.upstream", when: .severalItems),
-        Feature("channels.*.retry.spill", when: .notOff),
         Feature("channels.*.tls.pin_mode", when: .oneOf(["report"])),
         Feature("channels.*.proxy", when: .notOff),
         Feature("channels.*.stub", when: .notOff),

@@ -14,6 +14,8 @@ struct AccessPolicy: Sendable {
     var users: [UInt32] = []
     /// What `Proxy-Authorization` must carry, if anything.
     var key: Secret?
+    /// The channel, and the keys that were given out for it for a while.
+    var lent: (channel: String, keys: ClientKeys)?
 
     /// Judges a request.
     ///
@@ -27,13 +29,16 @@ struct AccessPolicy: Sendable {
         isChannelHost: Bool,
         userID: UInt32?
     ) throws(NetworkError) {
-        if case .origin = head.target, let host = head.host {
+        switch head.target {
+        case .origin, .asterisk:
+            guard let host = head.host else { break }
             guard isChannelHost || isLocal(host) || isListed(host.host) else {
                 throw denied(
                     421,
                     "the host \(host.host) is not served here; list it in access.hosts"
                 )
             }
+        case .absolute, .authority: break
         }
         if head.headers.contains(HTTPFieldName.origin)
             || head.headers.contains(HTTPFieldName.secFetchSite)
@@ -81,7 +86,9 @@ struct AccessPolicy: Sendable {
     }
 
     private func check(_ key: Secret, _ value: String?) throws(NetworkError) {
-        guard let value, let presented = AccessKey.presented(in: value), key == Secret(presented)
+        let presented = value.flatMap(AccessKey.presented).map { Secret($0) }
+        guard let presented,
+            key == presented || lent?.keys.accepts(presented, for: lent?.channel ?? "") == true
         else {
             throw denied(407, "the channel wants its access.key in Proxy-Authorization")
         }

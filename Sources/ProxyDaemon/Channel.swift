@@ -3,6 +3,7 @@ import HTTP1
 import HTTPMessage
 import NetworkCore
 import OriginTransport
+import ProxyConfig
 import RequestLog
 
 /// A channel on one loop: its chain, its pool, its log buffer.
@@ -13,12 +14,15 @@ final class Channel {
     let log: LogBuffer
     /// What it did on this loop.
     var counters = ChannelCounters()
+    /// Fields that the channel's rules name and the table of known fields does not, at most 64.
+    private let ruleFields: [HTTPFieldName]
     private let pool: OriginPool
     private let chain: RequestChain
 
     init(_ shared: ChannelShared, on loop: EventLoop, loops: Int) {
         self.shared = shared
         log = LogBuffer(shared.log)
+        ruleFields = Array(shared.configuration.headers.rareNames.prefix(64))
         pool = OriginPool(
             shared.origin,
             options: shared.options(loops: loops),
@@ -35,6 +39,15 @@ final class Channel {
     var totalTimeout: Duration? { shared.totalTimeout }
     var credentialFields: [HTTPFieldName] { shared.credentialFields }
     var loggedHeaders: [HTTPFieldName] { shared.loggedHeaders }
+
+    /// Which of the channel's rare fields a request has, one bit each.
+    func rareFields(in headers: HTTPHeaders) -> UInt64 {
+        var bits: UInt64 = 0
+        for (index, name) in ruleFields.enumerated() where headers.contains(name) {
+            bits |= 1 << UInt64(index)
+        }
+        return bits
+    }
 
     /// Connections of this loop to the upstream.
     var poolCounts: (open: Int, idle: Int, queued: Int) { pool.counts }
@@ -61,6 +74,18 @@ final class Channel {
         return limited
     }
 
+    /// Refuses TRACE where a credential goes with each request: the answer would show it to the app
+    /// (RFC 9110 §9.3.8).
+    func checkTrace(_ method: HTTPMethod) throws(NetworkError) {
+        guard method == .trace, shared.authorizer != nil else { return }
+        throw NetworkError(
+            .httpRequestDenied,
+            side: .downstream,
+            detail: "TRACE would show the channel's credential",
+            status: 403
+        )
+    }
+
     /// Its configuration is no longer in force: exchanges end, then its connections do.
     func retire() {
         pool.close()
@@ -74,6 +99,8 @@ struct ChannelTable {
     let channels: [Channel]
     /// What no channel claims is logged here.
     let ownLog: LogBuffer
+    /// What no channel claims goes through here, if anywhere.
+    let forward: ForwardProxy
 
     /// Whether the request's host is one that a channel claims.
     func isChannelHost(_ head: RequestHead, _ app: DownstreamConnection) -> Bool {

@@ -1,5 +1,6 @@
 import Bytes
 import EventIO
+import FoundationEssentials
 import HTTPMessage
 import NetworkCore
 import OriginTransport
@@ -16,8 +17,12 @@ final class ChannelAssembly: Sendable {
     private let logs = Mutex<[ChannelLog]>([])
     private let ownLog: ChannelLog
     /// One for all channels, so that their lines never mix; nothing where the log goes to files.
-    private let standardOutput: LogSink?
+    private let stream: LogSink?
     let report: Daemon.Report
+    /// Every line of every log, as it happens.
+    let feed = LogFeed()
+    /// The keys of programs that run under `netproxy exec`.
+    let clientKeys = ClientKeys()
 
     /// Prepares what the channels of every configuration share; `loop` speaks to token endpoints.
     init(
@@ -32,14 +37,13 @@ final class ChannelAssembly: Sendable {
         oauthClients = try OAuthAssembly(configuration, secrets: secrets, loop: loop)
         logSettings = configuration.log
         if logSettings.output == .file { try LogDirectory.create(logSettings.directory) }
-        standardOutput =
-            logSettings.output == .file
-            ? nil : LogSink(labels: LogLabels(), to: StandardOutputDestination())
+        stream = try ChannelAssembly.stream(logSettings)
         ownLog = ChannelAssembly.log(
             named: LogDirectory.ownLog,
             LogLabels(),
             logSettings,
-            standardOutput
+            stream,
+            feed
         )
     }
 
@@ -63,6 +67,7 @@ final class ChannelAssembly: Sendable {
     /// The channels of one loop; those that `present` has already are kept.
     func table(
         of channels: [ChannelShared],
+        forwarding settings: ForwardProxy.Settings,
         keeping present: ChannelTable?,
         on loop: EventLoop,
         loops: Int
@@ -73,7 +78,9 @@ final class ChannelAssembly: Sendable {
                 present?.channels.first { $0.shared === shared }
                     ?? Channel(shared, on: loop, loops: loops)
             },
-            ownLog: present?.ownLog ?? LogBuffer(ownLog)
+            ownLog: present?.ownLog ?? LogBuffer(ownLog),
+            forward: present.flatMap { $0.forward.settings == settings ? $0.forward : nil }
+                ?? ForwardProxy(settings, on: loop)
         )
     }
 
@@ -85,7 +92,7 @@ final class ChannelAssembly: Sendable {
 
     /// Log lines that could not be written.
     var droppedLines: Int {
-        if let standardOutput { return standardOutput.counters.dropped }
+        if let stream { return stream.counters.dropped }
         return logs.withLock { $0 }.reduce(ownLog.counters.dropped) { $0 + $1.counters.dropped }
     }
 
@@ -93,16 +100,46 @@ final class ChannelAssembly: Sendable {
         named name: String,
         _ labels: LogLabels,
         _ settings: LogSettings,
-        _ standardOutput: LogSink?
+        _ stream: LogSink?,
+        _ feed: LogFeed
     ) -> ChannelLog {
-        if let standardOutput { return ChannelLog(labels: labels, sink: standardOutput) }
+        if let stream {
+            return ChannelLog(labels: labels, sink: stream, feed: feed, format: settings.lineFormat)
+        }
         let path = LogDirectory.path(of: name, in: settings.directory)
         let rotation = settings.rotate.map { Rotation(size: $0.size.bytes, keep: $0.keep) }
         let file = RotatingFile(
             path: path,
             rotation: rotation ?? Rotation(size: .max, keep: 0)
         )
-        return ChannelLog(labels: labels, sink: LogSink(labels: labels, to: file))
+        let format = settings.lineFormat
+        let sink = LogSink(labels: labels, to: file, format: format)
+        return ChannelLog(labels: labels, sink: sink, feed: feed, format: format)
+    }
+
+    /// What all channels write to; nothing where each has a file.
+    private static func stream(_ settings: LogSettings) throws -> LogSink? {
+        switch settings.output {
+        case .file: return nil
+        case .stdout:
+            return LogSink(
+                labels: LogLabels(),
+                to: StandardOutputDestination(),
+                format: settings.lineFormat
+            )
+        case .journal:
+            let path = LogSettings.journalPath
+            guard FileManager.default.fileExists(atPath: path) else {
+                throw IOError.system(
+                    """
+                    log.output: nobody listens at \(path): is systemd-journald running? \
+                    else use file or stdout
+                    """
+                )
+            }
+            let journal = try JournalDestination(path: path, format: settings.messageFormat)
+            return LogSink(labels: LogLabels(), to: journal)
+        }
     }
 
     private func make(_ configuration: ChannelConfiguration) async throws -> ChannelShared {
@@ -111,6 +148,7 @@ final class ChannelAssembly: Sendable {
         access.origins = configuration.access.origins
         access.users = configuration.access.users
         if let key = configuration.access.key { access.key = try await secret(key) }
+        access.lent = (configuration.name, clientKeys)
         let log = ChannelAssembly.log(
             named: configuration.name,
             LogLabels(
@@ -122,14 +160,19 @@ final class ChannelAssembly: Sendable {
                 credentialField: configuration.authentication.credentialFields.first
             ),
             logSettings,
-            standardOutput
+            stream,
+            feed
         )
         logs.withLock { $0.append(log) }
+        if configuration.retry.spill != nil {
+            try FileSystem.makeDirectory(stateDirectory, mode: 0o700)
+        }
         return try ChannelShared(
             configuration,
             authorizer: try await authorizer(configuration, log),
             access: access,
-            log: log
+            log: log,
+            spillDirectory: stateDirectory
         )
     }
 
@@ -142,3 +185,12 @@ final class ChannelAssembly: Sendable {
         ownLog.write(EventRecord(time: .now, level: level, event: event, message: message))
     }
 }
+
+extension LogSettings {
+    /// The form of the configuration.
+    fileprivate var messageFormat: LogFormat { LogFormat(rawValue: format.rawValue) ?? .json }
+
+    /// The form that loops hand over: the journal takes lines apart, and shapes its messages itself.
+    fileprivate var lineFormat: LogFormat { output == .journal ? .json : messageFormat }
+}
+

@@ -14,6 +14,15 @@ extension Daemon {
         channels.first { $0.name == channel }?.authorizer?.manager
     }
 
+    /// What some loop remembers of an exchange.
+    func recentExchange(_ requestID: String) async -> RecentExchange? {
+        for worker in workers {
+            let found = await worker.call { $0.recentExchange(requestID) }
+            if let found { return found }
+        }
+        return nil
+    }
+
     /// Adds up what the loops know.
     func status() async -> DaemonStatus {
         var counters: [String: ChannelCounters] = [:]
@@ -87,7 +96,7 @@ extension Daemon {
     var reasonsNotReady: [String] {
         if isStopping { return ["draining"] }
         if workers.isEmpty { return ["starting"] }
-        return sockets.isEmpty ? ["no listener"] : []
+        return listeners.isEmpty ? ["no listener"] : []
     }
 
     /// Which channels a reload would change.

@@ -4,6 +4,7 @@ import FoundationEssentials
 import HTTP1
 import HTTPMessage
 import NetworkCore
+package import OriginTransport
 package import ProxyConfig
 import RequestLog
 
@@ -18,6 +19,7 @@ package actor Daemon {
     }
 
     private let console: Console
+    private let destinations: DestinationPolicy
     private let report: Report
     private let environment: [String: String]
     private(set) var configuration: ProxyConfiguration
@@ -25,7 +27,7 @@ package actor Daemon {
     let reloadConfiguration: @Sendable () -> Result<ProxyConfiguration, ConfigurationErrors>
     private(set) var loops: [EventLoop] = []
     private(set) var workers: [LoopBound<Worker>] = []
-    private(set) var sockets: [SharedSocket] = []
+    private(set) var listeners: [ServedAddress] = []
     private(set) var channels: [ChannelShared] = []
     private(set) var assembly: ChannelAssembly?
     private var admin: LoopBound<LocalServer>?
@@ -40,18 +42,21 @@ package actor Daemon {
     ///   - configuration: what is in force first.
     ///   - environment: where systemd's variables are.
     ///   - console: whether exchanges are printed for a person.
+    ///   - destinations: where apps may lead that name the host themselves.
     ///   - report: told what concerns the daemon itself.
     ///   - reload: reads the configuration again, for SIGHUP.
     package init(
         _ configuration: ProxyConfiguration,
         environment: [String: String],
         console: Console = .off,
+        destinations: DestinationPolicy = .world,
         report: @escaping Report,
         reload: @escaping @Sendable () -> Result<ProxyConfiguration, ConfigurationErrors>
     ) {
         self.configuration = configuration
         self.environment = environment
         self.console = console
+        self.destinations = destinations
         self.report = report
         reloadConfiguration = reload
     }
@@ -100,7 +105,10 @@ package actor Daemon {
     }
 
     /// Where it listens, in the order of the configuration, with the ports that the system chose.
-    package var addresses: [SocketAddress] { sockets.map(\.address) }
+    package var addresses: [SocketAddress] { listeners.map(\.socket.address) }
+
+    /// Where the admin socket listens, if there is one.
+    package var adminAddress: SocketAddress? { adminSocket?.address }
 
     private func startWorkers() async throws {
         let limits = configuration.limits
@@ -111,6 +119,7 @@ package actor Daemon {
         let settings = Worker.Settings(
             limits: wire,
             headTimeout: limits.headTimeout,
+            bodyRate: limits.bodyRate?.bytes,
             connections: max(1, limits.connections / loops.count),
             sharesListeners: loops.count > 1,
             console: console
@@ -119,7 +128,7 @@ package actor Daemon {
             pseudonym: "netproxy-" + String(UInt32.random(in: .min ... .max), radix: 36)
         )
         guard let assembly else { return }
-        let (channels, count) = (channels, loops.count)
+        let (channels, count, forwarding) = (channels, loops.count, forwarding)
         for loop in loops {
             workers.append(
                 await loop.call { loop in
@@ -127,11 +136,25 @@ package actor Daemon {
                         loop,
                         settings: settings,
                         requests: requests,
-                        table: assembly.table(of: channels, keeping: nil, on: loop, loops: count)
+                        table: assembly.table(
+                            of: channels,
+                            forwarding: forwarding,
+                            keeping: nil,
+                            on: loop,
+                            loops: count
+                        )
                     )
                 }
             )
         }
+    }
+
+    private var forwarding: ForwardProxy.Settings {
+        ForwardProxy.Settings(
+            unmatched: configuration.unmatched,
+            connect: configuration.connect,
+            destinations: destinations
+        )
     }
 
     private func listen() async throws {
@@ -150,7 +173,7 @@ package actor Daemon {
     }
 
     private func serve(_ socket: SharedSocket, channel: String?) async throws {
-        sockets.append(socket)
+        listeners.append(ServedAddress(socket: socket, channel: channel))
         for worker in workers {
             let failure = await worker.call { worker -> IOError? in
                 do throws(IOError) {
@@ -250,12 +273,13 @@ package actor Daemon {
             report("listen, workers, limits and log take effect at the next start")
         }
         configuration = next
-        let (channels, count) = (channels, loops.count)
+        let (channels, count, forwarding) = (channels, loops.count, forwarding)
         for worker in workers {
             await worker.call { worker in
                 worker.install(
                     assembly.table(
                         of: channels,
+                        forwarding: forwarding,
                         keeping: worker.table,
                         on: worker.loop,
                         loops: count
@@ -283,18 +307,27 @@ package actor Daemon {
         await onEachWorker(within: .seconds(1)) { $0.cut($1) }
         for worker in workers { await worker.call { $0.close() } }
         if let signals { await signals.call { $0.close() } }
-        if let admin { await admin.call { $0.close() } }
+        await stopAdmin()
         admin = nil
         adminSocket = nil
         for loop in loops {
             loop.stop()
             await loop.waitUntilStopped()
         }
-        sockets = []
+        listeners = []
         workers = []
         loops = []
         for waiter in stopWaiters { waiter.resume() }
         stopWaiters = []
+    }
+
+    /// Ends what has no end of its own, and gives every reader a moment to see it.
+    private func stopAdmin() async {
+        assembly?.feed.finish()
+        assembly?.clientKeys.revokeAll()
+        guard let admin else { return }
+        await admin.wait(atMost: .seconds(1)) { $0.drain($1) }
+        await admin.call { $0.close() }
     }
 
     /// Starts something on every loop, and returns when all have called back or the time is over.
@@ -304,19 +337,7 @@ package actor Daemon {
     ) async {
         await withTaskGroup(of: Void.self) { group in
             for worker in workers {
-                group.addTask {
-                    await withCheckedContinuation { continuation in
-                        worker.loop.submit {
-                            let once = Once { continuation.resume() }
-                            let timer = DrainTimer { once.call() }
-                            worker.loop.schedule(timer, at: worker.loop.deadline(after: limit))
-                            body(worker.value) {
-                                worker.loop.remove(timer)
-                                once.call()
-                            }
-                        }
-                    }
-                }
+                group.addTask { await worker.wait(atMost: limit, for: body) }
             }
         }
     }
@@ -324,28 +345,4 @@ package actor Daemon {
     private func notify(_ message: String) {
         ServiceManager.notify(message, to: environment["NOTIFY_SOCKET"])
     }
-}
-
-/// A closure that is called at most once.
-private final class Once {
-    private var body: (() -> Void)?
-
-    init(_ body: @escaping () -> Void) {
-        self.body = body
-    }
-
-    func call() {
-        body?()
-        body = nil
-    }
-}
-
-private final class DrainTimer: TimerEntry {
-    private let action: () -> Void
-
-    init(_ action: @escaping () -> Void) {
-        self.action = action
-    }
-
-    override func fire() { action() }
 }

@@ -8,17 +8,20 @@ import RequestLog
 struct Exchange {
     var context: RequestContext
     var channel: Channel?
+    var rule: RoutingRule?
     var request: Request?
     var status: HTTPStatus?
     var bytesIn = 0
     var bytesOut = 0
-    private let head: RequestHead?
+    let head: RequestHead?
     private let app: DownstreamConnection
     private let client: String
     private let userID: UInt32?
     private let started: UInt64
     private let time: WallTime
     private var error: ErrorKind?
+    /// What a person should know of the error.
+    private(set) var errorDetail: String?
     private var abortedBy: AbortedBy?
     private var responseHeaders: HTTPHeaders?
 
@@ -41,6 +44,7 @@ struct Exchange {
             error = .proxyInternalError
             return
         }
+        errorDetail = cause.detail
         if cause.kind == .cancelled {
             abortedBy = app.isCut ? .proxy : .client
             if !app.isCut { status = 499 }
@@ -52,6 +56,19 @@ struct Exchange {
         case .upstream: abortedBy = .upstream
         case .downstream: abortedBy = .client
         case .proxy: abortedBy = .proxy
+        }
+    }
+
+    /// Whether somebody ended it early.
+    var isAborted: Bool { abortedBy != nil }
+
+    /// Records why a tunnel ended, whose status the app has long got.
+    mutating func failTunnel(_ cause: NetworkError) {
+        switch cause.side {
+        case _ where app.isCut: abortedBy = .proxy
+        case .upstream: (abortedBy, error) = (.upstream, cause.kind)
+        case .downstream: abortedBy = .client
+        case .proxy: (abortedBy, error) = (.proxy, cause.kind)
         }
     }
 
@@ -70,6 +87,8 @@ struct Exchange {
             record.scheme = origin.scheme.rawValue
             record.host = origin.authority
             record.protocolVersion = "HTTP/1.1"
+        } else if case .authority(let authority)? = head?.target {
+            record.host = authority.description
         }
         record.status = status
         record.bytesIn = bytesIn

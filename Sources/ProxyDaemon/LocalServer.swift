@@ -36,6 +36,7 @@ final class LocalServer {
     private let onAnswered: (@Sendable (Response) -> Void)?
     private var listener: Listener?
     private var connections: [ObjectIdentifier: DownstreamConnection] = [:]
+    private var onDrained: (() -> Void)?
 
     init(
         _ socket: borrowing ListeningSocket,
@@ -55,6 +56,7 @@ final class LocalServer {
             socket,
             limits: HTTP1Limits(),
             headTimeout: .seconds(10),
+            pace: BodyPace(rate: nil),
             dedicatedChannel: nil
         )
         connections[ObjectIdentifier(connection)] = connection
@@ -87,6 +89,7 @@ final class LocalServer {
         }
         connection.close()
         connections[ObjectIdentifier(connection)] = nil
+        if connections.isEmpty { onDrained?() }
     }
 
     private func handle(
@@ -104,10 +107,21 @@ final class LocalServer {
                 body: body
             )
         )
+        // An endless answer goes on for as long as somebody reads, however slowly.
+        if case .stream(_, nil) = response.body { connection.idleTimeout = nil }
         let delivery = try await connection.write(response, to: head, mayContinue: head.keepAlive)
         onAnswered?(response)
         if !delivery.mayContinue { await connection.closeAfterLingering() }
         return delivery.mayContinue
+    }
+
+    /// Accepts no more, and lets what is open come to its end; `completion` is called then.
+    func drain(_ completion: @escaping () -> Void) {
+        listener?.close()
+        listener = nil
+        onDrained = completion
+        for connection in connections.values { connection.drain() }
+        if connections.isEmpty { completion() }
     }
 
     /// Accepts no more and ends what is open.

@@ -4,6 +4,18 @@ import HTTPMessage
 import NetworkCore
 import ProxyConfig
 
+/// What decided about the channel of a request.
+enum RoutingRule: UInt8, Sendable {
+    /// It came over the channel's own listener.
+    case listener
+    /// Its host is one of the channel's.
+    case host
+    /// The authority of its absolute form is the channel's upstream.
+    case upstream
+    /// Its path begins with the channel's.
+    case path
+}
+
 /// Finds the channel of a request, and the target to ask its upstream for: an immutable table that
 /// every loop shares.
 struct Router: Sendable {
@@ -13,10 +25,13 @@ struct Router: Sendable {
         let channel: Int
         /// Path and query for the upstream, byte for byte.
         let target: String
+        /// What decided.
+        let rule: RoutingRule
     }
 
     private let names: [String]
     private let basePaths: [String]
+    private let ports: [Int]
     private let channelsByName: [String: Int]
     private let channelsByHost: [String: Int]
     private let channelsByUpstream: [String: [Int]]
@@ -25,6 +40,7 @@ struct Router: Sendable {
     init(_ channels: [ChannelConfiguration]) {
         names = channels.map(\.name)
         basePaths = channels.map { $0.upstreams.first?.basePath ?? "" }
+        ports = channels.map { $0.upstreams.first?.port ?? 0 }
         var byName: [String: Int] = [:]
         var byHost: [String: Int] = [:]
         var byUpstream: [String: [Int]] = [:]
@@ -46,7 +62,10 @@ struct Router: Sendable {
         }
         channelsByName = byName
         channelsByHost = byHost
-        channelsByUpstream = byUpstream
+        // The longest base path first: the channel that says most about the request has it.
+        channelsByUpstream = byUpstream.mapValues { [basePaths] list in
+            list.sorted { basePaths[$0].utf8.count > basePaths[$1].utf8.count }
+        }
         paths = PathTable(rules)
     }
 
@@ -59,6 +78,7 @@ struct Router: Sendable {
     /// - Throws: `no_channel`, or `http_request_error` for a path that leaves its base.
     func route(_ head: RequestHead, dedicated: String?) throws(NetworkError) -> Route {
         guard let target = head.target.pathAndQuery else {
+            if head.target == .asterisk { return try wholeServer(head, dedicated) }
             throw NetworkError(
                 .httpRequestDenied,
                 side: .downstream,
@@ -67,22 +87,54 @@ struct Router: Sendable {
             )
         }
         if let dedicated, let channel = channelsByName[dedicated] {
-            return try below(channel, target)
+            return try below(channel, target, by: .listener)
         }
         if case .absolute(_, let authority, _) = head.target {
-            if let channel = channelsByHost[authority.host] { return try below(channel, target) }
+            if let channel = channelsByHost[authority.host] {
+                return try below(channel, target, by: .host)
+            }
             return try absolute(authority, target)
         }
         if let host = head.host, !host.isIPLiteral, let channel = channelsByHost[host.host] {
-            return try below(channel, target)
+            return try below(channel, target, by: .host)
         }
         if let rule = paths.rule(for: target) {
             return try below(
                 rule.channel,
-                rule.strips ? Router.stripped(rule.prefix, from: target) : target
+                rule.strips ? Router.stripped(rule.prefix, from: target) : target,
+                by: .path
             )
         }
         throw NetworkError(.noChannel, side: .downstream, detail: nobody, status: 404)
+    }
+
+    /// `OPTIONS *`: of the channel that the listener or the Host names.
+    private func wholeServer(
+        _ head: RequestHead,
+        _ dedicated: String?
+    ) throws(NetworkError) -> Route {
+        if let channel = dedicated.flatMap({ channelsByName[$0] }) {
+            return try wholeServer(channel, by: .listener)
+        }
+        guard let channel = head.host.flatMap({ channelsByHost[$0.host] }) else {
+            throw NetworkError(.noChannel, side: .downstream, detail: nobody, status: 404)
+        }
+        return try wholeServer(channel, by: .host)
+    }
+
+    private func wholeServer(
+        _ channel: Int,
+        by rule: RoutingRule
+    ) throws(NetworkError) -> Route {
+        guard basePaths[channel].isEmpty else {
+            throw NetworkError(
+                .httpRequestDenied,
+                side: .downstream,
+                detail: "OPTIONS * asks for the whole server, of which the channel is a part",
+                status: 403
+            )
+        }
+        return Route(channel: channel, target: "*", rule: rule)
     }
 
     private var nobody: String {
@@ -94,16 +146,24 @@ struct Router: Sendable {
         _ authority: Authority,
         _ target: String
     ) throws(NetworkError) -> Route {
-        for channel in channelsByUpstream[authority.host] ?? [] {
+        for channel in channelsByUpstream[authority.host] ?? []
+        where authority.port.map({ Int($0) == ports[channel] }) ?? true {
             let base = basePaths[channel]
-            guard TargetPath.staysUnder(base, target) else { continue }
-            return Route(channel: channel, target: target)
+            guard target == "*" ? base.isEmpty : TargetPath.staysUnder(base, target) else {
+                continue
+            }
+            return Route(channel: channel, target: target, rule: .upstream)
         }
         throw NetworkError(.noChannel, side: .downstream, detail: nobody, status: 403)
     }
 
-    private func below(_ channel: Int, _ target: String) throws(NetworkError) -> Route {
+    private func below(
+        _ channel: Int,
+        _ target: String,
+        by rule: RoutingRule
+    ) throws(NetworkError) -> Route {
         guard TargetPath.staysUnder("", target) else {
+            if target == "*" { return try wholeServer(channel, by: rule) }
             throw NetworkError(
                 .httpRequestError,
                 side: .downstream,
@@ -112,13 +172,13 @@ struct Router: Sendable {
             )
         }
         let base = basePaths[channel]
-        if base.isEmpty { return Route(channel: channel, target: target) }
+        if base.isEmpty { return Route(channel: channel, target: target, rule: rule) }
         // `/` of the channel is the upstream's base path itself.
-        if target.utf8.count == 1 { return Route(channel: channel, target: base) }
+        if target.utf8.count == 1 { return Route(channel: channel, target: base, rule: rule) }
         if target.hasPrefix("/?") {
-            return Route(channel: channel, target: base + target.dropFirst())
+            return Route(channel: channel, target: base + target.dropFirst(), rule: rule)
         }
-        return Route(channel: channel, target: base + target)
+        return Route(channel: channel, target: base + target, rule: rule)
     }
 
     private static func stripped(_ prefix: String, from target: String) -> String {

@@ -1,6 +1,13 @@
 import EventIO
 import ProxyConfig
 
+/// A socket that is served, and whose it is.
+struct ServedAddress: Sendable {
+    let socket: SharedSocket
+    /// The channel of every request, if it is a channel's own listener.
+    let channel: String?
+}
+
 /// A listening socket from which every loop accepts.
 final class SharedSocket: Sendable {
     let socket: ListeningSocket

@@ -22,6 +22,8 @@ final class Worker {
     struct Settings: Sendable {
         var limits: HTTP1Limits
         var headTimeout: Duration
+        /// The slowest pace of a request's content, in bytes a second.
+        var bodyRate: Int?
         var connections: Int
         /// Whether other loops accept from the same sockets.
         var sharesListeners: Bool
@@ -54,10 +56,16 @@ final class Worker {
         where !table.channels.contains(where: { $0 === channel }) {
             channel.retire()
         }
+        if retired.forward !== table.forward { retired.forward.retire() }
     }
 
     /// The channels of this loop.
     var table: ChannelTable { handler.channels }
+
+    /// One of the exchanges that ended here, if it is still remembered.
+    func recentExchange(_ requestID: String) -> RecentExchange? {
+        handler.recent.find(requestID)
+    }
 
     /// How many connections are open.
     var connectionCount: Int { connections.count }
@@ -74,6 +82,7 @@ final class Worker {
             socket,
             limits: settings.limits,
             headTimeout: settings.headTimeout,
+            pace: BodyPace(rate: settings.bodyRate),
             dedicatedChannel: channel
         )
         connections[ObjectIdentifier(connection)] = connection
@@ -83,6 +92,7 @@ final class Worker {
             let (worker, connection) = bound.value
             await worker.run(connection)
         }
+        connection.interim = handler.interimWriter(for: connection)
         // An app that goes away takes its exchange with it.
         connection.task = task
         socket.onPeerClosed = { task.cancel() }
@@ -106,10 +116,9 @@ final class Worker {
         } catch {
             await handler.refuse(
                 NetworkError(
-                    .httpRequestError,
+                    .requestHeadTimeout,
                     side: .downstream,
-                    detail: "the head of the request did not arrive in time",
-                    status: 408
+                    detail: "the head of the request did not arrive in time"
                 ),
                 on: connection
             )

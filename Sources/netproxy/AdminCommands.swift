@@ -20,20 +20,35 @@ struct AdminSession {
         }
     }
 
-    /// Sends, prints what was said, and fails if the daemon refused.
-    func perform(_ method: String, _ target: String) async throws {
-        print(try await ask(method, target))
+    /// Sends and returns what was said; prints it on standard error and fails if that is a refusal.
+    func answer(_ method: String, _ target: String) async throws -> String {
+        let answer = try await send(method, target)
+        try check(answer)
+        return answer.text.hasSuffix("\n") ? String(answer.text.dropLast()) : answer.text
     }
 
-    /// Sends, returns what was said, and fails if the daemon refused.
-    func ask(_ method: String, _ target: String) async throws -> String {
-        let answer = try await send(method, target)
-        let text = answer.text.hasSuffix("\n") ? String(answer.text.dropLast()) : answer.text
-        guard (200..<300).contains(answer.status) else {
-            StandardError.write(text)
-            throw ExitCode.failure
+    /// Sends what has an answer without an end; the same rules.
+    func hold(_ method: String, _ target: String) async throws -> HeldAnswer {
+        do {
+            let held = try await client.hold(method, target)
+            try check(held.answer)
+            return held
+        } catch let error as AdminClient.Unreachable {
+            StandardError.write("netproxy: \(error.description)")
+            throw ExitStatus.unavailable
         }
-        return text
+    }
+
+    private func check(_ answer: AdminClient.Answer) throws {
+        guard !(200..<300).contains(answer.status) else { return }
+        let text = answer.text.hasSuffix("\n") ? String(answer.text.dropLast()) : answer.text
+        StandardError.write(answer.problem.map { "netproxy: \($0)" } ?? text)
+        throw ExitCode.failure
+    }
+
+    /// Sends, prints what was said, and fails if the daemon refused.
+    func perform(_ method: String, _ target: String) async throws {
+        print(try await answer(method, target))
     }
 }
 
@@ -55,6 +70,33 @@ struct StatusCommand: AsyncParsableCommand {
             throw ExitCode.failure
         }
         for line in report.lines { print(line) }
+    }
+}
+
+struct WhyCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "why",
+        abstract: "Explain one recent exchange step by step.",
+        discussion: """
+            The daemon remembers the last 1024 exchanges of each event loop, and the last 256 that \
+            failed or were repeated. The id is request_id in the log, X-Request-Id upstream.
+            """
+    )
+
+    @OptionGroup var file: ConfigurationOption
+    @Argument(help: "The id of the exchange.") var requestID: String
+    @Flag(help: "Print the daemon's JSON as it is.") var json = false
+
+    func run() async throws {
+        let session = AdminSession(try file.load(checksFiles: false))
+        let target = "/why/\(AdminClient.pathSegment(requestID))"
+        if json { return try await session.perform("GET", target) }
+        let text = try await session.answer("GET", target)
+        guard let explanation = ExchangeExplanation(json: text) else {
+            StandardError.write("netproxy: the daemon's answer is not understood")
+            throw ExitCode.failure
+        }
+        for line in explanation.lines { print(line) }
     }
 }
 
@@ -91,7 +133,7 @@ struct TokenCommand: AsyncParsableCommand {
         }
         let session = AdminSession(configuration)
         if refresh {
-            let said = try await session.ask("POST", "/channels/\(channel)/token/refresh")
+            let said = try await session.answer("POST", "/channels/\(channel)/token/refresh")
             if !reveal { print(said) }
         }
         if reveal {

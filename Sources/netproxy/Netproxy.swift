@@ -14,7 +14,8 @@ struct Netproxy: AsyncParsableCommand {
         subcommands: [
             RunCommand.self, CheckCommand.self, DemoCommand.self, TailCommand.self,
             StatusCommand.self,
-            ReloadCommand.self, TokenCommand.self, LoginCommand.self, LogoutCommand.self,
+            WhyCommand.self, ExecCommand.self, ReloadCommand.self, TokenCommand.self,
+            LoginCommand.self, LogoutCommand.self,
             VersionCommand.self,
         ]
     )

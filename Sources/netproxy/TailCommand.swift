@@ -8,7 +8,8 @@ struct TailCommand: AsyncParsableCommand {
         commandName: "tail",
         abstract: "Show the request log, newest last.",
         discussion: """
-            Reads the files, with or without a running daemon. --where keeps the lines that satisfy \
+            Reads the files, in the formats json and logfmt, with or without a running daemon. \
+            --where keeps the lines that satisfy \
             every condition: status>=400, duration_ms>250, method=POST, path~/orders, channel!=a.
             """
     )
@@ -38,6 +39,15 @@ struct TailCommand: AsyncParsableCommand {
         let settings = try file.load(checksFiles: false).log
         guard settings.output == .file else {
             StandardError.write("netproxy: the configuration says log.output: \(settings.output)")
+            throw ExitCode.failure
+        }
+        guard settings.format == .json || settings.format == .logfmt else {
+            StandardError.write(
+                """
+                netproxy: log.format: \(settings.format) is for other programs; tail reads json and \
+                logfmt. GET /tail on the admin socket is JSON, whatever the format
+                """
+            )
             throw ExitCode.failure
         }
         var filter: [WhereExpression] = []

@@ -8,7 +8,10 @@ import Testing
         "HTTPMessage": ["Bytes"],
         "EventIO": ["Bytes", "CLibevent", "COpenSSL"],
         "HTTP1": ["HTTPMessage", "Bytes"],
-        "NetworkCore": ["HTTPMessage", "Bytes", "Crypto", "CryptoExtras"],
+        "NetworkCore": [
+            "HTTPMessage", "Bytes", "Logging", "HTTPTypes", "Crypto", "CryptoExtras",
+        ],
+        "NetworkTesting": ["NetworkCore", "HTTPMessage", "Bytes"],
         "OriginTransport": ["NetworkCore", "HTTP1", "EventIO", "HTTPMessage", "Bytes"],
         "RequestLog": ["NetworkCore", "HTTPMessage", "Bytes"],
         "ProxyConfig": ["EventIO", "Yams"],

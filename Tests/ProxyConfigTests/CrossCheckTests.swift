@@ -98,25 +98,28 @@ import Testing
     }
 
     @Test(arguments: [
-        ("connect: [\"*.example:443\"]", "connect"),
-        ("unmatched: forward", "unmatched"),
-        ("log: { output: journal }", "log.output"),
-        ("log: { format: ecs }", "log.format"),
-    ])
-    func `what this version cannot do is refused`(line: String, key: String) throws {
-        let lines = errors(in: "\(line)\nchannels: { a: { upstream: https://a.example } }\n")
-        #expect(lines.count == 1)
-        let only = try #require(lines.first)
-        #expect(only.contains(": \(key): "))
-        #expect(only.hasSuffix("not supported yet by this version"))
-    }
-
-    @Test(arguments: [
-        "proxy: http://proxy.example:3128", "stub: /tmp/orders.yaml", "retry: { spill: 1MiB }",
+        "proxy: http://proxy.example:3128", "stub: /tmp/orders.yaml",
     ])
     func `what a channel cannot do yet is refused`(line: String) throws {
         let lines = errors(inChannel: line)
         #expect(lines.count == 1)
         #expect(lines.first?.hasSuffix(": not supported yet by this version") == true)
+    }
+
+    @Test func `a journal that is not there is told`() throws {
+        let line = "log: { output: journal }"
+        let configuration = try load("\(line)\nchannels: { a: { upstream: https://a.example } }\n")
+        var mention = try #require(configuration.mentions.first { $0.key == "log.output" })
+        #expect(mention.resource == .journal("/run/systemd/journal/socket"))
+        mention.resource = .journal("/nowhere/socket")
+        var other = configuration
+        other.mentions = [mention]
+        let errors = ConfigurationChecker.check(
+            other,
+            file: "netproxy.yaml",
+            resolver: SecretResolver(environment: [:])
+        )
+        let expected = "log.output: nobody listens at /nowhere/socket: is systemd-journald running?"
+        #expect(errors.count == 1 && errors[0].description.contains(expected))
     }
 }

@@ -1,5 +1,6 @@
 import EventIO
 import FoundationEssentials
+package import OriginTransport
 package import ProxyConfig
 import ProxyDaemon
 import Synchronization
@@ -8,6 +9,8 @@ import Synchronization
 package final class DaemonHarness: Sendable {
     /// Where it listens.
     package let port: Int
+    /// Where its admin socket listens.
+    package let adminPort: Int
     private let daemon: Daemon
     private let directory: String
     private let source: Box<String>
@@ -18,17 +21,23 @@ package final class DaemonHarness: Sendable {
     /// - Parameters:
     ///   - channels: the YAML below `channels:`, not indented.
     ///   - root: more of the YAML at the top.
+    ///   - destinations: where apps may lead that name the host themselves.
     ///   - story: gets the running daemon.
     /// - Throws: what the story throws, or why the daemon does not start.
     package static func run(
         channels: String,
         root: String = "",
+        destinations: DestinationPolicy = .world,
         _ story: (DaemonHarness) async throws -> Void
     ) async throws {
         let directory = FileManager.default.temporaryDirectory
             .appending(path: "netproxy-story-\(UInt64.random(in: 0 ... .max))").path()
         defer { try? FileManager.default.removeItem(atPath: directory) }
-        let harness = try await DaemonHarness(directory, yaml(channels, root, directory))
+        let harness = try await DaemonHarness(
+            directory,
+            yaml(channels, root, directory),
+            destinations
+        )
         do {
             try await story(harness)
         } catch {
@@ -38,7 +47,11 @@ package final class DaemonHarness: Sendable {
         await harness.stop()
     }
 
-    private init(_ directory: String, _ text: String) async throws {
+    private init(
+        _ directory: String,
+        _ text: String,
+        _ destinations: DestinationPolicy
+    ) async throws {
         self.directory = directory
         let source = Box(text)
         let reported = Box<[String]>([])
@@ -47,6 +60,7 @@ package final class DaemonHarness: Sendable {
         daemon = Daemon(
             try DaemonHarness.load(text).get(),
             environment: [:],
+            destinations: destinations,
             report: { line in reported.value.withLock { $0.append(line) } },
             reload: { DaemonHarness.load(source.value.withLock { $0 }) }
         )
@@ -57,13 +71,14 @@ package final class DaemonHarness: Sendable {
             throw error
         }
         port = await Int(daemon.addresses.first?.port ?? 0)
+        adminPort = await Int(daemon.adminAddress?.port ?? 0)
     }
 
     private static func yaml(_ channels: String, _ root: String, _ directory: String) -> String {
         let indented = channels.split(separator: "\n").map { "  \($0)" }.joined(separator: "\n")
         return """
             listen: [127.0.0.1:0]
-            admin: off
+            admin: 127.0.0.1:0
             workers: 1
             state: \(directory)/state
             log: { directory: \(directory)/log }
@@ -99,11 +114,26 @@ package final class DaemonHarness: Sendable {
         try DaemonHarness.load(source.value.withLock { $0 }).get()
     }
 
+    /// Connects to the admin socket, and sends the first bytes.
+    package func admin(sending request: String) async throws -> Wire {
+        try await RawClient.connect(to: adminPort, sending: request)
+    }
+
+    /// Sends one request to the admin socket and takes the answer.
+    package func ask(_ request: String) async throws -> RawMessage {
+        try await admin(sending: request).message()
+    }
+
     /// Reads another configuration, as after SIGHUP.
     package func reload(channels: String, root: String = "") async {
         let text = DaemonHarness.yaml(channels, root, directory)
         source.value.withLock { $0 = text }
         await daemon.reload()
+    }
+
+    /// Moves the daemon's clocks forward, in place of waiting.
+    package func advance(by duration: Duration) async {
+        await daemon.advanceClocks(by: duration)
     }
 
     /// Stops as after SIGTERM; harmless when it has stopped.

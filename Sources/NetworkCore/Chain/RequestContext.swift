@@ -9,6 +9,8 @@ public struct RequestContext: Sendable {
     public var attempts = 0
     /// Why each attempt after the first was made.
     public var retries: [RetryReason] = []
+    /// What became of each attempt before the last one.
+    public internal(set) var earlierAttempts: [AttemptFacts] = []
     /// What happened to the credential, if one was needed.
     public var authorization: AuthorizationFacts?
     /// How long the phases of the last attempt took.
@@ -21,6 +23,8 @@ public struct RequestContext: Sendable {
     public var requiresFreshConnection = false
     /// The status of the last attempt.
     public var upstreamStatus: HTTPStatus?
+    /// Whether the last answer was HTTP/1.0: what `Via` calls it by.
+    public var speaksHTTP10 = false
     /// Gets each interim answer (1xx but 100 and 101) before the final one.
     public var onInformational: (@Sendable (HTTPStatus, HTTPHeaders) async throws -> Void)?
 

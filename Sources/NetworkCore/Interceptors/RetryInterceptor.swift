@@ -30,7 +30,7 @@ public struct RetryInterceptor: RequestInterceptor {
                     await pause(delay, &context)
                 else { return response }
                 response.body.cancel()
-                context.retries.append(.status(response.status))
+                context.beginNextAttempt(because: .status(response.status))
             } catch let error as NetworkError {
                 guard retries < policy.attempts, policy.allowsRetry(of: request, after: error),
                     budget.takeRetry(now: second)
@@ -43,7 +43,7 @@ public struct RetryInterceptor: RequestInterceptor {
                         throw error
                     }
                 }
-                context.retries.append(.fault(error.kind))
+                context.beginNextAttempt(because: .fault(error.kind))
             }
             retries += 1
         }

@@ -1,5 +1,6 @@
 import Bytes
 import EventIO
+import FoundationEssentials
 import HTTP1
 import HTTPMessage
 package import ProxyConfig
@@ -12,6 +13,12 @@ package struct AdminClient: Sendable {
         package let status: Int
         /// The body.
         package let text: String
+
+        /// The words of a refusal, if the answer is one.
+        package var problem: String? {
+            struct Problem: Decodable { var detail: String }
+            return (try? JSONDecoder().decode(Problem.self, from: Data(text.utf8)))?.detail
+        }
     }
 
     /// No daemon answers there.
@@ -27,10 +34,37 @@ package struct AdminClient: Sendable {
         self.address = address
     }
 
-    /// Sends one request; given up after two minutes.
+    /// A text as one segment of a path, percent-encoded where it is neither a letter nor a digit.
+    package static func pathSegment(_ text: String) -> String {
+        let digits = Array("0123456789ABCDEF".utf8)
+        var bytes: [UInt8] = []
+        for byte in text.utf8 {
+            let character = Character(Unicode.Scalar(byte))
+            if character.isASCII,
+                character.isLetter || character.isNumber || "-._~".contains(character)
+            {
+                bytes.append(byte)
+            } else {
+                bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Sends one request; given up when nothing comes for two minutes.
     ///
     /// - Throws: `Unreachable`.
     package func send(_ method: String, _ target: String) async throws -> Answer {
+        let held = try await hold(method, target)
+        defer { held.close() }
+        return held.answer
+    }
+
+    /// Sends a request whose answer may go on for as long as somebody listens, and returns with the
+    /// first piece of it.
+    ///
+    /// - Throws: `Unreachable`.
+    package func hold(_ method: String, _ target: String) async throws -> HeldAnswer {
         let endpoint: SocketAddress?
         switch address {
         case .off: throw Unreachable(description: "the configuration says admin: off")
@@ -41,82 +75,49 @@ package struct AdminClient: Sendable {
         guard let endpoint else { throw Unreachable(description: "the admin address is unusable") }
         let loop = try EventLoop(index: 98)
         loop.start()
-        defer { loop.stop() }
         do {
             // A task on the loop, for the life of one question.
             return try await Task(executorPreference: loop) {
-                try await AdminClient.exchange(method, target, with: endpoint, on: loop)
+                let connection = try await AdminConnection.open(
+                    HTTPMethod(rawValue: method) ?? .get,
+                    target,
+                    at: endpoint,
+                    on: loop
+                )
+                return try await HeldAnswer(connection, on: loop)
             }.value
-        } catch let error as IOError {
+        } catch {
+            loop.stop()
+            guard let error = error as? IOError else { throw error }
             throw Unreachable(description: "no daemon answers at \(endpoint): \(error)")
         }
     }
+}
 
-    private static func exchange(
-        _ method: String,
-        _ target: String,
-        with address: SocketAddress,
-        on loop: EventLoop
-    ) async throws -> Answer {
-        let deadline = loop.deadline(after: .seconds(120))
-        let socket = try await Dialer.connect(to: address, on: loop, until: deadline)
-        defer { socket.close() }
-        let method = HTTPMethod(rawValue: method) ?? .get
-        let output = OutputBuffer()
-        HeadEncoder.encodeRequest(
-            method: method,
-            target: target,
-            host: "localhost",
-            headers: ["Netproxy-Admin": "1"],
-            framing: .none,
-            connection: .close,
-            into: output
-        )
-        try await socket.write(output, until: deadline)
-        var buffer = ReadBuffer()
-        var decoder = ResponseHeadDecoder(limits: HTTP1Limits())
-        while true {
-            let decoded = try buffer.withSpan { bytes throws(HTTP1Error) in
-                try decoder.decode(bytes, answering: method)
-            }
-            if let (head, consumed) = decoded {
-                buffer.consume(consumed)
-                let body = try await body(head.framing, &buffer, socket, deadline)
-                return Answer(
-                    status: head.status.rawValue,
-                    text: String(decoding: body, as: UTF8.self)
-                )
-            }
-            guard try await socket.read(into: &buffer, until: deadline) > 0 else {
-                throw IOError.closedByPeer
-            }
+/// An answer of the daemon whose connection stays open until it is closed.
+package final class HeldAnswer: Sendable {
+    /// The whole answer, or the first line of one that has no end.
+    package let answer: AdminClient.Answer
+    private let connection: LoopBound<AdminConnection>
+
+    init(_ connection: AdminConnection, on loop: EventLoop) async throws {
+        var bytes: [UInt8] = []
+        // What an endless answer says first is one line; other answers are read to their end.
+        while let piece = try await connection.next() {
+            bytes += piece
+            if connection.isEndless, bytes.last == UInt8(ascii: "\n") { break }
         }
+        answer = AdminClient.Answer(
+            status: connection.status,
+            text: String(decoding: bytes, as: UTF8.self)
+        )
+        self.connection = LoopBound(connection, on: loop)
     }
 
-    private static func body(
-        _ framing: BodyFraming,
-        _ buffer: inout ReadBuffer,
-        _ socket: StreamSocket,
-        _ deadline: UInt64
-    ) async throws -> [UInt8] {
-        var decoder = BodyDecoder(framing)
-        var bytes: [UInt8] = []
-        while true {
-            let event = try buffer.withSpan { span throws(HTTP1Error) in try decoder.next(span) }
-            switch event {
-            case .data(let skip, let count):
-                buffer.consume(skip)
-                bytes.append(buffer.take(count).span)
-            case .end(let consumed):
-                buffer.consume(consumed)
-                return bytes
-            case .needMore(let consumed):
-                buffer.consume(consumed)
-                guard try await socket.read(into: &buffer, until: deadline) > 0 else {
-                    try decoder.endOfStream()
-                    return bytes
-                }
-            }
-        }
+    /// Ends the connection.
+    package func close() {
+        let connection = connection
+        connection.loop.submit { connection.value.close() }
+        connection.loop.stop()
     }
 }

@@ -2,6 +2,7 @@ import Bytes
 import FoundationEssentials
 import HTTPMessage
 import NetworkCore
+import RequestLog
 
 /// Answers on the admin socket (contract section 6); never reachable through a data listener.
 struct AdminHandler: Sendable {
@@ -10,9 +11,16 @@ struct AdminHandler: Sendable {
     let daemon: Daemon
 
     func answer(_ call: LocalServer.Call) async -> Response {
-        if isTCP, let refusal = refusal(of: call) { return refusal }
+        if isTCP {
+            do throws(AdminGuard.Refusal) {
+                try AdminGuard.check(call)
+            } catch {
+                return problem(error.status, error.detail)
+            }
+        }
         let parts = call.path.split(separator: "/").map(String.init)
         switch (call.method, parts) {
+        case (.get, []): return AdminPage.response()
         case (.get, ["healthz"]): return .text(200, "ok\n")
         case (.get, ["readyz"]): return await readiness()
         case (.get, ["metrics"]):
@@ -22,6 +30,10 @@ struct AdminHandler: Sendable {
             )
             return response
         case (.get, ["status"]): return await status()
+        case (.get, ["tail"]): return await tail(AdminQuery(call.query))
+        case (.get, let parts) where parts.count == 2 && parts[0] == "why":
+            return await why(AdminQuery.decoded(parts[1]))
+        case (.post, ["keys"]): return await lend(AdminQuery(call.query))
         case (.post, ["reload"]): return await reload(planOnly: call.query == "plan")
         case (.post, let parts)
         where parts.count == 4 && Array(parts.suffix(2)) == ["token", "refresh"]:
@@ -33,23 +45,6 @@ struct AdminHandler: Sendable {
             return await forget(parts[1])
         default: return problem(404, "there is no \(call.method) \(call.path) here")
         }
-    }
-
-    /// What a rebound name or a web page must not reach.
-    private func refusal(of call: LocalServer.Call) -> Response? {
-        guard let host = call.host,
-            host.isIPLiteral || host.host == "localhost" || host.host.hasSuffix(".localhost")
-        else { return problem(421, "the admin socket answers to loopback names only") }
-        if call.headers.contains(HTTPFieldName.origin) {
-            return problem(403, "requests of web pages are refused")
-        }
-        if let site = call.headers[.secFetchSite], site != "none", site != "same-origin" {
-            return problem(403, "requests of web pages are refused")
-        }
-        if call.method != .get, call.headers["Netproxy-Admin"] != "1" {
-            return problem(403, "the field Netproxy-Admin: 1 is needed")
-        }
-        return nil
     }
 
     private func readiness() async -> Response {
@@ -66,6 +61,68 @@ struct AdminHandler: Sendable {
             return problem(500, "the status cannot be encoded")
         }
         return .json(200, String(decoding: data, as: UTF8.self))
+    }
+
+    private func why(_ requestID: String) async -> Response {
+        guard let exchange = await daemon.recentExchange(requestID),
+            let explanation = ExchangeExplanation(exchange)
+        else {
+            return problem(
+                404,
+                """
+                no exchange \(requestID) among the last 1024 of each loop or the last 256 failures; \
+                netproxy tail -n 1 --where request_id=\(requestID) looks in the log files
+                """
+            )
+        }
+        return .json(200, explanation.json(record: exchange.line))
+    }
+
+    /// A key for as long as the connection stays.
+    private func lend(_ query: AdminQuery) async -> Response {
+        if let name = query.unknownName(among: ["channel"]) {
+            return problem(400, "expected channel=NAME, found '\(name)'")
+        }
+        switch await daemon.lend(to: query["channel"]) {
+        case .success(let body):
+            return Response(
+                status: 200,
+                headers: [.contentType: "application/x-ndjson", .cacheControl: "no-store"],
+                body: .stream(body, length: nil)
+            )
+        case .failure(let refusal): return problem(refusal.status, refusal.detail)
+        }
+    }
+
+    /// The log as it happens.
+    private func tail(_ query: AdminQuery) async -> Response {
+        if let name = query.unknownName(among: ["channel", "where"]) {
+            return problem(400, "expected channel=NAME or where=EXPRESSION, found '\(name)'")
+        }
+        let (channels, present) = (query["channel"], await daemon.channels.map(\.name))
+        for channel in channels where channel != LogDirectory.ownLog && !present.contains(channel) {
+            return problem(
+                404,
+                "there is no channel \(channel); there are: \(present.joined(separator: ", "))"
+            )
+        }
+        var filter: [WhereExpression] = []
+        for text in query["where"] {
+            do throws(WhereExpression.Invalid) {
+                filter.append(try WhereExpression(text))
+            } catch {
+                return problem(400, "where=\(text): \(error.description)")
+            }
+        }
+        guard let feed = await daemon.assembly?.feed else { return problem(503, "starting") }
+        guard let subscription = feed.subscribe(channels: channels, filter: filter) else {
+            return problem(503, "\(LogFeed.subscriptionLimit) readers of the log are enough")
+        }
+        return Response(
+            status: 200,
+            headers: [.contentType: "application/x-ndjson", .cacheControl: "no-store"],
+            body: .stream(FeedBody(feed: feed, subscription: subscription), length: nil)
+        )
     }
 
     private func reload(planOnly: Bool) async -> Response {

@@ -6,11 +6,22 @@ package final class ChannelLog: Sendable {
     package let labels: LogLabels
     /// Where the lines go; several channels may share standard output.
     package let sink: LogSink
+    /// Who else gets the lines as they happen, if anybody can.
+    package let feed: LogFeed?
+    /// The form of its lines in the stream.
+    package let format: LogFormat
 
     /// A log in a stream of lines.
-    package init(labels: LogLabels, sink: LogSink) {
+    package init(
+        labels: LogLabels,
+        sink: LogSink,
+        feed: LogFeed? = nil,
+        format: LogFormat = .json
+    ) {
         self.labels = labels
         self.sink = sink
+        self.feed = feed
+        self.format = format
     }
 
     /// A log in `<directory>/<channel>.log`, or `netproxy.log` without a channel.

@@ -1,4 +1,4 @@
-import Bytes
+package import Bytes
 
 /// The lines of one channel that one event loop has not handed over yet.
 ///
@@ -16,7 +16,10 @@ package final class LogBuffer {
 
     /// The log that the lines go to.
     package let log: ChannelLog
-    private let lines = OutputBuffer(capacity: 4096)
+    private let lines: OutputBuffer
+    /// Where lines are encoded: the same buffer, unless they take another form.
+    private let json: OutputBuffer
+    private let isTranscoding: Bool
     private var lineCount = 0
     private var encoder: LineEncoder
     private var lastTime = WallTime(seconds: 0)
@@ -28,18 +31,28 @@ package final class LogBuffer {
     package init(_ log: ChannelLog) {
         self.log = log
         encoder = LineEncoder(labels: log.labels)
+        lines = OutputBuffer(capacity: 4096)
+        isTranscoding = log.format != .json
+        json = isTranscoding ? OutputBuffer(capacity: 1024) : lines
     }
 
-    /// Adds the line of an exchange that is over.
-    package func write(_ record: ExchangeRecord, now: ContinuousClock.Instant) {
-        encoder.encode(record, to: lines)
-        added(at: record.time, now: now)
+    /// Adds the line of an exchange that is over, and keeps a copy of it in `recent`.
+    package func write(
+        _ record: ExchangeRecord,
+        now: ContinuousClock.Instant,
+        keepingIn recent: LineRing? = nil
+    ) {
+        let (json, start) = (json, json.count)
+        encoder.encode(record, to: json)
+        recent?.append(json.span.extracting(start..<json.count))
+        added(from: start, at: record.time, now: now)
     }
 
     /// Adds the line of another event.
     package func write(_ event: EventRecord, now: ContinuousClock.Instant) {
-        encoder.encode(event, to: lines)
-        added(at: event.time, now: now)
+        let start = json.count
+        encoder.encode(event, to: json)
+        added(from: start, at: event.time, now: now)
     }
 
     /// Hands the lines over if the first of them has waited long enough.
@@ -57,7 +70,18 @@ package final class LogBuffer {
         lineCount = 0
     }
 
-    private func added(at time: WallTime, now: ContinuousClock.Instant) {
+    /// Deals with the line of JSON that begins at `start`.
+    private func added(from start: Int, at time: WallTime, now: ContinuousClock.Instant) {
+        let (json, lines) = (json, lines)
+        if let feed = log.feed, feed.isWatched {
+            feed.offer(json.span.extracting(start..<json.count), of: log.labels.channel)
+        }
+        if isTranscoding {
+            let end = lines.count
+            log.format.append(json: json.span, to: lines)
+            json.removeAll()
+            guard lines.count > end else { return }
+        }
         lastTime = max(lastTime, time)
         lineCount += 1
         if flushDeadline == nil { flushDeadline = now + Self.flushDelay }

@@ -20,6 +20,7 @@ package final class LogSink: Sendable {
     fileprivate struct State {
         let destination: any LogDestination
         var encoder: LineEncoder
+        let format: LogFormat
         var counters = Counters()
         /// What of `counters.dropped` no line has told yet.
         var untold = 0
@@ -31,9 +32,15 @@ package final class LogSink: Sendable {
 
     private let state: Mutex<State>
 
-    /// Makes a stream; `labels` are those of its notices about lost lines.
-    package init(labels: LogLabels, to destination: sending any LogDestination) {
-        state = Mutex(State(destination: destination, encoder: LineEncoder(labels: labels)))
+    /// Makes a stream; `labels` and `format` are those of its notices about lost lines.
+    package init(
+        labels: LogLabels,
+        to destination: sending any LogDestination,
+        format: LogFormat = .json
+    ) {
+        state = Mutex(
+            State(destination: destination, encoder: LineEncoder(labels: labels), format: format)
+        )
     }
 
     /// What became of the lines so far.
@@ -110,6 +117,16 @@ extension LogSink.State {
         )
         if let error = counters.lastError { event.facts.append(("reason", .text("\(error)"))) }
         encoder.encode(event, to: notice)
+        if format != .json {
+            let json = notice.span.array
+            notice.removeAll()
+            format.append(json: json.span, to: notice)
+            // A form without such a line: the counter of /metrics tells it.
+            guard !notice.isEmpty else {
+                untold = 0
+                return
+            }
+        }
         var written = 0
         defer {
             if written > 0 { untold = 0 }

@@ -5,9 +5,13 @@ package struct LogLine: Sendable {
     /// Its members.
     package let object: LogValue
 
-    /// Parses a line, or returns nothing if it is no JSON object: a line that was cut off, say.
+    /// Parses a line, or returns nothing if it is neither a JSON object nor logfmt: a line that was
+    /// cut off, say.
     package init?(_ bytes: [UInt8]) {
-        guard let value = JSONReader.read(bytes), case .object = value else { return nil }
+        let isJSON = bytes.first == UInt8(ascii: "{")
+        guard let value = isJSON ? JSONReader.read(bytes) : LogfmtLine.read(bytes),
+            case .object = value
+        else { return nil }
         object = value
         raw = String(decoding: bytes, as: UTF8.self)
     }

@@ -1,0 +1,75 @@
+import Glibc
+
+/// A unix datagram socket: whole messages to a path, without ever waiting for their reader.
+public struct DatagramSocket: ~Copyable, Sendable {
+    private let descriptor: Int32
+
+    /// Opens a socket to send with.
+    public init() throws(AppendFileError) {
+        let kind = SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue
+        descriptor = socket(AF_UNIX, Int32(kind), 0)
+        if descriptor < 0 { throw AppendFileError(call: "socket", code: errno) }
+    }
+
+    /// Opens a socket to receive with, at a path that does not exist yet.
+    public static func receiving(at path: String) throws(AppendFileError) -> DatagramSocket {
+        let socket = try DatagramSocket()
+        var (address, length) = try DatagramSocket.address(path)
+        // SAFETY: the address lives for the call.
+        let result = unsafe withUnsafePointer(to: &address) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                unsafe bind(socket.descriptor, $0, length)
+            }
+        }
+        guard result == 0 else { throw AppendFileError(call: "bind", code: errno) }
+        return socket
+    }
+
+    deinit {
+        _ = close(descriptor)
+    }
+
+    /// Sends one message to a path.
+    ///
+    /// - Throws: `EAGAIN` if the reader is far behind, `ENOENT` or `ECONNREFUSED` if there is none,
+    ///   `EMSGSIZE` for a message that is too long.
+    public func send(_ message: Span<UInt8>, to path: String) throws(AppendFileError) {
+        var (address, length) = try DatagramSocket.address(path)
+        // SAFETY: message and address live for the call, which only reads them.
+        let code = unsafe message.withUnsafeBytes { bytes in
+            unsafe withUnsafePointer(to: &address) { pointer in
+                unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { name in
+                    let sent = unsafe sendto(
+                        descriptor,
+                        bytes.baseAddress,
+                        bytes.count,
+                        Int32(MSG_NOSIGNAL),
+                        name,
+                        length
+                    )
+                    return sent < 0 ? errno : 0
+                }
+            }
+        }
+        guard code == 0 else { throw AppendFileError(call: "sendto", code: code) }
+    }
+
+    /// The next message that arrived; nothing if there is none.
+    public func receive() -> [UInt8]? {
+        var bytes = [UInt8](repeating: 0, count: 65536)
+        let count = unsafe recv(descriptor, &bytes, bytes.count, 0)
+        return count >= 0 ? Array(bytes.prefix(count)) : nil
+    }
+
+    private static func address(
+        _ path: String
+    ) throws(AppendFileError) -> (sockaddr_un, socklen_t) {
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        let bytes = Array(path.utf8)
+        guard bytes.count < 108 else { throw AppendFileError(call: "bind", code: ENAMETOOLONG) }
+        // SAFETY: the path fits sun_path, which was checked.
+        unsafe withUnsafeMutableBytes(of: &address.sun_path) { unsafe $0.copyBytes(from: bytes) }
+        return (address, socklen_t(MemoryLayout<sa_family_t>.size + bytes.count + 1))
+    }
+}

@@ -1,0 +1,91 @@
+/// The last lines that were written, in a fixed piece of memory: a new line takes the place of the
+/// oldest ones.
+///
+/// Each line has a number, which counts up. Not `Sendable`: it belongs to one loop.
+@safe public final class LineRing {
+    private struct Entry {
+        var number = -1
+        var start = 0
+        var count = 0
+        /// How many bytes of the ring were used up, ever, in front of the line.
+        var position = 0
+    }
+
+    /// How many lines are kept at most.
+    public let lineLimit: Int
+    /// How many bytes the lines have together at most.
+    public let byteLimit: Int
+    /// The number of the next line.
+    public private(set) var nextNumber = 0
+
+    private let memory: UnsafeMutableRawPointer
+    private var entries: [Entry]
+    private var start = 0
+    private var position = 0
+
+    /// Makes an empty ring; its memory is allocated at once, and used as lines come.
+    ///
+    /// - Parameters:
+    ///   - lines: how many lines are kept at most.
+    ///   - bytes: how many bytes the lines have together at most.
+    public init(lines: Int, bytes: Int) {
+        lineLimit = lines
+        byteLimit = bytes
+        entries = Array(repeating: Entry(), count: lines)
+        unsafe memory = .allocate(byteCount: bytes, alignment: 16)
+    }
+
+    deinit {
+        unsafe memory.deallocate()
+    }
+
+    /// Keeps a copy of a line, and returns its number.
+    ///
+    /// A line of more than a quarter of the memory is kept as an empty one: it would push out too
+    /// many others.
+    @discardableResult
+    public func append(_ line: Span<UInt8>) -> Int {
+        let count = line.count <= byteLimit / 4 ? line.count : 0
+        if start + count > byteLimit {
+            position += byteLimit - start
+            start = 0
+        }
+        // SAFETY: `start + count` is within the memory, which the lines before made sure of.
+        unsafe line.extracting(0..<count).withUnsafeBytes { source in
+            guard count > 0, let base = source.baseAddress else { return }
+            unsafe (memory + start).copyMemory(from: base, byteCount: count)
+        }
+        let number = nextNumber
+        entries[number % lineLimit] = Entry(
+            number: number,
+            start: start,
+            count: count,
+            position: position
+        )
+        nextNumber += 1
+        start += count
+        position += count
+        return number
+    }
+
+    /// The numbers of the lines that are kept, or were pushed out by their bytes only.
+    public var numbers: Range<Int> { max(0, nextNumber - lineLimit)..<nextNumber }
+
+    /// Calls `body` with a line, unless it is kept no more.
+    public func withLine<Result>(
+        _ number: Int,
+        _ body: (Span<UInt8>) -> Result
+    ) -> Result? {
+        guard numbers.contains(number) else { return nil }
+        let entry = entries[number % lineLimit]
+        guard entry.count > 0, entry.position + byteLimit >= position else { return nil }
+        // SAFETY: the memory lives as long as `self`, and nobody writes to it during the call.
+        return withExtendedLifetime(self) {
+            let bytes = unsafe UnsafeRawBufferPointer(
+                start: memory + entry.start,
+                count: entry.count
+            )
+            return unsafe bytes.withMemoryRebound(to: UInt8.self) { unsafe body($0.span) }
+        }
+    }
+}

@@ -1,0 +1,127 @@
+import Glibc
+
+/// A program that runs in the foreground in place of this one: same terminal, same process group.
+package enum ChildProcess {
+    /// Why a program could not be started.
+    package struct StartFailure: Error, Sendable, CustomStringConvertible {
+        /// 127 if there is no such program, else 126, as shells have it.
+        package let exitCode: Int32
+        /// What is wrong.
+        package let description: String
+    }
+
+    /// What is handed on to the program, or waited for.
+    private static let signals = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD]
+    /// Marks a signal that the program got by itself.
+    private static let forAll: UInt8 = 0x80
+
+    /// Signals on their way from the handler, which may run on any thread, to `run`.
+    private static let inbox: (reading: Int32, writing: Int32) = {
+        var ends: [Int32] = [-1, -1]
+        // SAFETY: room for both ends.
+        let code = unsafe pipe(&ends)
+        precondition(code == 0, "the process has no descriptors left")
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        // A handler must not wait either.
+        _ = fcntl(ends[1], F_SETFL, O_NONBLOCK)
+        return (ends[0], ends[1])
+    }()
+
+    /// Takes the signals over, and returns what became of them before.
+    private static func holdSignals() -> [sigaction] {
+        // Made here, because a handler must not make anything.
+        _ = inbox
+        return signals.map { signal in
+            var action = sigaction()
+            var before = sigaction()
+            unsafe action.__sigaction_handler.sa_sigaction = heldSignalArrived
+            action.sa_flags = SA_SIGINFO | SA_RESTART
+            _ = unsafe sigaction(signal, &action, &before)
+            return before
+        }
+    }
+
+    private static func release(_ before: [sigaction]) {
+        for (signal, action) in zip(signals, before) {
+            var action = action
+            _ = unsafe sigaction(signal, &action, nil)
+        }
+    }
+
+    /// Called by the signal handler: only what is safe there.
+    static func held(_ signal: Int32, isForAll: Bool) {
+        let before = errno
+        var byte = UInt8(truncatingIfNeeded: signal) | (isForAll ? forAll : 0)
+        // A full pipe holds thousands of signals already.
+        _ = unsafe write(inbox.writing, &byte, 1)
+        errno = before
+    }
+
+    /// Starts a program and blocks the calling thread until it has ended; signals that somebody
+    /// sends to this process meanwhile are sent on.
+    ///
+    /// What the terminal sends (Ctrl-C), it sends to the whole group, the program included.
+    ///
+    /// - Parameters:
+    ///   - arguments: the program, looked up in `PATH`, and its arguments.
+    ///   - environment: its whole environment.
+    /// - Returns: its exit code, or 128 and the signal that ended it.
+    /// - Throws: `StartFailure`.
+    package static func run(
+        _ arguments: [String],
+        environment: [String: String]
+    ) throws(StartFailure) -> Int32 {
+        // Before the program exists, so that its end is not missed.
+        let before = holdSignals()
+        defer { release(before) }
+        let child = try start(arguments, environment)
+        while true {
+            var status: Int32 = 0
+            if unsafe waitpid(child, &status, WNOHANG) == child {
+                let signal = status & 0x7f
+                // wait(2): the low 7 bits are the signal, the next byte is the exit code.
+                return signal == 0 ? (status >> 8) & 0xff : 128 + signal
+            }
+            var byte: UInt8 = 0
+            guard unsafe read(inbox.reading, &byte, 1) == 1 else { continue }
+            let signal = Int32(byte & ~forAll)
+            if signal != SIGCHLD, byte & forAll == 0 { _ = kill(child, signal) }
+        }
+    }
+
+    private static func start(
+        _ arguments: [String],
+        _ environment: [String: String]
+    ) throws(StartFailure) -> pid_t {
+        var attributes = posix_spawnattr_t()
+        _ = unsafe posix_spawnattr_init(&attributes)
+        defer { _ = unsafe posix_spawnattr_destroy(&attributes) }
+        var pipe = sigset_t()
+        _ = unsafe sigemptyset(&pipe)
+        _ = unsafe sigaddset(&pipe, SIGPIPE)
+        _ = unsafe posix_spawnattr_setsigdefault(&attributes, &pipe)
+        let flags = Int16(POSIX_SPAWN_SETSIGDEF)
+        _ = unsafe posix_spawnattr_setflags(&attributes, flags)
+        var child: pid_t = 0
+        // SAFETY: the copies live until they are freed below, behind the call that reads them.
+        var words: [UnsafeMutablePointer<CChar>?] = unsafe arguments.map { unsafe strdup($0) }
+        unsafe words.append(nil)
+        var settings: [UnsafeMutablePointer<CChar>?] = unsafe environment.map {
+            unsafe strdup("\($0.key)=\($0.value)")
+        }
+        unsafe settings.append(nil)
+        defer {
+            for index in unsafe words.indices { unsafe free(words[index]) }
+            for index in unsafe settings.indices { unsafe free(settings[index]) }
+        }
+        let program = arguments.first ?? ""
+        let code = unsafe posix_spawnp(&child, program, nil, &attributes, words, settings)
+        guard code == 0 else {
+            throw StartFailure(
+                exitCode: code == ENOENT ? 127 : 126,
+                description: "cannot run \(program): \(describe(errno: code))"
+            )
+        }
+        return child
+    }
+}

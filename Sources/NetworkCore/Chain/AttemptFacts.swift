@@ -1,0 +1,36 @@
+/// What became of an attempt that was followed by another one.
+public struct AttemptFacts: Sendable {
+    /// Address and port of its connection, if it got one.
+    public var upstreamAddress: String?
+    /// Whether a pooled connection served it.
+    public var isConnectionReused: Bool
+    /// How long its phases took.
+    public var timings: Timings
+    /// The status it got, if any.
+    public var status: HTTPStatus?
+    /// Which token it carried, if it is one of a family.
+    public var generation: Int?
+    /// Why another one followed.
+    public var reason: RetryReason
+}
+
+extension RequestContext {
+    /// Sets aside what is known of the last attempt, because another one follows.
+    public mutating func beginNextAttempt(because reason: RetryReason) {
+        earlierAttempts.append(
+            AttemptFacts(
+                upstreamAddress: upstreamAddress,
+                isConnectionReused: isConnectionReused,
+                timings: timings,
+                status: upstreamStatus,
+                generation: authorization?.generation,
+                reason: reason
+            )
+        )
+        retries.append(reason)
+        timings = Timings()
+        upstreamAddress = nil
+        isConnectionReused = false
+        upstreamStatus = nil
+    }
+}

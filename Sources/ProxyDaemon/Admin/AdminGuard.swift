@@ -1,0 +1,41 @@
+import HTTPMessage
+
+/// What keeps web pages away from an admin socket that is a TCP port (contract section 6).
+///
+/// A value: it only judges.
+struct AdminGuard {
+    /// Why a call is refused.
+    struct Refusal: Error {
+        let status: HTTPStatus
+        let detail: String
+    }
+
+    /// Judges a call.
+    ///
+    /// - Throws: `Refusal` for a name that was rebound to this machine, for a request of another
+    ///   site's page, and for one that changes something without the field that no page can send.
+    static func check(_ call: LocalServer.Call) throws(Refusal) {
+        guard let host = call.host, isLoopback(host) else {
+            throw Refusal(status: 421, detail: "the admin socket answers to loopback names only")
+        }
+        if let origin = call.headers[.origin] {
+            // The page at `/` itself; every other one is foreign, on whatever port.
+            guard let own = call.headers[.host], origin.lowercased() == "http://\(own.lowercased())"
+            else { throw Refusal(status: 403, detail: "requests of other web pages are refused") }
+        }
+        if let site = call.headers[.secFetchSite], site != "none", site != "same-origin" {
+            throw Refusal(status: 403, detail: "requests of other web pages are refused")
+        }
+        if call.method != .get, call.headers["Netproxy-Admin"] != "1" {
+            throw Refusal(status: 403, detail: "the field Netproxy-Admin: 1 is needed")
+        }
+    }
+
+    private static func isLoopback(_ host: Authority) -> Bool {
+        guard host.isIPLiteral else {
+            return host.host == "localhost" || host.host.hasSuffix(".localhost")
+        }
+        // A literal's text is canonical here: four numbers, or the form of RFC 5952.
+        return host.host.hasPrefix("127.") || host.host == "::1" || host.host == "[::1]"
+    }
+}

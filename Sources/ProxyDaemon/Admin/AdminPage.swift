@@ -1,0 +1,137 @@
+import Bytes
+import HTTPMessage
+import NetworkCore
+
+/// The page for people at `/`: channels, tokens, and exchanges as they happen.
+///
+/// One document without anything from elsewhere. What it shows comes from `/status` and `/tail` and
+/// is only ever put in as text, so that no path or error can become markup; the policy allows
+/// nothing but its own script and style, by a nonce that is new for every answer.
+enum AdminPage {
+    /// The answer to `GET /`.
+    static func response() -> Response {
+        let nonce = (0..<4).map { _ in String(UInt32.random(in: .min ... .max), radix: 36) }
+            .joined()
+        let policy = """
+            default-src 'none'; script-src 'nonce-\(nonce)'; style-src 'nonce-\(nonce)'; \
+            connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'
+            """
+        return Response(
+            status: 200,
+            headers: [
+                .contentType: "text/html; charset=utf-8", .cacheControl: "no-store",
+                "Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff",
+                "Referrer-Policy": "no-referrer", "Cross-Origin-Opener-Policy": "same-origin",
+                "Cross-Origin-Resource-Policy": "same-origin",
+            ],
+            body: .bytes(ByteSlice(document(nonce: nonce)))
+        )
+    }
+
+    private static func document(nonce: String) -> String {
+        """
+        <!DOCTYPE html>
+        <html lang="en">
+        <meta charset="utf-8">
+        <meta name="viewport" content="width=device-width, initial-scale=1">
+        <title>netproxy</title>
+        <style nonce="\(nonce)">\(style)</style>
+        <h1>netproxy</h1>
+        <p id="daemon">asking …</p>
+        <table><thead><tr><th>channel<th>upstream<th>token<th>requests<th>errors<th>retries<th>pool
+        </tr></thead><tbody id="channels"></tbody></table>
+        <h2>Exchanges, as they happen</h2>
+        <table><thead><tr><th>time<th>channel<th>status<th>method<th>path<th>ms<th>remarks<th>id
+        </tr></thead><tbody id="exchanges"></tbody></table>
+        <p>More: <code>netproxy why ID</code>, <code>netproxy tail</code>, <code>netproxy status</code>
+        <noscript><p>This page needs its script; <a href="/status">/status</a> does not.</noscript>
+        <script nonce="\(nonce)">\(script)</script>
+        </html>
+
+        """
+    }
+
+    private static let style = """
+
+        body { font: 15px/1.4 system-ui, sans-serif; margin: 2rem; color-scheme: light dark }
+        table { border-collapse: collapse; width: 100% }
+        th, td { text-align: left; padding: .2rem .8rem .2rem 0; border-bottom: 1px solid #8884;
+          vertical-align: top; overflow-wrap: anywhere }
+        td { font-family: ui-monospace, monospace; font-size: 13px }
+        .warning { color: #b36b00 } .error { color: #c0392b }
+
+        """
+
+    // Text goes in through textContent alone.
+    private static let script = """
+
+        'use strict';
+        const limit = 200;
+        const row = (body, cells, level, first) => {
+          const line = document.createElement('tr');
+          if (level === 'warning' || level === 'error') line.className = level;
+          for (const cell of cells) {
+            const field = document.createElement('td');
+            field.textContent = cell === undefined || cell === null ? '' : String(cell);
+            line.append(field);
+          }
+          if (first) body.prepend(line); else body.append(line);
+        };
+        const token = (t) => !t ? 'none needed' : [t.state,
+          t.generation === undefined ? '' : 'generation ' + t.generation,
+          t.expires_in_s === undefined ? '' : 'expires in ' + Math.round(t.expires_in_s) + ' s',
+          t.last_error || ''].filter((part) => part).join(', ');
+        async function status() {
+          const place = document.getElementById('daemon');
+          try {
+            const answer = await fetch('/status');
+            const s = await answer.json();
+            place.textContent = s.state + ' on ' + s.listen.join(', ') + ' for ' +
+              Math.round(s.uptime_s) + ' s, ' + s.connections + ' connections';
+            const body = document.getElementById('channels');
+            body.replaceChildren();
+            for (const c of s.channels) {
+              row(body, [c.name, c.upstream, token(c.token), c.requests, c.errors, c.retries,
+                c.pool.open + ' open, ' + c.pool.idle + ' idle, ' + c.pool.queued + ' waiting'],
+                c.token && (c.token.state === 'dead' || c.token.state === 'failed') ? 'error' : '');
+            }
+          } catch (error) {
+            place.textContent = 'the daemon does not answer';
+          }
+          setTimeout(status, 2000);
+        }
+        function show(text) {
+          let r;
+          try { r = JSON.parse(text); } catch (error) { return; }
+          const body = document.getElementById('exchanges');
+          const time = String(r.time).slice(11, 23);
+          if (r.event === 'exchange') {
+            const remarks = [r.error, r.aborted_by && 'aborted by ' + r.aborted_by,
+              r.retries && 'retried: ' + r.retries.join(', ')].filter((part) => part).join('; ');
+            row(body, [time, r.channel, r.status, r.method, r.path, r.duration_ms, remarks,
+              r.request_id], r.level, true);
+          } else {
+            row(body, [time, r.channel, r.event, '', r.message, '', r.reason, ''], r.level, true);
+          }
+          while (body.rows.length > limit) body.deleteRow(limit);
+        }
+        async function tail() {
+          try {
+            const answer = await fetch('/tail');
+            const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+            let rest = '';
+            for (;;) {
+              const { value, done } = await reader.read();
+              if (done) break;
+              const lines = (rest + value).split('\\n');
+              rest = lines.pop();
+              lines.forEach(show);
+            }
+          } catch (error) { /* the daemon went away: ask again */ }
+          setTimeout(tail, 2000);
+        }
+        status();
+        tail();
+
+        """
+}

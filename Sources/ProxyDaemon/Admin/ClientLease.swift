@@ -1,0 +1,77 @@
+import Bytes
+import FoundationEssentials
+import NetworkCore
+import Synchronization
+
+/// What a program needs to use the proxy for a while: a key, and where things are.
+package struct ClientLease: Codable, Sendable {
+    /// A channel that the key is for.
+    package struct Channel: Codable, Sendable {
+        /// Its name.
+        package let name: String
+        /// The URL that stands for the upstream's base, if the channel has one over TCP.
+        package let url: String?
+        /// The upstream's host.
+        package let upstreamHost: String
+    }
+
+    /// The key, for `Proxy-Authorization`.
+    package let key: String
+    /// Where the proxy listens, `host:port`; nothing if it listens on unix sockets only.
+    package let proxy: String?
+    /// The channels.
+    package let channels: [Channel]
+
+    /// Reads the daemon's answer; nothing if it is none.
+    package init?(json: String) {
+        guard let read = try? JSONDecoder().decode(ClientLease.self, from: Data(json.utf8)) else {
+            return nil
+        }
+        self = read
+    }
+
+    init(key: String, proxy: String?, channels: [Channel]) {
+        self.key = key
+        self.proxy = proxy
+        self.channels = channels
+    }
+
+    /// The line that an answer begins with.
+    var line: [UInt8] {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        // Unreachable else: texts can always be encoded.
+        guard let data = try? encoder.encode(self) else { return [] }
+        return Array(data) + [UInt8(ascii: "\n")]
+    }
+}
+
+/// A lease as the content of an answer: one line, and then nothing for as long as the connection
+/// stays.
+///
+/// The key ends with the connection, so that it does not survive a program that was killed.
+final class ClientLeaseBody: BodySource {
+    private let keys: ClientKeys
+    private let grant: ClientKeys.Grant
+    private let line: Mutex<[UInt8]?>
+
+    init(_ lease: ClientLease, _ grant: ClientKeys.Grant, of keys: ClientKeys) {
+        self.keys = keys
+        self.grant = grant
+        line = Mutex(lease.line)
+    }
+
+    deinit {
+        keys.revoke(grant)
+    }
+
+    func next() async throws -> ByteSlice? {
+        if let line = line.withLock({ $0.take() }) { return ByteSlice(line) }
+        // Also over when the task is cancelled, because the peer went away.
+        for await _ in grant.life {}
+        keys.revoke(grant)
+        return nil
+    }
+
+    func cancel() { keys.revoke(grant) }
+}

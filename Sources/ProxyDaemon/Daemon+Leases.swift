@@ -1,0 +1,58 @@
+import EventIO
+import HTTPMessage
+import NetworkCore
+import ProxyConfig
+
+extension Daemon {
+    /// Lends a key to a program; without a name, for all channels.
+    func lend(to names: [String]) -> Result<ClientLeaseBody, AdminGuard.Refusal> {
+        let present = channels.map(\.name)
+        for name in names where !present.contains(name) {
+            let list = present.joined(separator: ", ")
+            return .failure(
+                AdminGuard.Refusal(
+                    status: 404,
+                    detail: "there is no channel \(name); there are: \(list)"
+                )
+            )
+        }
+        guard let keys = assembly?.clientKeys, !isStopping else {
+            return .failure(AdminGuard.Refusal(status: 503, detail: "draining"))
+        }
+        let wanted = names.isEmpty ? present : names
+        let grant = keys.issue(for: Set(wanted))
+        let lease = ClientLease(
+            key: grant.key.reveal(),
+            proxy: address(of: nil),
+            channels: channels.filter { wanted.contains($0.name) }.map { channel in
+                ClientLease.Channel(
+                    name: channel.name,
+                    url: url(of: channel.configuration),
+                    upstreamHost: channel.origin.host
+                )
+            }
+        )
+        return .success(ClientLeaseBody(lease, grant, of: keys))
+    }
+
+    /// Where an app on this machine finds a listener over TCP.
+    private func address(of channel: String?) -> String? {
+        for listener in listeners where listener.channel == channel {
+            let address = listener.socket.address
+            guard !address.isUnix, let port = address.port else { continue }
+            let text = address.description
+            // What listens everywhere is asked here.
+            if text.hasPrefix("0.0.0.0:") { return "127.0.0.1:\(port)" }
+            return text.hasPrefix("[::]:") ? "[::1]:\(port)" : text
+        }
+        return nil
+    }
+
+    private func url(of channel: ChannelConfiguration) -> String? {
+        if let own = address(of: channel.name) { return "http://\(own)" }
+        guard let shared = address(of: nil) else { return nil }
+        // With a prefix that stays, the app's own paths begin with it.
+        let isPrefixed = channel.match.path != "/" && channel.match.strip == .remove
+        return "http://\(shared)" + (isPrefixed ? channel.match.path : "")
+    }
+}

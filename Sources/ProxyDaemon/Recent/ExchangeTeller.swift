@@ -1,0 +1,176 @@
+import HTTPMessage
+import NetworkCore
+import ProxyConfig
+import RequestLog
+
+/// Finds the words for what a loop remembers of an exchange.
+struct ExchangeTeller {
+    let exchange: RecentExchange
+    let line: LogLine
+
+    private var configuration: ChannelConfiguration? { exchange.channel?.configuration }
+
+    var steps: [(step: String, text: String)] {
+        var steps = [("request", request), ("route", route)]
+        // Without an attempt nothing was sent, and nothing was changed for it.
+        if attempts > 0 { steps.append(("headers", headers)) }
+        if let credential { steps.append(("credential", credential)) }
+        for (index, attempt) in exchange.earlierAttempts.enumerated() {
+            steps.append(("attempt \(index + 1)", told(attempt)))
+        }
+        if attempts > exchange.earlierAttempts.count {
+            steps.append(("attempt \(attempts)", lastAttempt))
+        }
+        steps.append(("response", response))
+        return steps
+    }
+
+    private var attempts: Int { line["attempts"]?.integer ?? 0 }
+
+    private func plain(_ key: String) -> String? { line[key]?.plain }
+
+    private var request: String {
+        let who = plain("client_uid").map { ", user \($0)," } ?? ""
+        let what = [plain("method") ?? "", plain("path") ?? ""].joined(separator: " ")
+        return "\(what) from \(plain("client") ?? "?")\(who) at \(line.time)"
+    }
+
+    // MARK: - Route
+
+    private var route: String {
+        guard let channel = configuration, let rule = exchange.rule else {
+            return "no channel"
+        }
+        let reason =
+            switch rule {
+            case .listener: "it came over the channel's own listener"
+            case .host: "its host is one of \(channel.match.hosts.joined(separator: ", "))"
+            case .upstream:
+                "its absolute form names the channel's upstream; the path stays as it is"
+            case .path: "its path begins with \(channel.match.path)\(prefix(of: channel))"
+            }
+        let upstream = channel.upstreams.first.map { base($0) } ?? ""
+        return "channel \(channel.name), because \(reason); upstream \(upstream)"
+    }
+
+    private func prefix(of channel: ChannelConfiguration) -> String {
+        channel.match.strip == .remove ? ", which is removed" : ", which stays"
+    }
+
+    private func base(_ upstream: UpstreamURL) -> String {
+        "\(upstream.scheme.rawValue)://\(upstream.host):\(upstream.port)\(upstream.basePath)"
+    }
+
+    // MARK: - What was sent
+
+    private var headers: String {
+        let changes = HeaderChanges(exchange, rules: configuration?.headers)
+        var parts: [String] = []
+        for (word, names) in [
+            ("added", changes.added), ("replaced", changes.replaced), ("removed", changes.removed),
+        ] where !names.isEmpty {
+            parts.append("\(word) \(names.joined(separator: ", "))")
+        }
+        if exchange.fields.contains(.connection) {
+            parts.append("and what Connection named was removed")
+        }
+        return parts.joined(separator: "; ")
+    }
+
+    private var credential: String? {
+        guard let authentication = configuration?.authentication, authentication != .none else {
+            return nil
+        }
+        guard let kind = plain("auth.kind") else {
+            return attempts == 0
+                ? "none was sent; the channel uses \(authentication.source)"
+                : "the app's own was kept (on_client_credential: keep)"
+        }
+        var text = kind
+        if let generation = plain("auth.generation") { text += " token, generation \(generation)" }
+        if let age = plain("auth.age_s") { text += ", \(age) s old" }
+        text += ", from \(authentication.source)"
+        if line["auth.refreshed"] == .flag(true) { text += "; renewed for this exchange" }
+        if line["auth.overrode_client"] == .flag(true) {
+            text += "; the app's own credential was replaced"
+        }
+        if let reason = plain("auth.not_replayed") {
+            text += "; the 401 was not cured (\(reason))"
+        }
+        return text
+    }
+
+    private func told(_ attempt: AttemptFacts) -> String {
+        var parts = [place(attempt.upstreamAddress, isReused: attempt.isConnectionReused)]
+        if let generation = attempt.generation { parts.append("token generation \(generation)") }
+        let timings = attempt.timings
+        parts += phases(
+            [
+                ("queue", timings.queue), ("dns", timings.dns), ("connect", timings.connect),
+                ("tls", timings.tls), ("first byte", timings.firstByte),
+            ].map { ($0.0, $0.1.map { $0.seconds * 1000 }) }
+        )
+        if let status = attempt.status { parts.append("status \(status.rawValue)") }
+        return parts.joined(separator: ", ") + " → sent again: \(attempt.reason)"
+    }
+
+    private var lastAttempt: String {
+        var parts = [place(plain("upstream"), isReused: line["reused"] == .flag(true))]
+        if !exchange.earlierAttempts.isEmpty, let generation = plain("auth.generation") {
+            parts.append("token generation \(generation)")
+        }
+        parts += phases(
+            [
+                ("queue", "queue_ms"), ("dns", "dns_ms"), ("connect", "connect_ms"),
+                ("tls", "tls_ms"),
+                ("first byte", "first_byte_ms"),
+            ].map { ($0.0, line["timings.\($0.1)"]?.number) }
+        )
+        if let status = plain("upstream_status") {
+            parts.append("status \(status)")
+        } else if let error = plain("error") {
+            parts.append("failed: \(error)")
+        }
+        return parts.joined(separator: ", ")
+    }
+
+    private func place(_ address: String?, isReused: Bool) -> String {
+        guard let address else { return "no connection" }
+        return "\(address) over a \(isReused ? "pooled" : "new") connection"
+    }
+
+    private func phases(_ phases: [(name: String, milliseconds: Double?)]) -> [String] {
+        phases.compactMap { phase in
+            phase.milliseconds.map { "\(phase.name) \(($0 * 1000).rounded() / 1000) ms" }
+        }
+    }
+
+    // MARK: - The end
+
+    private var response: String {
+        var parts: [String] = []
+        if let status = plain("status") { parts.append("status \(status)") }
+        parts.append("\(plain("bytes_in") ?? "0") bytes in, \(plain("bytes_out") ?? "0") bytes out")
+        parts.append("\(plain("duration_ms") ?? "0") ms in all")
+        if let error = plain("error") {
+            parts.append("error \(error)\(exchange.detail.map { ": \($0)" } ?? "")")
+        }
+        if let side = plain("aborted_by") { parts.append("aborted by the \(side)") }
+        return parts.joined(separator: ", ")
+    }
+}
+
+extension Authentication {
+    /// Where the credential comes from, without the credential.
+    fileprivate var source: String {
+        switch self {
+        case .none: "nothing"
+        case .oauth(let settings):
+            "the \(settings.grant.rawValue) grant at \(settings.tokenURL.map { "\($0.scheme.rawValue)://\($0.host)\($0.target)" } ?? "the issuer")"
+        case .bearer(let reference): "auth.bearer (\(reference))"
+        case .basic(_, let reference): "auth.basic (\(reference))"
+        case .header(let name, let reference): "auth.header \(name) (\(reference))"
+        case .exec(let command): "auth.exec (\(command.first ?? ""))"
+        }
+    }
+}

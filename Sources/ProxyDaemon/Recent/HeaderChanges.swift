@@ -1,0 +1,54 @@
+import HTTPMessage
+import ProxyConfig
+
+/// What became of the fields of one request on its way upstream, by name; values are nobody's
+/// business.
+struct HeaderChanges {
+    private(set) var added: [String] = []
+    private(set) var replaced: [String] = []
+    private(set) var removed: [String] = []
+    private var present: Set<HTTPFieldName>
+    private let rare: [HTTPFieldName]
+
+    /// Works out what the channel's rules did to a request with these fields.
+    init(_ exchange: RecentExchange, rules: HeaderRules?) {
+        let known = KnownField.allCases.filter { exchange.fields.contains($0) }
+        rare = rules?.rareNames ?? []
+        present = Set(known.map(HTTPFieldName.init(known:)))
+        for (index, name) in rare.prefix(64).enumerated()
+        where exchange.rareFields & (1 << UInt64(index)) != 0 {
+            present.insert(name)
+        }
+        for field in known where field.isHopByHop { remove(HTTPFieldName(known: field)) }
+        add(.via)
+        if !present.contains(.xRequestId) { add(.xRequestId) }
+        guard let rules else { return }
+        for name in rules.remove.compactMap({ HTTPFieldName($0) }) { remove(name) }
+        for field in rules.defaults {
+            guard let name = HTTPFieldName(field.name), !present.contains(name) else { continue }
+            add(name)
+        }
+        for field in rules.set {
+            guard let name = HTTPFieldName(field.name) else { continue }
+            if present.contains(name) { replaced.append(name.text) } else { add(name) }
+        }
+    }
+
+    private mutating func add(_ name: HTTPFieldName) {
+        added.append(name.text)
+        present.insert(name)
+    }
+
+    private mutating func remove(_ name: HTTPFieldName) {
+        if present.remove(name) != nil { removed.append(name.text) }
+    }
+}
+
+extension HeaderRules {
+    /// The names in the rules that are not in the table of known fields: whether a request has them
+    /// must be noted one by one.
+    var rareNames: [HTTPFieldName] {
+        let names = remove + defaults.map(\.name) + set.map(\.name)
+        return names.compactMap { HTTPFieldName($0) }.filter { $0.known == nil }
+    }
+}

@@ -1,0 +1,120 @@
+import Bytes
+import HTTP1
+import HTTPMessage
+import NetworkCore
+import RequestLog
+
+/// What one loop remembers of the exchanges that ended, for `netproxy why`.
+///
+/// The last 1024 exchanges and the last 256 that were not plain successes, with at most 512 KiB and
+/// 256 KiB of log lines: whatever is known of an exchange is in its line, so that remembering it
+/// is one copy; what the line has not is in a note of a few words.
+///
+/// Not `Sendable`.
+final class RecentExchanges {
+    /// What the line of an exchange does not say.
+    struct Note {
+        var channel: Channel?
+        var rule: RoutingRule?
+        /// The known fields of the app's request.
+        var fields: KnownFieldSet = []
+        /// Which of the channel's rare fields it had.
+        var rareFields: UInt64 = 0
+        var more: More?
+    }
+
+    /// What only an exchange has in which something happened.
+    final class More {
+        let detail: String?
+        let earlierAttempts: [AttemptFacts]
+
+        init(detail: String?, earlierAttempts: [AttemptFacts]) {
+            self.detail = detail
+            self.earlierAttempts = earlierAttempts
+        }
+    }
+
+    /// Takes the line of each exchange, just before its note.
+    let lines = LineRing(lines: 1024, bytes: 512 * 1024)
+    private let remarkable = LineRing(lines: 256, bytes: 256 * 1024)
+    private var notes = [Note](repeating: Note(), count: 1024)
+    private var remarkableNotes = [Note](repeating: Note(), count: 256)
+
+    /// Remembers what the line that was kept last does not say.
+    func note(_ exchange: borrowing Exchange, level: LogLevel) {
+        var note = Note(channel: exchange.channel, rule: exchange.rule)
+        if let head = exchange.head {
+            note.fields = head.headers.knownFields
+            note.rareFields = exchange.channel?.rareFields(in: head.headers) ?? 0
+        }
+        let number = lines.nextNumber - 1
+        if level != .info {
+            note.more = More(
+                detail: exchange.errorDetail,
+                earlierAttempts: exchange.context.earlierAttempts
+            )
+            // Otherwise a minute of successes would push out what somebody wants to know.
+            let copy = lines.withLine(number) { remarkable.append($0) }
+            if let copy { remarkableNotes[copy % remarkable.lineLimit] = note }
+        }
+        notes[number % lines.lineLimit] = note
+    }
+
+    /// The youngest exchange with this id.
+    func find(_ requestID: String) -> RecentExchange? {
+        let output = OutputBuffer(capacity: 64)
+        output.append("\"request_id\":\"")
+        output.append(escaped: requestID)
+        output.append("\"")
+        let pattern = output.span.array
+        return find(pattern, lines, notes) ?? find(pattern, remarkable, remarkableNotes)
+    }
+
+    private func find(_ pattern: [UInt8], _ ring: LineRing, _ notes: [Note]) -> RecentExchange? {
+        for number in ring.numbers.reversed() {
+            let line = ring.withLine(number) { line in
+                RecentExchanges.hasID(pattern, line) ? line.array : nil
+            }
+            guard let found = line ?? nil else { continue }
+            return RecentExchange(line: found, notes[number % ring.lineLimit])
+        }
+        return nil
+    }
+
+    /// Whether the pattern is the line's first mention of a request id, which is the line's own:
+    /// behind it everything may be an app's words.
+    private static func hasID(_ pattern: [UInt8], _ line: Span<UInt8>) -> Bool {
+        let key = 13
+        guard line.count >= pattern.count else { return false }
+        for start in 0...(line.count - pattern.count) {
+            var matched = 0
+            while matched < pattern.count, line[start + matched] == pattern[matched] {
+                matched += 1
+            }
+            if matched == pattern.count { return true }
+            if matched >= key { return false }
+        }
+        return false
+    }
+}
+
+/// An exchange that a loop remembered, on its way to whoever asks.
+struct RecentExchange: Sendable {
+    let line: [UInt8]
+    let channel: ChannelShared?
+    let rule: RoutingRule?
+    let fields: KnownFieldSet
+    let rareFields: UInt64
+    let detail: String?
+    let earlierAttempts: [AttemptFacts]
+
+    init(line: [UInt8], _ note: RecentExchanges.Note) {
+        self.line = line
+        channel = note.channel?.shared
+        rule = note.rule
+        fields = note.fields
+        rareFields = note.rareFields
+        detail = note.more?.detail
+        earlierAttempts = note.more?.earlierAttempts ?? []
+    }
+}

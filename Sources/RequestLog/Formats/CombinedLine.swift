@@ -1,0 +1,68 @@
+import Bytes
+
+/// Writes an exchange in the Combined Log Format, which every log analyzer reads.
+///
+///     127.0.0.1 - - [04/Mar/2026:05:06:07 +0000] "GET /v1/42 HTTP/1.1" 200 512 "-" "curl/8"
+///
+/// Referer and user agent are there if the channel's `log.headers` names them.
+enum CombinedLine {
+    private static let months = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ]
+
+    static func append(_ line: LogLine, to output: OutputBuffer) {
+        word(host(line["client"]?.plain ?? "-"), output)
+        output.append(" - ")
+        word(line["client_uid"]?.plain ?? "-", output)
+        output.append(" [")
+        output.append(date(line.time))
+        output.append("] \"")
+        let query = line["query"].map { "?\($0.plain)" } ?? ""
+        quoted("\(line["method"]?.plain ?? "-") \(line["path"]?.plain ?? "")\(query)", output)
+        output.append(" ")
+        quoted(line["protocol"]?.plain ?? "HTTP/1.1", output)
+        output.append("\" ")
+        output.append(line["status"]?.plain ?? "-")
+        output.append(" ")
+        output.append(line["bytes_out"]?.plain ?? "-")
+        for name in ["referer", "user-agent"] {
+            output.append(" \"")
+            quoted(line["headers"]?[name]?.plain ?? "-", output)
+            output.append("\"")
+        }
+    }
+
+    /// Without the port.
+    private static func host(_ client: String) -> String {
+        guard let colon = client.lastIndex(of: ":"), client.last != "]" else { return client }
+        return client[..<colon].filter { $0 != "[" && $0 != "]" }
+    }
+
+    /// `04/Mar/2026:05:06:07 +0000` out of `2026-03-04T05:06:07.000089Z`.
+    private static func date(_ time: String) -> String {
+        let parts = time.prefix(19).split { "-T".contains($0) }
+        guard parts.count == 4, let month = Int(parts[1]), (1...12).contains(month) else {
+            return time
+        }
+        return "\(parts[2])/\(months[month - 1])/\(parts[0]):\(parts[3]) +0000"
+    }
+
+    private static func word(_ text: String, _ output: OutputBuffer) {
+        quoted(text.replacing(" ", with: "_"), output)
+    }
+
+    /// As Apache escapes: quotes and backslashes with a backslash, other bytes as `\xhh`.
+    private static func quoted(_ text: String, _ output: OutputBuffer) {
+        for byte in text.utf8 {
+            switch byte {
+            case UInt8(ascii: "\""), UInt8(ascii: "\\"):
+                output.append(UInt8(ascii: "\\"))
+                output.append(byte)
+            case 0x20..<0x7f: output.append(byte)
+            default:
+                output.append(byte < 16 ? "\\x0" : "\\x")
+                output.append(hexadecimal: UInt64(byte))
+            }
+        }
+    }
+}

@@ -1,0 +1,44 @@
+import ArgumentParser
+import FoundationEssentials
+import ProxyConfig
+import ProxyDaemon
+
+struct ExecCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "exec",
+        abstract: "Run a program with proxy variables and a key of its own.",
+        discussion: """
+            Sets http_proxy and HTTP_PROXY with a key that ends with the program, no_proxy, \
+            NETPROXY_KEY, and for each channel NETPROXY_<CHANNEL>_URL, which stands for the \
+            upstream's base. The exit code is the program's.
+            """
+    )
+
+    @OptionGroup var file: ConfigurationOption
+    @Option(name: .customLong("channel"), help: "A channel that the key is for; all, if none is.")
+    var channels: [String] = []
+    @Argument(parsing: .postTerminator, help: "The program and its arguments, behind --.")
+    var command: [String] = []
+
+    func validate() throws {
+        guard !command.isEmpty else { throw ValidationError("expected a program behind --") }
+    }
+
+    func run() async throws {
+        let session = AdminSession(try file.load(checksFiles: false))
+        let names = channels.map { "channel=" + AdminClient.pathSegment($0) }
+        let held = try await session.hold("POST", "/keys?" + names.joined(separator: "&"))
+        defer { held.close() }
+        guard let lease = ClientLease(json: held.answer.text) else {
+            StandardError.write("netproxy: the daemon's answer is not understood")
+            throw ExitCode.failure
+        }
+        let environment = lease.environment(adding: ProcessInfo.processInfo.environment)
+        switch ForegroundProgram.run(command, environment: environment) {
+        case .ended(let code): throw ExitCode(code)
+        case .notStarted(let code, let reason):
+            StandardError.write("netproxy: \(reason)")
+            throw ExitCode(code)
+        }
+    }
+}

@@ -1,0 +1,83 @@
+import TestSupport
+import Testing
+
+@Suite struct AdminGuardStory {
+    private func ask(
+        _ line: String,
+        host: String = "localhost",
+        _ fields: String...
+    ) async throws -> RawMessage {
+        var answer: RawMessage?
+        try await DaemonHarness.run(channels: "orders: { upstream: http://127.0.0.1:9 }") { proxy in
+            let host = host.replacing("PORT", with: "\(proxy.adminPort)")
+            let fields = fields.map { $0.replacing("PORT", with: "\(proxy.adminPort)") }
+            let lines = ["\(line) HTTP/1.1", "Host: \(host)"] + fields
+            answer = try await proxy.ask(lines.map { "\($0)\r\n" }.joined() + "\r\n")
+        }
+        return try #require(answer)
+    }
+
+    @Test(arguments: [
+        "localhost", "localhost:PORT", "netproxy.localhost", "127.0.0.1", "[::1]:PORT",
+    ])
+    func `a loopback name is answered`(host: String) async throws {
+        #expect(try await ask("GET /healthz", host: host).status == 200)
+    }
+
+    @Test(arguments: ["evil.example", "localhost.evil.example", "10.0.0.1", "127.evil.example"])
+    func `another name is refused`(host: String) async throws {
+        #expect(try await ask("GET /status", host: host).status == 421)
+    }
+
+    @Test(arguments: [
+        "Origin: http://evil.example", "Origin: null", "Origin: http://localhost:1",
+        "Origin: https://localhost:PORT", "Sec-Fetch-Site: cross-site",
+        "Sec-Fetch-Site: same-site",
+    ])
+    func `a request of another web page is refused`(field: String) async throws {
+        #expect(try await ask("GET /", host: "localhost:PORT", field).status == 403)
+        let change = try await ask(
+            "POST /reload",
+            host: "localhost:PORT",
+            field,
+            "Netproxy-Admin: 1"
+        )
+        #expect(change.status == 403)
+    }
+
+    @Test(arguments: [
+        "Origin: http://localhost:PORT", "Sec-Fetch-Site: same-origin", "Sec-Fetch-Site: none",
+    ])
+    func `the page's own requests are answered`(field: String) async throws {
+        #expect(try await ask("GET /status", host: "localhost:PORT", field).status == 200)
+    }
+
+    @Test(arguments: ["POST /reload", "DELETE /channels/orders/token", "POST /nowhere"])
+    func `a change needs its field`(line: String) async throws {
+        let refusal = try await ask(line)
+        #expect(refusal.status == 403)
+        #expect(refusal.body.contains("Netproxy-Admin: 1"))
+        #expect(try await ask(line, "Netproxy-Admin: 1").status != 403)
+    }
+
+    @Test func `the page brings everything along`() async throws {
+        let page = try await ask("GET /")
+        #expect(page.status == 200)
+        #expect(page["Content-Type"] == "text/html; charset=utf-8")
+        for part in [
+            "src=", "url(", "@import", "innerHTML", "document.write", "http://", "https://",
+        ] {
+            #expect(!page.body.contains(part), "\(part)")
+        }
+    }
+
+    @Test func `the page's policy allows its own script alone`() async throws {
+        let (first, second) = (try await ask("GET /"), try await ask("GET /"))
+        let policy = try #require(first["Content-Security-Policy"])
+        #expect(policy.hasPrefix("default-src 'none'; script-src 'nonce-"))
+        #expect(!policy.contains("unsafe"))
+        let nonce = try #require(policy.split(separator: "'").first { $0.hasPrefix("nonce-") })
+        #expect(first.body.contains("<script nonce=\"\(nonce.dropFirst(6))\">"))
+        #expect(second["Content-Security-Policy"] != policy)
+    }
+}

@@ -1,0 +1,93 @@
+import ProxyDaemon
+import TestSupport
+import Testing
+
+@Suite struct LeaseStory {
+    private func run(_ story: (DaemonHarness) async throws -> Void) async throws {
+        let origin = try await OriginServer.start { wire in
+            while try await wire.next() != nil { try await wire.send(Raw.ok()) }
+        }
+        let upstream = "upstream: http://127.0.0.1:\(origin.port)"
+        try await DaemonHarness.run(
+            channels: """
+                orders: { \(upstream), access: { key: "literal:permanent" } }
+                bills: { \(upstream), access: { key: "literal:permanent" } }
+                """,
+            story
+        )
+    }
+
+    /// Takes a lease; it lasts as long as the wire.
+    private func lease(_ query: String, _ proxy: DaemonHarness) async throws -> (ClientLease, Wire)
+    {
+        let wire = try await proxy.admin(
+            sending: Raw.request("POST", "/keys\(query)", fields: ["Netproxy-Admin: 1"])
+        )
+        try await wire.read(through: "\r\n\r\n")
+        try await wire.read(through: "\r\n")
+        return (try #require(ClientLease(json: try await wire.read(through: "}\n"))), wire)
+    }
+
+    private func status(_ path: String, key: String, _ proxy: DaemonHarness) async throws -> Int {
+        let field = "Proxy-Authorization: Bearer \(key)"
+        return try await proxy.exchange(Raw.get(path, field)).status
+    }
+
+    @Test func `a lent key opens its channel until the lease ends`() async throws {
+        try await run { proxy in
+            let (lease, wire) = try await lease("?channel=orders", proxy)
+            #expect(try await status("/orders/1", key: lease.key, proxy) == 200)
+            #expect(try await status("/bills/1", key: lease.key, proxy) == 407)
+            #expect(try await status("/orders/1", key: "permanent", proxy) == 200)
+            try await wire.close()
+            var last = 200
+            // The daemon sees the end of the connection in its own time.
+            for _ in 0..<1000 where last == 200 {
+                last = try await status("/orders/1", key: lease.key, proxy)
+            }
+            #expect(last == 407)
+        }
+    }
+
+    @Test func `a lease without a channel is for all of them`() async throws {
+        try await run { proxy in
+            let (lease, wire) = try await lease("", proxy)
+            #expect(lease.channels.map(\.name) == ["orders", "bills"])
+            #expect(try await status("/bills/1", key: lease.key, proxy) == 200)
+            await proxy.stop()
+            #expect(try await wire.rest().end == .closed)
+        }
+    }
+
+    @Test func `an unknown channel is told`() async throws {
+        try await run { proxy in
+            let answer = try await proxy.ask(
+                Raw.request("POST", "/keys?channel=nobody", fields: ["Netproxy-Admin: 1"])
+            )
+            #expect(answer.status == 404)
+            #expect(answer.body.contains("there are: orders, bills"))
+        }
+    }
+
+    @Test func `the variables lead to the proxy`() throws {
+        let lease = try #require(
+            ClientLease(
+                json: """
+                    {"key":"K","proxy":"127.0.0.1:8080","channels":[
+                    {"name":"my-orders","url":"http://127.0.0.1:8080/my-orders","upstreamHost":"api.example"},
+                    {"name":"local","url":"http://127.0.0.1:8080/local","upstreamHost":"127.0.0.1"}]}
+                    """
+            )
+        )
+        let variables = lease.environment(adding: [
+            "PATH": "/bin", "no_proxy": "corp.example, api.example", "HTTP_PROXY": "http://other",
+        ])
+        #expect(variables["PATH"] == "/bin")
+        #expect(variables["http_proxy"] == "http://netproxy:K@127.0.0.1:8080")
+        #expect(variables["HTTP_PROXY"] == variables["http_proxy"])
+        #expect(variables["https_proxy"] == nil)
+        #expect(variables["no_proxy"] == "corp.example,localhost,::1")
+        #expect(variables["NETPROXY_MY_ORDERS_URL"] == "http://127.0.0.1:8080/my-orders")
+        #expect(variables["NETPROXY_KEY"] == "K")
+    }
+}

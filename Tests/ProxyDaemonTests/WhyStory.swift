@@ -1,0 +1,120 @@
+import TestSupport
+import Testing
+
+@Suite struct WhyStory {
+    private let secret = "s3cr3t-word"
+
+    private func run(
+        _ reply: @escaping @Sendable (RawMessage) -> String,
+        channel: String,
+        _ story: (DaemonHarness) async throws -> Void
+    ) async throws {
+        let origin = try await OriginServer.start { wire in
+            while let request = try await wire.next() { try await wire.send(reply(request)) }
+        }
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port)/v1, \(channel) }",
+            story
+        )
+    }
+
+    private func why(_ id: String, _ proxy: DaemonHarness) async throws -> RawMessage {
+        try await proxy.ask(Raw.get("/why/\(id)"))
+    }
+
+    @Test func `a plain exchange is explained`() async throws {
+        try await run(
+            { _ in Raw.ok() },
+            channel: """
+                headers: { default: { Accept-Language: en, X-Kept: ours }, set: { X-App: ours }, \
+                remove: [X-Debug, Cookie] }, auth: { bearer: "literal:\(secret)" }
+                """
+        ) { proxy in
+            _ = try await proxy.exchange(
+                Raw.get(
+                    "/orders/42?key=\(secret)",
+                    "X-Request-Id: plain-1",
+                    "X-Debug: \(secret)",
+                    "X-Kept: theirs",
+                    "X-App: theirs",
+                    "TE: trailers",
+                    "Authorization: Bearer theirs"
+                )
+            )
+            let answer = try await why("plain-1", proxy)
+            #expect(answer.status == 200)
+            let text = answer.body
+            #expect(text.contains("its path begins with /orders, which is removed"))
+            #expect(text.contains("added Via, Accept-Language;"))
+            #expect(text.contains("replaced X-App;"))
+            #expect(text.contains("removed TE, X-Debug"))
+            #expect(text.contains("bearer, from auth.bearer (literal:…)"))
+            #expect(text.contains("the app's own credential was replaced"))
+            #expect(text.contains("over a new connection"))
+            #expect(text.contains(#""record":{"time":"#))
+            #expect(!text.contains(secret))
+            #expect(!text.contains("theirs"))
+        }
+    }
+
+    @Test func `every attempt is told`() async throws {
+        let answers = Counter()
+        try await run(
+            { _ in
+                answers.next() == 1
+                    ? Raw.response("503 Service Unavailable", fields: ["Retry-After: 0"]) : Raw.ok()
+            },
+            channel: "retry: { status: [503], attempts: 2 }"
+        ) { proxy in
+            _ = try await proxy.exchange(Raw.get("/orders/42", "X-Request-Id: twice"))
+            let text = try await why("twice", proxy).body
+            #expect(text.contains(#""step":"attempt 1""#))
+            #expect(text.contains("status 503 → sent again: status_503"))
+            #expect(text.contains(#""step":"attempt 2""#))
+            #expect(text.contains("pooled connection"))
+        }
+    }
+
+    @Test func `a failure says what to do`() async throws {
+        let port = try RefusingPort.any()
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(port), retry: { attempts: 0 } }"
+        ) { proxy in
+            _ = try await proxy.exchange(Raw.get("/orders/42", "X-Request-Id: refused"))
+            let text = try await why("refused", proxy).body
+            #expect(text.contains("error connection_refused: "))
+            _ = try await proxy.exchange(Raw.get("/nowhere", "X-Request-Id: lost"))
+        }
+    }
+
+    // Takes a second or two: the memory of a loop must be filled.
+    @Test func `a failure is remembered longer than a success`() async throws {
+        try await run(
+            { $0.startLine.contains("/bad") ? Raw.response("500 Oh") : Raw.ok() },
+            channel: "log: { query: off }"
+        ) { proxy in
+            let app = try await proxy.connect()
+            for path in ["good", "bad"] {
+                try await app.send(Raw.get("/orders/\(path)", "X-Request-Id: \(path)"))
+                _ = try await app.message()
+            }
+            for _ in 0..<1100 {
+                try await app.send(Raw.get("/orders/more"))
+                _ = try await app.message()
+            }
+            #expect(try await why("bad", proxy).status == 200)
+            let forgotten = try await why("good", proxy)
+            #expect(forgotten.status == 404)
+            #expect(forgotten.body.contains("netproxy tail"))
+        }
+    }
+
+    @Test func `an app's words are not taken for an id`() async throws {
+        try await run({ _ in Raw.ok() }, channel: "log: { query: full }") { proxy in
+            _ = try await proxy.exchange(
+                Raw.get(#"/orders/42?a="request_id":"forged""#, "X-Request-Id: real")
+            )
+            #expect(try await why("forged", proxy).status == 404)
+        }
+    }
+}
