@@ -13,6 +13,7 @@ final class ChannelAssembly: Sendable {
     let environment: [String: String]
     let secrets: SecretResolver
     let oauthClients: OAuthAssembly
+    private let stateDirectory: String
     private let logSettings: LogSettings
     private let logs = Mutex<[ChannelLog]>([])
     private let ownLog: ChannelLog
@@ -34,6 +35,7 @@ final class ChannelAssembly: Sendable {
         self.environment = environment
         self.report = report
         secrets = SecretResolver(environment: environment)
+        stateDirectory = configuration.state
         oauthClients = try OAuthAssembly(configuration, secrets: secrets, loop: loop)
         logSettings = configuration.log
         if logSettings.output == .file { try LogDirectory.create(logSettings.directory) }
