@@ -13,6 +13,7 @@ final class ChannelAssembly: Sendable {
     let environment: [String: String]
     let secrets: SecretResolver
     let oauthClients: OAuthAssembly
+    /// Where tokens are, and bodies that are kept on disk.
     private let stateDirectory: String
     private let logSettings: LogSettings
     private let logs = Mutex<[ChannelLog]>([])
@@ -35,8 +36,8 @@ final class ChannelAssembly: Sendable {
         self.environment = environment
         self.report = report
         secrets = SecretResolver(environment: environment)
-        stateDirectory = configuration.state
         oauthClients = try OAuthAssembly(configuration, secrets: secrets, loop: loop)
+        stateDirectory = configuration.state
         logSettings = configuration.log
         if logSettings.output == .file { try LogDirectory.create(logSettings.directory) }
         stream = try ChannelAssembly.stream(logSettings)

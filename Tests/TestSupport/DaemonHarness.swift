@@ -109,11 +109,6 @@ package final class DaemonHarness: Sendable {
         return try await app.message(content)
     }
 
-    /// The configuration in force, for what works beside the daemon.
-    package func configuration() throws -> ProxyConfiguration {
-        try DaemonHarness.load(source.value.withLock { $0 }).get()
-    }
-
     /// Connects to the admin socket, and sends the first bytes.
     package func admin(sending request: String) async throws -> Wire {
         try await RawClient.connect(to: adminPort, sending: request)
@@ -122,6 +117,11 @@ package final class DaemonHarness: Sendable {
     /// Sends one request to the admin socket and takes the answer.
     package func ask(_ request: String) async throws -> RawMessage {
         try await admin(sending: request).message()
+    }
+
+    /// The configuration in force, for what works beside the daemon.
+    package func configuration() throws -> ProxyConfiguration {
+        try DaemonHarness.load(source.value.withLock { $0 }).get()
     }
 
     /// Reads another configuration, as after SIGHUP.
