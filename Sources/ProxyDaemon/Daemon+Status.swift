@@ -87,7 +87,10 @@ extension Daemon {
             generation: status.generation == 0 ? nil : status.generation,
             ageS: status.age.map { ($0.seconds * 10).rounded() / 10 },
             expiresInS: status.expiresIn.map { ($0.seconds * 10).rounded() / 10 },
-            lastError: status.lastFailure?.detail,
+            scope: status.scope,
+            isUnsaved: status.isUnsaved ? true : nil,
+            waiters: status.waiters,
+            lastError: status.lastFailure?.words,
             nextAttemptS: status.nextAttempt.map { ($0.seconds * 10).rounded() / 10 }
         )
     }
@@ -117,5 +120,13 @@ extension Daemon {
             }
             return .success(lines.isEmpty ? ["no channel would change"] : lines)
         }
+    }
+}
+
+extension OAuthFailure {
+    /// The detail, with the server's own word in front if the detail has it not.
+    fileprivate var words: String {
+        guard let serverError, !detail.contains(serverError) else { return detail }
+        return "\(serverError): \(detail)"
     }
 }
