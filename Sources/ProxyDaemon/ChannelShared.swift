@@ -8,6 +8,8 @@ import RequestLog
 /// What a channel's parts on all loops share: settings, credential, budget, log file.
 final class ChannelShared: Sendable {
     let configuration: ChannelConfiguration
+    /// The secrets and files that it was made of.
+    let inputs: ChannelInputs
     let origin: Origin
     let access: AccessPolicy
     let authorizer: (any Authorizing)?
@@ -19,11 +21,13 @@ final class ChannelShared: Sendable {
 
     init(
         _ configuration: ChannelConfiguration,
+        _ inputs: ChannelInputs,
         authorizer: (any Authorizing)?,
         access: AccessPolicy,
         log: ChannelLog
     ) throws {
         self.configuration = configuration
+        self.inputs = inputs
         self.authorizer = authorizer
         self.access = access
         self.log = log

@@ -102,17 +102,34 @@ extension Daemon {
         return listeners.isEmpty ? ["no listener"] : []
     }
 
+    /// Whether a reload would make the channel anew; a secret that cannot be read is for the reload
+    /// to tell.
+    private func isChanged(
+        _ wanted: ChannelConfiguration,
+        comparedTo present: ChannelConfiguration
+    ) async -> Bool {
+        guard wanted == present else { return true }
+        guard let shared = channels.first(where: { $0.name == wanted.name }),
+            let inputs = try? await assembly?.inputs(of: wanted)
+        else { return true }
+        return shared.inputs != inputs
+    }
+
     /// Which channels a reload would change.
     package func plan() async -> Result<[String], ReloadFailure> {
         switch reloadConfiguration() {
         case .failure(let errors):
             return .failure(ReloadFailure(lines: errors.errors.map(\.description)))
         case .success(let next):
+            assembly?.forgetSecrets()
+            defer { assembly?.forgetSecrets() }
             var lines: [String] = []
             for channel in next.channels {
                 let present = configuration.channels.first { $0.name == channel.name }
                 if present == nil { lines.append("added: \(channel.name)") }
-                if let present, present != channel { lines.append("changed: \(channel.name)") }
+                if let present, await isChanged(channel, comparedTo: present) {
+                    lines.append("changed: \(channel.name)")
+                }
             }
             for channel in configuration.channels
             where !next.channels.contains(where: { $0.name == channel.name }) {
