@@ -42,7 +42,8 @@ struct AdminSession {
         guard !(200..<300).contains(answer.status) else { return }
         let text = answer.text.hasSuffix("\n") ? String(answer.text.dropLast()) : answer.text
         StandardError.write(answer.problem.map { "netproxy: \($0)" } ?? text)
-        throw ExitCode.failure
+        // What a reload refuses is the configuration.
+        throw answer.status == 422 ? ExitStatus.configuration : ExitCode.failure
     }
 
     /// The daemon's state.
