@@ -19,13 +19,21 @@ let package = Package(
     products: [
         .library(name: "NetworkCore", targets: ["NetworkCore"]),
         .library(name: "OriginTransport", targets: ["OriginTransport"]),
+        .library(name: "NetworkTesting", targets: ["NetworkTesting"]),
         .executable(name: "netproxy", targets: ["netproxy"]),
     ],
     dependencies: [
         // The commands, their help and their completion scripts.
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        // Where the library's logger writes to: what the app chose.
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        // The ecosystem's requests, responses and fields, bridged to and from ours.
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         // The configuration file: a YAML parser that keeps line and column of every node.
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
+        // Signatures of JWT assertions (RS256, ES256, EdDSA), SHA-256 for PKCE, AES-GCM for tokens
+        // at rest: pure values that NetworkCore can have without a C module of its own.
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
     ],
     targets: [
         .systemLibrary(
@@ -48,7 +56,18 @@ let package = Package(
         .target(name: "HTTP1", dependencies: ["HTTPMessage", "Bytes"], swiftSettings: strict),
         .target(
             name: "NetworkCore",
-            dependencies: ["HTTPMessage", "Bytes"],
+            dependencies: [
+                "HTTPMessage", "Bytes",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "CryptoExtras", package: "swift-crypto"),
+            ],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "NetworkTesting",
+            dependencies: ["NetworkCore", "HTTPMessage", "Bytes"],
             swiftSettings: strict
         ),
         .target(
@@ -63,7 +82,7 @@ let package = Package(
         ),
         .target(
             name: "ProxyConfig",
-            dependencies: [.product(name: "Yams", package: "Yams")],
+            dependencies: ["EventIO", .product(name: "Yams", package: "Yams")],
             swiftSettings: strict
         ),
         .target(
@@ -85,8 +104,8 @@ let package = Package(
         .target(
             name: "TestSupport",
             dependencies: [
-                "ProxyDaemon", "ProxyConfig", "EventIO", "HTTP1", "NetworkCore", "HTTPMessage",
-                "Bytes",
+                "NetworkTesting", "ProxyDaemon", "ProxyConfig", "OriginTransport", "EventIO", "HTTP1",
+                "NetworkCore", "HTTPMessage", "Bytes",
             ],
             path: "Tests/TestSupport",
             swiftSettings: strict
@@ -104,12 +123,20 @@ let package = Package(
         ),
         .testTarget(
             name: "HTTP1Tests",
-            dependencies: ["HTTP1", "HTTPMessage", "Bytes"],
+            dependencies: ["HTTP1", "HTTPMessage", "Bytes", "TestSupport"],
+            exclude: ["Corpus"],
             swiftSettings: strict
         ),
         .testTarget(
             name: "NetworkCoreTests",
-            dependencies: ["NetworkCore", "HTTPMessage", "Bytes", "TestSupport"],
+            dependencies: [
+                "NetworkCore", "NetworkTesting", "OriginTransport", "HTTPMessage", "Bytes",
+                "TestSupport",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "CryptoExtras", package: "swift-crypto"),
+            ],
             swiftSettings: strict
         ),
         .testTarget(
@@ -125,8 +152,8 @@ let package = Package(
         .testTarget(
             name: "ProxyDaemonTests",
             dependencies: [
-                "ProxyDaemon", "ProxyConfig", "RequestLog", "NetworkCore", "EventIO", "HTTP1",
-                "HTTPMessage", "Bytes", "TestSupport",
+                "ProxyDaemon", "OriginTransport", "ProxyConfig", "RequestLog", "NetworkCore",
+                "EventIO", "HTTP1", "HTTPMessage", "Bytes", "TestSupport",
             ],
             swiftSettings: strict
         ),

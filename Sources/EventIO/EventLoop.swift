@@ -23,6 +23,8 @@ import Synchronization
     package private(set) var now: UInt64
 
     let base: OpaquePointer
+    /// How far ahead of the system's clock the loop's is; 0 outside of tests.
+    private var lead: UInt64 = 0
     private let wakeDescriptor: Int32
     private var wakeEvent: OpaquePointer?
     private var timerEvent: OpaquePointer?
@@ -103,7 +105,7 @@ import Synchronization
             let isIdle = runJobs()
             let flags = isIdle ? EVLOOP_ONCE : EVLOOP_ONCE | EVLOOP_NONBLOCK
             _ = unsafe event_base_loop(base, flags)
-            now = monotonicNanoseconds()
+            now = monotonicNanoseconds() &+ lead
         }
         _ = runJobs()
         let waiters = finished.withLock { state in
@@ -235,9 +237,16 @@ import Synchronization
 
     func timerFired() {
         timerArmed = .max
-        now = monotonicNanoseconds()
+        now = monotonicNanoseconds() &+ lead
         for entry in wheel.turn(now: now) { entry.fire() }
         if let next = wheel.nextTurn { armTimer(for: next) }
+    }
+
+    /// Moves the loop's clock forward and fires what is due then: what tests have in place of waiting.
+    package func advance(by duration: Duration) {
+        preconditionCurrent()
+        lead &+= duration.nanoseconds
+        timerFired()
     }
 
     private func armTimer(for next: UInt64) {

@@ -27,6 +27,10 @@ package struct ListeningSocket: ~Copyable, Sendable {
             // SAFETY: the option lives for the calls. TCP_NODELAY is inherited by what is accepted.
             unsafe setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &one, size)
             unsafe setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &one, size)
+            // Inherited, too. Without it the kernel takes megabytes for a reader that stops, and tells a
+            // slow one's writer of room so seldom that its idle timeout passes in between.
+            var unsent: Int32 = 256 * 1024
+            unsafe setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NOTSENT_LOWAT, &unsent, size)
         }
         let bound = unsafe wanted.withSystemAddress { unsafe bind(descriptor, $0, $1) }
         guard bound == 0, listen(descriptor, backlog) == 0 else {

@@ -30,6 +30,8 @@ import Glibc
     private var writeWaiter: UnsafeContinuation<Void, Never>?
     private var readDeadline = UInt64.max
     private var writeDeadline = UInt64.max
+    /// When to look for a reset that hid behind bytes.
+    private var lookDeadline = UInt64.max
     private var isReadTimedOut = false
     private var isReadCancelled = false
     private var isWriteTimedOut = false
@@ -103,7 +105,7 @@ import Glibc
             return 0
         }
         // A short read means drained, unless the end of the stream shares the edge.
-        if isDrained, !isPeerClosed { isReadable = false }
+        if isDrained, !isPeerClosed { assumeDrained() }
         return count
     }
 
@@ -332,12 +334,28 @@ import Glibc
         }
     }
 
+    /// A read took less than it could have: the kernel holds no more.
+    ///
+    /// But a reset may share the edge with the bytes: libevent reports it as readable and writable,
+    /// which every socket with bytes is, and no other edge will follow. So somebody looks a little
+    /// later; that moves a deadline, and costs nothing where the next bytes come sooner.
+    @inline(__always)
+    func assumeDrained() {
+        isReadable = false
+        lookDeadline = loop.now &+ StreamSocket.lookDelay
+        updateTimer()
+    }
+
+    private static let lookDelay: UInt64 = 50_000_000
+
     private func lookForReset() {
-        var byte: UInt8 = 0
-        // SAFETY: one byte on the stack, and MSG_PEEK leaves the stream as it is.
-        let count = unsafe recv(descriptor, &byte, 1, Int32(MSG_PEEK))
-        guard count < 0, systemError() != EAGAIN, systemError() != EINTR else { return }
+        var state = pollfd(fd: descriptor, events: 0, revents: 0)
+        // SAFETY: one structure on the stack, and no wait.
+        guard unsafe poll(&state, 1, 0) == 1, state.revents & Int16(POLLERR) != 0, !isPeerClosed
+        else { return }
         isPeerClosed = true
+        isReadable = true
+        resumeReader()
         if let callback = onPeerClosed {
             onPeerClosed = nil
             callback()
@@ -346,6 +364,10 @@ import Glibc
 
     override public func fire() {
         let now = loop.now
+        if lookDeadline <= now {
+            lookDeadline = .max
+            lookForReset()
+        }
         if readDeadline <= now {
             isReadTimedOut = true
             readDeadline = .max
@@ -361,7 +383,7 @@ import Glibc
 
     private func updateTimer() {
         guard !isClosed else { return }
-        let deadline = min(readDeadline, writeDeadline)
+        let deadline = min(readDeadline, writeDeadline, lookDeadline)
         if deadline == .max { loop.suspend(self) } else { loop.schedule(self, at: deadline) }
     }
 

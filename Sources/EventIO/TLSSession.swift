@@ -261,7 +261,7 @@ extension StreamSocket {
         if received <= 0 {
             setPeerClosed()
         } else if received < count, !isPeerClosed {
-            isReadable = false
+            assumeDrained()
         }
         return Int32(clamping: received)
     }

@@ -54,6 +54,13 @@ let resolverThread: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRa
     return nil
 }
 
+let helperThread: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = {
+    context in
+    guard let context = unsafe context else { return nil }
+    unsafe Unmanaged<HelperRun>.fromOpaque(context).takeRetainedValue().serve()
+    return nil
+}
+
 /// Starts a detached thread; `context` is retained by the caller for it.
 func startThread(
     named name: String,

@@ -34,6 +34,7 @@ struct ChunkedDecoder: Sendable {
     private var place = Place.size
     private var digits = 0
     private var rest = 0
+    private var chunkExtension = ChunkExtension()
     private var extensionSize = 0
     private var extensionTotal = 0
     private var lines: LineScanner
@@ -91,17 +92,17 @@ struct ChunkedDecoder: Sendable {
         guard digits > 0 else { throw .malformedChunkSize }
         switch byte {
         case 0x0D: place = .sizeLineFeed
-        case UInt8(ascii: ";"): place = .extensions
+        case UInt8(ascii: ";"): (place, chunkExtension) = (.extensions, ChunkExtension())
         default: throw .malformedChunkSize
         }
     }
 
     private mutating func stepExtension(_ byte: UInt8) throws(HTTP1Error) {
-        if byte == 0x0D {
+        if byte == 0x0D, chunkExtension.isComplete {
             place = .sizeLineFeed
             return
         }
-        guard Grammar.isFieldValueByte(byte) else { throw .malformedChunkExtension }
+        try chunkExtension.step(byte)
         extensionSize += 1
         extensionTotal += 1
         guard extensionSize <= limits.chunkExtensionSize,

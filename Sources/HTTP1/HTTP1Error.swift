@@ -54,7 +54,8 @@ package enum HTTP1Error: Error, Sendable, CaseIterable {
         case .malformedConnection: (400, "the Connection field is not a list of tokens")
         case .unsupportedExpectation: (417, "the only expectation understood is 100-continue")
         case .malformedChunkSize: (400, "a chunk size is not 1 to 15 hexadecimal digits and CRLF")
-        case .malformedChunkExtension: (400, "a chunk extension holds a control byte")
+        case .malformedChunkExtension:
+            (400, "a chunk extension is not ;name, ;name=token or ;name=\"text\"")
         case .chunkExtensionTooLarge: (413, "the chunk extensions are too large")
         case .malformedChunkEnd: (400, "a chunk is not followed by CRLF")
         case .forbiddenTrailer: (400, "a trailer field frames or routes the message")

@@ -66,8 +66,14 @@ package struct RequestHeadDecoder: Sendable {
         }
         guard fields.hosts == 1 else { throw .repeatedHost }
         guard let host = Authority(fields.host(in: head)) else { throw .malformedHost }
-        if case .absolute(let scheme, let authority, _) = line.target {
+        switch line.target {
+        case .absolute(let scheme, let authority, _):
             guard host.matches(authority, scheme: scheme) else { throw .hostMismatch }
+        case .authority(let authority):
+            // Some clients leave the port out there.
+            guard host.host == authority.host, host.port == nil || host.port == authority.port
+            else { throw .hostMismatch }
+        case .origin, .asterisk: break
         }
         return host
     }

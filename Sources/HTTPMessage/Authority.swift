@@ -60,6 +60,7 @@ public struct Authority: Sendable, Hashable, CustomStringConvertible {
         guard !bytes.isEmpty, bytes.count <= 255 else { return nil }
         var hasUpper = false
         var labelStart = 0
+        var lastLabel = 0..<0
         for index in bytes.indices {
             let byte = bytes[index]
             switch byte {
@@ -69,14 +70,16 @@ public struct Authority: Sendable, Hashable, CustomStringConvertible {
             case UInt8(ascii: "A")...UInt8(ascii: "Z"): hasUpper = true
             case UInt8(ascii: "."):
                 guard index > labelStart else { return nil }
+                lastLabel = labelStart..<index
                 labelStart = index + 1
             default: return nil
             }
         }
+        if labelStart < bytes.count { lastLabel = labelStart..<bytes.count }
         if IPv4Address.isValid(bytes) { return (bytes.string(in: 0..<bytes.count), true) }
-        // What resolvers read as an address in another spelling (127.1, 0x7f.1) names no host.
-        let lastLabel = bytes.extracting(labelStart..<bytes.count)
-        if IPv4Address.isNumber(lastLabel) { return nil }
+        // What resolvers read as an address in another spelling (127.1, 0x7f.1, 127.0.0.1.) names no
+        // host.
+        if IPv4Address.isNumber(bytes.extracting(lastLabel)) { return nil }
         let text = bytes.string(in: 0..<bytes.count)
         return (hasUpper ? text.lowercased() : text, false)
     }

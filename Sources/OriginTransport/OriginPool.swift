@@ -158,58 +158,27 @@ package final class OriginPool {
 
     private func dial(_ context: inout RequestContext) async throws -> UpstreamConnection {
         let deadline = loop.deadline(after: options.connectTimeout)
-        let started = loop.now
-        var phase = FaultTable.Phase.resolving
+        let socket = try await HostDialer.connect(
+            to: origin.host,
+            port: origin.port,
+            admitting: options.destinations,
+            on: loop,
+            until: deadline,
+            timings: &context.timings
+        )
+        guard let tls else { return UpstreamConnection(socket, pool: self) }
+        let connected = loop.now
         do throws(IOError) {
-            let addresses = try await Resolver.shared.addresses(
-                of: origin.host,
-                port: origin.port,
-                on: loop,
+            try await socket.startTLS(
+                tls,
+                serverName: options.serverName ?? origin.host,
                 until: deadline
             )
-            let resolved = loop.now
-            if resolved > started {
-                context.timings.dns = Duration(elapsed: resolved - started)
-            }
-            phase = .connecting
-            let socket = try await connect(to: addresses, until: deadline)
-            let connected = loop.now
-            context.timings.connect = Duration(elapsed: connected - resolved)
-            if let tls {
-                phase = .handshake
-                do throws(IOError) {
-                    try await socket.startTLS(
-                        tls,
-                        serverName: options.serverName ?? origin.host,
-                        until: deadline
-                    )
-                } catch {
-                    socket.close()
-                    throw error
-                }
-                context.timings.tls = Duration(elapsed: loop.now - connected)
-            }
-            return UpstreamConnection(socket, pool: self)
         } catch {
-            if phase == .connecting { Resolver.shared.forget(origin.host) }
-            throw FaultTable.error(error, in: phase, to: origin.authority)
+            socket.close()
+            throw FaultTable.error(error, in: .handshake, to: origin.authority)
         }
-    }
-
-    private func connect(
-        to addresses: [SocketAddress],
-        until deadline: UInt64
-    ) async throws(IOError) -> StreamSocket {
-        var failure = IOError.unknownHost("no address")
-        for (position, address) in addresses.enumerated() {
-            // The addresses that are left share the time that is left.
-            let share = (deadline - min(loop.now, deadline)) / UInt64(addresses.count - position)
-            do throws(IOError) {
-                return try await Dialer.connect(to: address, on: loop, until: loop.now + share)
-            } catch {
-                failure = error
-            }
-        }
-        throw failure
+        context.timings.tls = Duration(elapsed: loop.now - connected)
+        return UpstreamConnection(socket, pool: self)
     }
 }

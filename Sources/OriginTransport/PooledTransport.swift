@@ -82,8 +82,11 @@ public final class PooledTransport: HTTPTransport {
             return (response, context)
         }
         context = response.1
-        if case .stream(let source, let length) = response.0.body {
+        switch response.0.body {
+        case .empty, .bytes: break
+        case .stream(let source, let length):
             response.0.body = .stream(HoppingBody(source, loop), length: length)
+        case .tunnel(let stream): response.0.body = .tunnel(HoppingStream(stream, loop))
         }
         return (response.0, context)
     }

@@ -105,7 +105,7 @@ final class UpstreamConnection: TimerEntry {
         let framing: BodyFraming
         var whole: ByteSlice?
         switch request.body {
-        case .empty: framing = .none
+        case .empty, .tunnel: framing = .none
         case .bytes(let bytes):
             framing = .length(bytes.count)
             whole = bytes
@@ -117,6 +117,7 @@ final class UpstreamConnection: TimerEntry {
             host: request.origin.authority,
             headers: request.headers,
             framing: framing,
+            hopFields: HopFields.of(request.headers),
             into: output
         )
         do throws(IOError) {
@@ -139,7 +140,7 @@ final class UpstreamConnection: TimerEntry {
     ) async throws -> ResponseHead {
         guard case .stream(let source, let length) = request.body else {
             return try await readHead(
-                answering: request.method,
+                answering: request,
                 context: &context,
                 until: loop.deadline(after: pool.options.responseTimeout)
             )
@@ -166,7 +167,7 @@ final class UpstreamConnection: TimerEntry {
             }
             do {
                 let head = try await readHead(
-                    answering: request.method,
+                    answering: request,
                     context: &context,
                     until: .max,
                     gate: gate
@@ -182,7 +183,7 @@ final class UpstreamConnection: TimerEntry {
 
     /// Reads heads until the final one; interim answers go to whoever wants them.
     private func readHead(
-        answering method: HTTPMethod,
+        answering request: Request,
         context: inout RequestContext,
         until fixed: UInt64,
         gate: UploadGate? = nil
@@ -191,7 +192,9 @@ final class UpstreamConnection: TimerEntry {
         while true {
             let decoded: (head: ResponseHead, consumed: Int)?
             do throws(HTTP1Error) {
-                decoded = buffer.isEmpty ? nil : try decoder.decode(buffer.span, answering: method)
+                decoded =
+                    buffer.isEmpty
+                    ? nil : try decoder.decode(buffer.span, answering: request.method)
             } catch {
                 throw FaultTable.error(error, from: pool.origin.authority)
             }
@@ -200,8 +203,12 @@ final class UpstreamConnection: TimerEntry {
                 continue
             }
             buffer.consume(consumed)
-            guard head.status.kind == .informational else {
+            let isSwitch =
+                head.status == 101
+                && HopFields.agreed(head.headers, offered: request.headers) != nil
+            guard head.status.kind == .informational, !isSwitch else {
                 context.upstreamStatus = head.status
+                context.speaksHTTP10 = head.version == .http10
                 return head
             }
             interim += 1
@@ -215,7 +222,9 @@ final class UpstreamConnection: TimerEntry {
             if head.status == 100 {
                 gate?.open()
             } else if let forward = context.onInformational {
-                try await forward(head.status, head.headers)
+                var headers = head.headers
+                _ = HopByHop(removingFrom: &headers)
+                try await forward(head.status, headers)
             }
         }
     }
@@ -271,7 +280,12 @@ final class UpstreamConnection: TimerEntry {
     private func response(_ head: ResponseHead) throws -> Response {
         if !head.keepAlive { mayReuse = false }
         var headers = head.headers
+        let upgrade = head.status == 101 ? headers[.upgrade] : nil
         _ = HopByHop(removingFrom: &headers)
+        if let upgrade {
+            headers.append(.upgrade, validated: upgrade)
+            return Response(status: 101, headers: headers, body: .tunnel(tunnel()))
+        }
         var response = Response(
             status: head.status,
             headers: headers,
@@ -292,6 +306,20 @@ final class UpstreamConnection: TimerEntry {
             response.body = .stream(source, length: nil)
         }
         return response
+    }
+
+    /// Leaves HTTP: the connection is the tunnel's, and keeps its place in the pool until it closes.
+    private func tunnel() -> SocketStream {
+        mayReuse = false
+        var early = ReadBuffer()
+        swap(&early, &buffer)
+        return SocketStream(
+            socket,
+            buffer: early,
+            side: .upstream,
+            idleTimeout: pool.options.idleTimeout,
+            onClose: { [self] in close() }
+        )
     }
 
     private var source: UpstreamBody {

@@ -43,6 +43,9 @@ public struct UpstreamOptions: Sendable {
     /// The name to ask for and to verify instead of the origin's host.
     public var serverName: String?
 
+    /// Which addresses of the origin may be dialled.
+    package var destinations = DestinationPolicy.any
+
     /// The defaults.
     public init() {}
 }

@@ -72,6 +72,7 @@ struct AuthenticationReader {
             )
             return .none
         }
+        if let node = section[.exec] { section.reading.mention(.secret(.exec(command)), at: node) }
         return .exec(command)
     }
 }

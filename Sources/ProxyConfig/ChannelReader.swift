@@ -32,6 +32,7 @@ struct ChannelReader {
             stub: channel.isOff(.stub) ? nil : channel.absolutePath(.stub)
         )
         checkCredentialsStayPrivate(in: configuration)
+        checkClientCertificate(of: configuration)
         return configuration
     }
 
@@ -141,6 +142,19 @@ struct ChannelReader {
                 WholeNumber.parse(text).flatMap(UInt32.init(exactly:))
             },
             key: access.secret(.key)
+        )
+    }
+
+    /// A token that is bound to a certificate is good with that certificate only (RFC 8705 §3), so
+    /// the token endpoint is shown the same one as the API.
+    private func checkClientCertificate(of configuration: ChannelConfiguration) {
+        guard case .oauth(let settings) = configuration.authentication,
+            settings.clientAuthentication == .tls, configuration.tls.clientCertificate == nil
+        else { return }
+        reading.require(
+            "required for client_auth tls",
+            at: channel.position,
+            key: "\(channel.path(of: .tls)).client_certificate"
         )
     }
 

@@ -41,6 +41,13 @@ package enum ConfigurationChecker {
             } catch {
                 return error.description
             }
+        case .document(let reference):
+            do throws(SecretError) {
+                _ = try resolver.readDocument(reference)
+                return nil
+            } catch {
+                return error.description
+            }
         case .certificates(let path):
             guard let contents = FileManager.default.contents(atPath: path) else {
                 return "cannot read \(path)"

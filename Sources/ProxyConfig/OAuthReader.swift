@@ -5,17 +5,26 @@ struct OAuthReader {
 
     func settings() -> OAuthSettings? {
         let grant = section.choice(.grant, default: OAuthSettings.Grant.clientCredentials)
+        // An assertion identifies by itself: RFC 7523 §3.1 makes client authentication optional.
         let authentication = section.choice(
             .clientAuthentication,
-            default: OAuthSettings.ClientAuthentication.basic
+            default: grant == .jwtBearer ? OAuthSettings.ClientAuthentication.none : .basic
         )
+        let grants = GrantReader(oauth: section)
         let settings = OAuthSettings(
             grant: grant,
-            issuer: endpoint(.issuer),
+            issuer: issuer(),
             tokenURL: endpoint(.tokenURL),
+            authorizationURL: endpoint(.authorizationURL),
+            deviceURL: endpoint(.deviceURL),
+            revocationURL: endpoint(.revocationURL),
+            redirectPort: redirectPort(),
             clientID: section.text(.clientID) ?? "",
             clientSecret: section.secret(.clientSecret),
             clientAuthentication: authentication,
+            clientKey: grants.clientKey(for: authentication),
+            assertion: grants.assertion(for: grant),
+            exchange: grants.exchange(for: grant),
             refreshToken: section.secret(.refreshToken),
             scopes: section.list(.scopes, of: "a scope without blanks") {
                 TextRules.isScope($0) ? $0 : nil
@@ -24,24 +33,71 @@ struct OAuthReader {
             parameters: parameters(),
             refreshBefore: section.duration(.refreshBefore, atLeast: .zero, default: .seconds(300))
         )
-        checkNeeds(of: grant, authentication)
+        checkNeeds(of: settings)
         return settings
     }
 
-    private func checkNeeds(
-        of grant: OAuthSettings.Grant,
-        _ authentication: OAuthSettings.ClientAuthentication
-    ) {
-        if section[.tokenURL] == nil, section[.issuer] == nil {
+    private func redirectPort() -> Int? {
+        section.value(.redirectPort, expected: "auto or a port from 1 to 65535") { text -> Int?? in
+            if text == "auto" { return .some(nil) }
+            return WholeNumber.parse(text).flatMap { (1...65_535).contains($0) ? $0 : nil }
+        } ?? nil
+    }
+
+    /// The issuer is compared byte for byte, so its text is kept as it is.
+    private func issuer() -> String? {
+        guard let url = endpoint(.issuer), let text = section[.issuer]?.text else { return nil }
+        guard !url.target.contains("?") else {
+            let place = section.place(of: .issuer)
+            section.reading.report(
+                "an issuer must not have a query",
+                at: place.position,
+                key: place.key
+            )
+            return nil
+        }
+        return text
+    }
+
+    private func checkNeeds(of settings: OAuthSettings) {
+        let authentication = settings.clientAuthentication
+        var isServiceAccount = false
+        if case .serviceAccount = settings.assertion?.signer { isServiceAccount = true }
+        if section[.tokenURL] == nil, section[.issuer] == nil, !isServiceAccount {
             section.require(.tokenURL, "token_url or issuer is required")
         }
-        if section[.clientID] == nil { section.require(.clientID) }
-        if [.basic, .post].contains(authentication), section[.clientSecret] == nil {
+        if section[.clientID] == nil, settings.grant != .jwtBearer || authentication != .none {
+            section.require(.clientID)
+        }
+        if [.basic, .basicRaw, .post].contains(authentication), section[.clientSecret] == nil {
             section.require(.clientSecret, "required, unless client_auth is none")
         }
-        if grant == .clientCredentials, let node = section[.refreshToken] {
-            section.reading.report("the grant client_credentials has no refresh token", at: node)
+        if authentication == .basicRaw, settings.clientID.contains(":"),
+            let node = section[.clientID]
+        {
+            section.reading.report(
+                "a client id with a colon cannot be sent with basic_raw, use basic or post",
+                at: node
+            )
         }
+        let presentsRefreshTokens: [OAuthSettings.Grant] = [
+            .refreshToken, .authorizationCode, .deviceCode,
+        ]
+        if !presentsRefreshTokens.contains(settings.grant), let node = section[.refreshToken] {
+            section.reading.report(
+                "the grant \(settings.grant.rawValue) has no refresh token",
+                at: node
+            )
+        }
+        if settings.grant == .authorizationCode {
+            needsEndpoint(.authorizationURL, for: settings.grant)
+        }
+        if settings.grant == .deviceCode { needsEndpoint(.deviceURL, for: settings.grant) }
+    }
+
+    private func needsEndpoint(_ key: OAuthKey, for grant: OAuthSettings.Grant) {
+        guard section[key] == nil, section[.issuer] == nil else { return }
+        section.require(key, "\(key.rawValue) or issuer is required for \(grant.rawValue)")
     }
 
     /// Secrets and tokens travel to every endpoint, so each must be private.
@@ -85,6 +141,8 @@ struct OAuthReader {
     private static let own: Set<String> = [
         "grant_type", "client_id", "client_secret", "refresh_token", "scope", "audience", "code",
         "redirect_uri", "code_verifier", "device_code", "assertion", "client_assertion",
-        "client_assertion_type", "subject_token", "subject_token_type",
+        "client_assertion_type", "subject_token", "subject_token_type", "actor_token",
+        "actor_token_type", "requested_token_type", "response_type", "state", "code_challenge",
+        "code_challenge_method",
     ]
 }

@@ -7,6 +7,8 @@ package struct ProxyConfiguration: Sendable, Equatable {
     package var admin: AdminAddress
     /// The absolute path of the directory for tokens.
     package var state: String
+    /// The key that token files are sealed with; nothing leaves them plain.
+    package var stateKey: SecretReference?
     package var workers: Workers
     package var drain: Duration
     package var limits: Limits
@@ -35,6 +37,8 @@ package struct ProxyConfiguration: Sendable, Equatable {
         package var targetSize: ByteCount
         package var connections: Int
         package var headTimeout: Duration
+        /// The slowest pace of a request's content, for each second; nil means any will do.
+        package var bodyRate: ByteCount?
     }
 
     /// What happens to an absolute-form request that no channel claims.

@@ -49,6 +49,8 @@ package struct Mention: Sendable, Hashable {
     /// What is named, which decides how it is checked.
     package enum Resource: Sendable, Hashable {
         case secret(SecretReference)
+        /// A secret of several lines.
+        case document(SecretReference)
         /// The absolute path of a PEM file.
         case certificates(String)
         /// The absolute path of a directory that may not exist yet.

@@ -18,6 +18,7 @@ struct RootReader {
             allowRemote: root.flag(.allowRemote, default: false),
             admin: admin(state: state),
             state: state,
+            stateKey: root.secret(.stateKey),
             workers: workers(),
             drain: root.duration(.drain, atLeast: .zero, default: .seconds(30)),
             limits: limits(),
@@ -50,7 +51,14 @@ struct RootReader {
             headerCount: limits.integer(.headerCount, in: 1...10_000, default: 100),
             targetSize: limits.size(.targetSize, in: sizes, default: .kibibytes(8)),
             connections: limits.integer(.connections, in: 1...1_000_000, default: 4096),
-            headTimeout: limits.duration(.headTimeout, default: .seconds(10))
+            headTimeout: limits.duration(.headTimeout, default: .seconds(10)),
+            bodyRate: limits.isOff(.bodyRate)
+                ? nil
+                : limits.size(
+                    .bodyRate,
+                    in: ByteCount(1)...ByteCount.mebibytes(1),
+                    default: ByteCount(240)
+                )
         )
     }
 

@@ -4,6 +4,7 @@ protocol SectionKey: RawRepresentable<String>, CaseIterable, Hashable, Sendable 
 enum RootKey: String, SectionKey {
     case listen, admin, state, workers, drain, limits, unmatched, connect, log, defaults, channels
     case allowRemote = "allow_remote"
+    case stateKey = "state_key"
 }
 
 enum LimitsKey: String, SectionKey {
@@ -12,6 +13,7 @@ enum LimitsKey: String, SectionKey {
     case headerCount = "header_count"
     case targetSize = "target_size"
     case headTimeout = "head_timeout"
+    case bodyRate = "body_rate"
 }
 
 enum LogKey: String, SectionKey {
@@ -48,13 +50,35 @@ enum AuthenticationKey: String, SectionKey {
 }
 
 enum OAuthKey: String, SectionKey {
-    case grant, issuer, scopes, audience, parameters
+    case grant, issuer, scopes, audience, parameters, assertion, exchange
     case tokenURL = "token_url"
+    case authorizationURL = "authorization_url"
+    case deviceURL = "device_url"
+    case revocationURL = "revocation_url"
+    case redirectPort = "redirect_port"
+    case clientKey = "client_key"
     case clientID = "client_id"
     case clientSecret = "client_secret"
     case clientAuthentication = "client_auth"
     case refreshToken = "refresh_token"
     case refreshBefore = "refresh_before"
+}
+
+enum ClientKeyKey: String, SectionKey {
+    case key, id, audience
+}
+
+enum AssertionKey: String, SectionKey {
+    case key, id, issuer, subject, audience
+    case serviceAccount = "service_account"
+}
+
+enum ExchangeKey: String, SectionKey {
+    case subjectToken = "subject_token"
+    case subjectTokenType = "subject_token_type"
+    case actorToken = "actor_token"
+    case actorTokenType = "actor_token_type"
+    case requestedTokenType = "requested_token_type"
 }
 
 enum BasicKey: String, SectionKey {
@@ -107,6 +131,9 @@ package enum ConfigurationSchema {
         + paths(HeadersKey.self, under: "channels.*.headers.")
         + paths(AuthenticationKey.self, under: "channels.*.auth.")
         + paths(OAuthKey.self, under: "channels.*.auth.oauth.")
+        + paths(ClientKeyKey.self, under: "channels.*.auth.oauth.client_key.")
+        + paths(AssertionKey.self, under: "channels.*.auth.oauth.assertion.")
+        + paths(ExchangeKey.self, under: "channels.*.auth.oauth.exchange.")
         + paths(BasicKey.self, under: "channels.*.auth.basic.")
         + paths(HeaderCredentialKey.self, under: "channels.*.auth.header.")
         + paths(RetryKey.self, under: "channels.*.retry.")

@@ -38,28 +38,55 @@ package struct SecretResolver: Sendable {
         return try Self.cleaned(output, from: reference)
     }
 
+    /// Reads a secret of several lines, such as a key in PEM or a JSON file; byte for byte.
+    ///
+    /// - Throws: when it cannot be read, is empty, or contains a NUL.
+    package func resolveDocument(
+        _ reference: SecretReference
+    ) async throws(SecretError) -> [UInt8] {
+        let bytes: [UInt8]
+        if case .exec(let command) = reference {
+            bytes = try await SecretHelper.run(command, environment: environment)
+        } else {
+            bytes = try raw(reference)
+        }
+        return try Self.checkedDocument(bytes, from: reference)
+    }
+
+    /// Reads a document that needs no helper.
+    func readDocument(_ reference: SecretReference) throws(SecretError) -> [UInt8] {
+        if case .exec = reference { return try raw(reference) }
+        return try Self.checkedDocument(raw(reference), from: reference)
+    }
+
     /// Reads a secret that needs no helper; an `exec:` reference is only checked to be runnable.
     func read(_ reference: SecretReference) throws(SecretError) -> [UInt8] {
+        if case .exec = reference { return try raw(reference) }
+        return try Self.cleaned(raw(reference), from: reference)
+    }
+
+    /// The bytes as they are kept.
+    private func raw(_ reference: SecretReference) throws(SecretError) -> [UInt8] {
         switch reference {
         case .file(let path):
-            return try Self.cleaned(readFile(path), from: reference)
+            return try readFile(path)
         case .environment(let name):
             guard let value = environment[name] else {
                 throw SecretError("environment variable \(name) is not set")
             }
-            return try Self.cleaned(Array(value.utf8), from: reference)
+            return Array(value.utf8)
         case .credential(let name):
             guard let directory = environment["CREDENTIALS_DIRECTORY"], directory.hasPrefix("/")
             else {
                 throw SecretError("\(reference) needs $CREDENTIALS_DIRECTORY, which is not set")
             }
-            return try Self.cleaned(readFile("\(directory)/\(name)"), from: reference)
+            return try readFile("\(directory)/\(name)")
         case .exec(let command):
             guard let path = command.first, FileManager.default.isExecutableFile(atPath: path)
             else { throw SecretError("\(reference) is not an executable file") }
             return []
         case .literal(let text):
-            return try Self.cleaned(Array(text.utf8), from: reference)
+            return Array(text.utf8)
         }
     }
 
@@ -73,6 +100,17 @@ package struct SecretResolver: Sendable {
             throw SecretError("\(path) is larger than 64KiB, too large for a secret")
         }
         return Array(data)
+    }
+
+    private static func checkedDocument(
+        _ bytes: [UInt8],
+        from reference: SecretReference
+    ) throws(SecretError) -> [UInt8] {
+        guard !bytes.isEmpty else { throw SecretError("\(reference) is empty") }
+        guard !bytes.contains(0), String(validating: bytes, as: UTF8.self) != nil else {
+            throw SecretError("\(reference) is not a text")
+        }
+        return bytes
     }
 
     private static func cleaned(

@@ -98,6 +98,17 @@ extension Section {
         return reference
     }
 
+    /// Reads the whereabouts of a secret of several lines; the text found is never repeated.
+    func document(_ key: Key) -> SecretReference? {
+        guard let node = self[key] else { return nil }
+        guard let reference = node.text.flatMap(SecretReference.init(text:)) else {
+            reading.report(SecretReference.expectation, at: node)
+            return nil
+        }
+        reading.mention(.document(reference), at: node)
+        return reference
+    }
+
     /// Reads a list, or one value in its place, through a parser for each.
     func list<Value>(
         _ key: Key,

@@ -3,18 +3,7 @@
 /// A key either works or is refused here. Whoever builds a feature deletes its line.
 enum UnsupportedFeatures {
     private static let table: [Feature] = [
-        Feature("connect", when: .notEmpty),
-        Feature("unmatched", when: .oneOf(["forward"])),
         Feature("channels.*.upstream", when: .severalItems),
-        Feature("channels.*.auth.oauth.grant", when: .oneOf(["authorization_code"])),
-        Feature("channels.*.auth.oauth.grant", when: .oneOf(["device_code"])),
-        Feature("channels.*.auth.oauth.grant", when: .oneOf(["jwt_bearer"])),
-        Feature("channels.*.auth.oauth.grant", when: .oneOf(["token_exchange"])),
-        Feature("channels.*.auth.oauth.issuer", when: .without("token_url")),
-        Feature("channels.*.auth.oauth.client_auth", when: .oneOf(["private_key_jwt"])),
-        Feature("channels.*.auth.oauth.client_auth", when: .oneOf(["tls"])),
-        Feature("channels.*.auth.exec", when: .notEmpty),
-        Feature("channels.*.retry.spill", when: .notOff),
         Feature("channels.*.tls.pin_mode", when: .oneOf(["report"])),
         Feature("channels.*.proxy", when: .notOff),
         Feature("channels.*.stub", when: .notOff),
@@ -49,7 +38,6 @@ enum UnsupportedFeatures {
             case notOff
             case severalItems
             case oneOf([String])
-            case without(String)
         }
 
         init(_ path: String, when use: Use) {
@@ -58,11 +46,9 @@ enum UnsupportedFeatures {
         }
 
         func check(_ root: ConfigNode, path: String, in reading: Reading) {
-            var parent = root
             var node = root
             for key in path.split(separator: ".") {
                 guard let child = node.child(String(key)) else { return }
-                parent = node
                 node = child
             }
             switch use {
@@ -70,12 +56,6 @@ enum UnsupportedFeatures {
                 .notOff where node.text != "off",
                 .severalItems where (node.items?.count ?? 0) > 1:
                 reading.report("not supported yet by this version", at: node)
-            case .without(let sibling) where parent.child(sibling) == nil:
-                reading.require(
-                    "without \(sibling): not supported yet by this version",
-                    at: node.position,
-                    key: node.path
-                )
             case .oneOf(let values):
                 guard let text = node.text, values.contains(text) else { return }
                 reading.report("'\(text)' is not supported yet by this version", at: node)

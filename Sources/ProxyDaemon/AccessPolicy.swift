@@ -29,13 +29,16 @@ struct AccessPolicy: Sendable {
         isChannelHost: Bool,
         userID: UInt32?
     ) throws(NetworkError) {
-        if case .origin = head.target, let host = head.host {
+        switch head.target {
+        case .origin, .asterisk:
+            guard let host = head.host else { break }
             guard isChannelHost || isLocal(host) || isListed(host.host) else {
                 throw denied(
                     421,
                     "the host \(host.host) is not served here; list it in access.hosts"
                 )
             }
+        case .absolute, .authority: break
         }
         if head.headers.contains(HTTPFieldName.origin)
             || head.headers.contains(HTTPFieldName.secFetchSite)

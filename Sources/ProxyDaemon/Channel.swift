@@ -74,6 +74,18 @@ final class Channel {
         return limited
     }
 
+    /// Refuses TRACE where a credential goes with each request: the answer would show it to the app
+    /// (RFC 9110 §9.3.8).
+    func checkTrace(_ method: HTTPMethod) throws(NetworkError) {
+        guard method == .trace, shared.authorizer != nil else { return }
+        throw NetworkError(
+            .httpRequestDenied,
+            side: .downstream,
+            detail: "TRACE would show the channel's credential",
+            status: 403
+        )
+    }
+
     /// Its configuration is no longer in force: exchanges end, then its connections do.
     func retire() {
         pool.close()
@@ -87,6 +99,8 @@ struct ChannelTable {
     let channels: [Channel]
     /// What no channel claims is logged here.
     let ownLog: LogBuffer
+    /// What no channel claims goes through here, if anywhere.
+    let forward: ForwardProxy
 
     /// Whether the request's host is one that a channel claims.
     func isChannelHost(_ head: RequestHead, _ app: DownstreamConnection) -> Bool {

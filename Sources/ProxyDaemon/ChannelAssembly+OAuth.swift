@@ -18,7 +18,12 @@ extension ChannelAssembly {
         let made: StaticAuthorizer?
         let key: String
         switch channel.authentication {
-        case .none, .exec: return nil
+        case .none: return nil
+        case .exec(let command):
+            return HelperAuthorizer(
+                HelperTokens(channel: channel.name, command: command, environment: environment),
+                onEvent: events(of: channel.name, log)
+            )
         case .oauth(let settings): return try await oauth(settings, of: channel, log: log)
         case .bearer(let reference):
             key = "bearer"
@@ -47,67 +52,30 @@ extension ChannelAssembly {
         of channel: ChannelConfiguration,
         log: ChannelLog
     ) async throws -> OAuthManager {
-        let configuration = try await oauthConfiguration(settings, of: channel)
-        try FileSystem.makeDirectory(stateDirectory, mode: 0o700)
-        let name = channel.name
-        let manager = OAuthManager(
-            service: TokenEndpointClient(transport: try tokenTransport(channel)),
-            tokenStore: FileTokenStore(directory: stateDirectory, family: name),
-            configuration: configuration
-        ) { [report] event in
-            if let record = event.record { log.write(record) }
-            if let line = event.line { report("channel \(name): \(line)") }
+        let client: OAuthClient
+        do {
+            client = try await oauthClients.client(settings, of: channel)
+        } catch let error as IOError {
+            throw IOError.system("channel \(channel.name): \(error)")
         }
+        let manager = OAuthManager(
+            service: client.service,
+            tokenStore: client.store,
+            configuration: client.configuration,
+            onEvent: events(of: channel.name, log)
+        )
         // Nobody waits for it: the first request does by itself, should it come before the end.
         Task { await manager.start() }
         return manager
     }
 
-    private func oauthConfiguration(
-        _ settings: OAuthSettings,
-        of channel: ChannelConfiguration
-    ) async throws -> OAuthConfiguration {
-        guard let endpoint = settings.tokenURL else {
-            throw IOError.system("channel \(channel.name): auth.oauth.token_url is missing")
+    private func events(
+        of name: String,
+        _ log: ChannelLog
+    ) -> @Sendable (OAuthEvent) -> Void {
+        { [report] event in
+            if let record = event.record { log.write(record) }
+            if let line = event.line { report("channel \(name): \(line)") }
         }
-        var configuration = OAuthConfiguration(
-            tokenEndpoint: OAuthConfiguration.TokenEndpoint(
-                origin: Origin(
-                    scheme: endpoint.scheme == .https ? .https : .http,
-                    host: endpoint.host,
-                    port: UInt16(clamping: endpoint.port)
-                ),
-                target: endpoint.target
-            ),
-            clientID: settings.clientID
-        )
-        if let reference = settings.clientSecret {
-            configuration.clientSecret = try await secret(reference)
-        }
-        if settings.grant == .refreshToken {
-            var initial: Secret?
-            if let reference = settings.refreshToken { initial = try await secret(reference) }
-            configuration.grant = .refreshToken(initial: initial)
-        }
-        configuration.clientAuthentication =
-            switch settings.clientAuthentication {
-            case .post: .post
-            case .none: .none
-            default: .basic
-            }
-        configuration.scopes = settings.scopes
-        configuration.audience = settings.audience
-        configuration.parameters = settings.parameters.map { FormParameter($0.name, $0.value) }
-        configuration.refreshBefore = settings.refreshBefore
-        return configuration
-    }
-
-    /// Token endpoints are trusted by the system's roots, or by the channel's own authority beside
-    /// whose API they mostly are.
-    private func tokenTransport(_ channel: ChannelConfiguration) throws -> any HTTPTransport {
-        guard let authorities = channel.tls.authorities else { return tokens }
-        var options = tokenOptions
-        options.authorities = authorities
-        return try PooledTransport(options: options, on: loop)
     }
 }

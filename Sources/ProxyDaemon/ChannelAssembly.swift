@@ -10,12 +10,9 @@ import Synchronization
 
 /// Makes the channels of a configuration: reads secrets, opens logs, starts OAuth managers.
 final class ChannelAssembly: Sendable {
-    private let environment: [String: String]
+    let environment: [String: String]
     let secrets: SecretResolver
-    let loop: EventLoop
-    let tokenOptions: UpstreamOptions
-    let tokens: PooledTransport
-    let stateDirectory: String
+    let oauthClients: OAuthAssembly
     /// The settings in force; output and format stay as they were at the start.
     private let logSettings: Mutex<LogSettings>
     private let logs = Mutex<[ChannelLog]>([])
@@ -40,13 +37,7 @@ final class ChannelAssembly: Sendable {
         self.environment = environment
         self.report = report
         secrets = SecretResolver(environment: environment)
-        stateDirectory = configuration.state
-        var options = UpstreamOptions()
-        options.connections = 4
-        options.responseTimeout = .seconds(10)
-        tokens = try PooledTransport(options: options, on: loop)
-        self.loop = loop
-        tokenOptions = options
+        oauthClients = try OAuthAssembly(configuration, secrets: secrets, loop: loop)
         let log = configuration.log
         logSettings = Mutex(log)
         if log.output == .file { try LogDirectory.create(log.directory) }
@@ -88,6 +79,10 @@ final class ChannelAssembly: Sendable {
         for reference in channel.secretReferences {
             inputs.secrets[reference] = try await secret(reference)
         }
+        for reference in channel.documentReferences {
+            let bytes = try await secrets.resolveDocument(reference)
+            inputs.documents[reference] = Secret(String(decoding: bytes, as: UTF8.self))
+        }
         return inputs
     }
 
@@ -126,6 +121,7 @@ final class ChannelAssembly: Sendable {
     /// The channels of one loop; those that `present` has already are kept.
     func table(
         of channels: [ChannelShared],
+        forwarding settings: ForwardProxy.Settings,
         keeping present: ChannelTable?,
         on loop: EventLoop,
         loops: Int
@@ -136,7 +132,9 @@ final class ChannelAssembly: Sendable {
                 present?.channels.first { $0.shared === shared }
                     ?? Channel(shared, on: loop, loops: loops)
             },
-            ownLog: present?.ownLog ?? LogBuffer(ownLog)
+            ownLog: present?.ownLog ?? LogBuffer(ownLog),
+            forward: present.flatMap { $0.forward.settings == settings ? $0.forward : nil }
+                ?? ForwardProxy(settings, on: loop)
         )
     }
 
@@ -225,12 +223,16 @@ final class ChannelAssembly: Sendable {
             feed
         )
         logs.withLock { $0.append(log) }
+        if configuration.retry.spill != nil {
+            try FileSystem.makeDirectory(stateDirectory, mode: 0o700)
+        }
         return try ChannelShared(
             configuration,
             inputs,
             authorizer: try await authorizer(configuration, log),
             access: access,
-            log: log
+            log: log,
+            spillDirectory: stateDirectory
         )
     }
 

@@ -6,6 +6,8 @@ import ProxyConfig
 /// another channel, although no word of the configuration has changed.
 struct ChannelInputs: Sendable, Equatable {
     var secrets: [SecretReference: Secret] = [:]
+    /// Keys of several lines.
+    var documents: [SecretReference: Secret] = [:]
     /// The contents by path; nothing for what cannot be read, which those who need it will tell.
     var files: [String: Data?]
 
@@ -27,6 +29,18 @@ extension ChannelConfiguration {
         case .oauth(let settings):
             references.append(settings.clientSecret)
             if settings.grant == .refreshToken { references.append(settings.refreshToken) }
+        }
+        return references.compactMap { $0 }
+    }
+
+    /// The keys of several lines that the channel names; the tokens of an exchange are read anew
+    /// for each request anyway.
+    var documentReferences: [SecretReference] {
+        guard case .oauth(let settings) = authentication else { return [] }
+        var references = [settings.clientKey?.key]
+        switch settings.assertion?.signer {
+        case .key(let reference, _), .serviceAccount(let reference): references.append(reference)
+        case nil: break
         }
         return references.compactMap { $0 }
     }

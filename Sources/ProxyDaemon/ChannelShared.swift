@@ -24,7 +24,8 @@ final class ChannelShared: Sendable {
         _ inputs: ChannelInputs,
         authorizer: (any Authorizing)?,
         access: AccessPolicy,
-        log: ChannelLog
+        log: ChannelLog,
+        spillDirectory: String
     ) throws {
         self.configuration = configuration
         self.inputs = inputs
@@ -42,7 +43,12 @@ final class ChannelShared: Sendable {
         tls = origin.scheme == .https ? try TLSContext(configuration.tls.options) : nil
         credentialFields = configuration.authentication.credentialFields
         loggedHeaders = configuration.log.headers.compactMap { HTTPFieldName($0) }
-        stack = InterceptorStack(configuration, authorizer: authorizer, origin: origin)
+        stack = InterceptorStack(
+            configuration,
+            authorizer: authorizer,
+            origin: origin,
+            spillDirectory: spillDirectory
+        )
     }
 
     var name: String { configuration.name }
@@ -90,7 +96,8 @@ extension InterceptorStack {
     init(
         _ configuration: ChannelConfiguration,
         authorizer: (any Authorizing)?,
-        origin: Origin
+        origin: Origin,
+        spillDirectory: String
     ) {
         func fields(_ list: [HeaderField]) -> [HTTPField] {
             list.compactMap { field in
@@ -117,6 +124,9 @@ extension InterceptorStack {
         self.origin = origin
         replaysUnauthorized = configuration.retry.unauthorized
         replayLimit = configuration.retry.replayBody.bytes
+        spill = configuration.retry.spill.map {
+            BodySpill(directory: spillDirectory, limit: $0.bytes)
+        }
         onClientCredential =
             switch configuration.onClientCredential {
             case .replace: .replace

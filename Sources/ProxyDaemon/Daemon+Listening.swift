@@ -12,6 +12,7 @@ extension Daemon {
         return Worker.Settings(
             limits: wire,
             headTimeout: limits.headTimeout,
+            bodyRate: limits.bodyRate?.bytes,
             connections: max(1, limits.connections / loops.count),
             sharesListeners: loops.count > 1,
             console: console

@@ -4,6 +4,7 @@ import FoundationEssentials
 import HTTP1
 import HTTPMessage
 import NetworkCore
+package import OriginTransport
 package import ProxyConfig
 import RequestLog
 
@@ -18,6 +19,7 @@ package actor Daemon {
     }
 
     let console: Console
+    private let destinations: DestinationPolicy
     private let report: Report
     let environment: [String: String]
     private(set) var configuration: ProxyConfiguration
@@ -42,18 +44,21 @@ package actor Daemon {
     ///   - configuration: what is in force first.
     ///   - environment: where systemd's variables are.
     ///   - console: whether exchanges are printed for a person.
+    ///   - destinations: where apps may lead that name the host themselves.
     ///   - report: told what concerns the daemon itself.
     ///   - reload: reads the configuration again, for SIGHUP.
     package init(
         _ configuration: ProxyConfiguration,
         environment: [String: String],
         console: Console = .off,
+        destinations: DestinationPolicy = .world,
         report: @escaping Report,
         reload: @escaping @Sendable () -> Result<ProxyConfiguration, ConfigurationErrors>
     ) {
         self.configuration = configuration
         self.environment = environment
         self.console = console
+        self.destinations = destinations
         self.report = report
         reloadConfiguration = reload
     }
@@ -114,7 +119,7 @@ package actor Daemon {
             pseudonym: "netproxy-" + String(UInt32.random(in: .min ... .max), radix: 36)
         )
         guard let assembly else { return }
-        let (channels, count) = (channels, loops.count)
+        let (channels, count, forwarding) = (channels, loops.count, forwarding)
         for loop in loops {
             workers.append(
                 await loop.call { loop in
@@ -122,11 +127,25 @@ package actor Daemon {
                         loop,
                         settings: settings,
                         requests: requests,
-                        table: assembly.table(of: channels, keeping: nil, on: loop, loops: count)
+                        table: assembly.table(
+                            of: channels,
+                            forwarding: forwarding,
+                            keeping: nil,
+                            on: loop,
+                            loops: count
+                        )
                     )
                 }
             )
         }
+    }
+
+    private var forwarding: ForwardProxy.Settings {
+        ForwardProxy.Settings(
+            unmatched: configuration.unmatched,
+            connect: configuration.connect,
+            destinations: destinations
+        )
     }
 
     private func startAdmin() async throws {
@@ -230,13 +249,15 @@ package actor Daemon {
             report("\(ignored.joined(separator: ", ")): takes effect at the next start")
         }
         configuration = next
-        let (channels, count, settings) = (channels, loops.count, workerSettings(next.limits))
+        let (channels, count, forwarding) = (channels, loops.count, forwarding)
+        let settings = workerSettings(next.limits)
         for worker in workers {
             await worker.call { worker in
                 worker.apply(settings)
                 worker.install(
                     assembly.table(
                         of: channels,
+                        forwarding: forwarding,
                         keeping: worker.table,
                         on: worker.loop,
                         loops: count

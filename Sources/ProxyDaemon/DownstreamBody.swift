@@ -50,7 +50,7 @@ extension DownstreamConnection {
         guard exchange == self.exchange else { return nil }
         if owesContinue {
             owesContinue = false
-            try await writeContinue()
+            try await writeInterim(100)
         }
         while var decoder = body {
             let event: BodyDecoder.Event
@@ -87,16 +87,26 @@ extension DownstreamConnection {
     }
 
     private func readMore() async throws {
+        let started = loop.now
+        defer { pace.waited(from: started, to: loop.now) }
+        let idle = loop.deadline(after: idleTimeout)
+        let slowest = pace.deadline(after: bytesIn, now: started)
         do throws(IOError) {
             let count = try await socket.read(
                 into: &buffer,
                 minimum: Slab.standardCapacity,
-                until: loop.deadline(after: idleTimeout)
+                until: min(idle, slowest)
             )
             guard count == 0 else { return }
             throw IOError.closedByPeer
         } catch {
             switch error {
+            case .timedOut where slowest < idle:
+                throw NetworkError(
+                    .requestBodyTimeout,
+                    side: .downstream,
+                    detail: "the request body arrives too slowly; see limits.body_rate"
+                )
             case .timedOut:
                 throw NetworkError(
                     .connectionReadTimeout,
@@ -114,12 +124,5 @@ extension DownstreamConnection {
                 )
             }
         }
-    }
-
-    private func writeContinue() async throws {
-        let output = loop.outputs.take()
-        defer { loop.outputs.give(output) }
-        HeadEncoder.encodeInformational(status: 100, headers: [:], into: output)
-        try await socket.write(output, until: loop.deadline(after: idleTimeout))
     }
 }

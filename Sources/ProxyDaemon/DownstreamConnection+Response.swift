@@ -28,7 +28,9 @@ extension DownstreamConnection {
         var framing: BodyFraming
         var announced = response.announcedLength
         switch response.body {
-        case .empty: framing = hasNoContent(response.status, head.method) ? .none : .length(0)
+        case .empty, .tunnel:
+            framing = hasNoContent(response.status, head.method) ? .none : .length(0)
+        case .bytes where response.status == 204: framing = .none
         case .bytes(let bytes): framing = .length(bytes.count)
         case .stream(_, let length?): framing = .length(length)
         case .stream(_, nil): framing = isOld ? .untilClose : .chunked
@@ -46,13 +48,25 @@ extension DownstreamConnection {
         )
         do {
             switch response.body {
-            case .empty: try await send(output, nil)
+            case .empty, .tunnel: try await send(output, nil)
+            case .bytes where hasNoContent(response.status, head.method),
+                .stream where hasNoContent(response.status, head.method):
+                // Our own answer to HEAD, or a stub's: any content would be read as the next response.
+                response.body.cancel()
+                try await send(output, nil)
             case .bytes(let bytes):
                 try await send(output, bytes)
                 delivery.bytesOut = bytes.count
             case .stream(let source, _):
                 try await send(output, nil)
                 try await stream(source, isChunked: framing == .chunked, output, &delivery)
+                if framing == .chunked {
+                    output.removeAll()
+                    // RFC 9110 §6.5.1: only to an app that said it would look at them.
+                    let trailers = head.takesTrailers ? source.trailers() : nil
+                    HeadEncoder.lastChunk(trailers: trailers, into: output)
+                    try await send(output, nil)
+                }
             }
         } catch {
             response.body.cancel()
@@ -80,13 +94,10 @@ extension DownstreamConnection {
             }
             delivery.bytesOut += piece.count
         }
-        guard isChunked else { return }
-        output.removeAll()
-        HeadEncoder.lastChunk(trailers: source.trailers(), into: output)
-        try await send(output, nil)
     }
 
-    private func send(_ output: OutputBuffer, _ body: ByteSlice?) async throws {
+    /// Writes bytes, and a piece of content behind them.
+    func send(_ output: OutputBuffer, _ body: ByteSlice?) async throws {
         do throws(IOError) {
             try await socket.write(output, body, until: loop.deadline(after: idleTimeout))
         } catch {

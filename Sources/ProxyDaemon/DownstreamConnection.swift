@@ -15,6 +15,7 @@ final class DownstreamConnection {
     let loop: EventLoop
     let limits: HTTP1Limits
     let headTimeout: Duration
+    var pace: BodyPace
     /// Who calls: address and port, or `unix`.
     let client: String
     /// The peer's user id, on a unix socket.
@@ -29,6 +30,9 @@ final class DownstreamConnection {
     private(set) var exchange = 0
     var bytesIn = 0
     var owesContinue = false
+    /// Takes interim answers to the app; whoever serves the connection sets it.
+    var interim: InterimWriter?
+    var isWritingInterim = false
     var idleTimeout: Duration? = .seconds(60)
     private(set) var isIdle = true
     var isDraining = false
@@ -43,12 +47,14 @@ final class DownstreamConnection {
         _ socket: StreamSocket,
         limits: HTTP1Limits,
         headTimeout: Duration,
+        pace: BodyPace,
         dedicatedChannel: String?
     ) {
         self.socket = socket
         self.limits = limits
         decoder = RequestHeadDecoder(limits: limits)
         self.headTimeout = headTimeout
+        self.pace = pace
         self.dedicatedChannel = dedicatedChannel
         loop = socket.loop
         client = socket.peer.isUnix ? "unix" : socket.peer.description
@@ -110,6 +116,7 @@ final class DownstreamConnection {
             body = nil
         } else {
             body = BodyDecoder(head.framing, limits: limits)
+            pace.reset()
         }
     }
 
@@ -158,6 +165,7 @@ final class DownstreamConnection {
     }
 
     func close() {
+        interim = nil
         buffer.consume(buffer.count)
         buffer.release(to: loop.slabs)
         socket.close()

@@ -13,10 +13,12 @@ enum ErrorResponder {
             504
         case .dnsError, .destinationUnavailable, .connectionRefused, .connectionTerminated,
             .tlsProtocolError, .tlsCertificateError, .httpResponseIncomplete,
-            .httpResponseBodySize, .httpProtocolError:
+            .httpResponseBodySize, .httpProtocolError, .unacceptableResponse,
+            .undecodableResponse:
             502
         case .connectionLimitReached, .credentialUnavailable, .reauthorizationRequired: 503
         case .httpRequestError: 400
+        case .requestHeadTimeout, .requestBodyTimeout: 408
         case .httpRequestDenied: 403
         case .noChannel: 404
         case .proxyLoopDetected: 508
@@ -81,6 +83,8 @@ enum ErrorResponder {
         case .tlsProtocolError: "TLS with the upstream failed"
         case .tlsCertificateError: "The upstream's certificate is not trusted"
         case .httpRequestError: "The request is malformed"
+        case .requestHeadTimeout: "The request's head took too long"
+        case .requestBodyTimeout: "The request's content arrived too slowly"
         case .httpRequestDenied: "The request is not allowed"
         case .httpResponseIncomplete: "The upstream cut its answer short"
         case .httpResponseBodySize: "The upstream's answer is too large"
@@ -90,6 +94,8 @@ enum ErrorResponder {
         case .proxyLoopDetected: "The request goes round in a circle"
         case .credentialUnavailable: "No usable token"
         case .reauthorizationRequired: "A person must sign in again"
+        case .unacceptableResponse: "The upstream's answer is not acceptable"
+        case .undecodableResponse: "The upstream's answer cannot be read"
         case .noChannel: "No channel for this request"
         case .cancelled: "The app went away"
         }

@@ -59,6 +59,19 @@ struct Exchange {
         }
     }
 
+    /// Whether somebody ended it early.
+    var isAborted: Bool { abortedBy != nil }
+
+    /// Records why a tunnel ended, whose status the app has long got.
+    mutating func failTunnel(_ cause: NetworkError) {
+        switch cause.side {
+        case _ where app.isCut: abortedBy = .proxy
+        case .upstream: (abortedBy, error) = (.upstream, cause.kind)
+        case .downstream: abortedBy = .client
+        case .proxy: (abortedBy, error) = (.proxy, cause.kind)
+        }
+    }
+
     /// The record, of the upstream request where there is one.
     func record(endedAt now: UInt64) -> ExchangeRecord {
         let target = request?.target ?? head?.target.pathAndQuery ?? ""
@@ -74,6 +87,8 @@ struct Exchange {
             record.scheme = origin.scheme.rawValue
             record.host = origin.authority
             record.protocolVersion = "HTTP/1.1"
+        } else if case .authority(let authority)? = head?.target {
+            record.host = authority.description
         }
         record.status = status
         record.bytesIn = bytesIn

@@ -10,6 +10,7 @@ struct InterceptorStack {
     var authorizer: (any Authorizing)?
     var replaysUnauthorized: Bool
     var replayLimit: Int
+    var spill: BodySpill?
     /// Where the credential may go.
     var origin: Origin
     var onClientCredential: AuthorizationInterceptor.ClientCredentialPolicy
@@ -25,7 +26,11 @@ struct InterceptorStack {
             // Outside of injection, so that the second attempt is signed afresh.
             if replaysUnauthorized {
                 stack.append(
-                    ReauthorizationInterceptor(authorizer: authorizer, replayLimit: replayLimit)
+                    ReauthorizationInterceptor(
+                        authorizer: authorizer,
+                        replayLimit: replayLimit,
+                        spill: spill
+                    )
                 )
             }
             // Last: nothing behind it may change where the request goes.

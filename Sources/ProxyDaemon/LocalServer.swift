@@ -32,6 +32,8 @@ final class LocalServer {
 
     private let loop: EventLoop
     private let answer: Answer
+    /// Told of each response that went out whole.
+    private let onAnswered: (@Sendable (Response) -> Void)?
     private var listener: Listener?
     private var connections: [ObjectIdentifier: DownstreamConnection] = [:]
     private var onDrained: (() -> Void)?
@@ -39,10 +41,12 @@ final class LocalServer {
     init(
         _ socket: borrowing ListeningSocket,
         on loop: EventLoop,
-        answer: @escaping Answer
+        answer: @escaping Answer,
+        onAnswered: (@Sendable (Response) -> Void)? = nil
     ) throws(IOError) {
         self.loop = loop
         self.answer = answer
+        self.onAnswered = onAnswered
         listener = try Listener(socket, on: loop, sharesSocket: false) { [unowned self] in serve($0)
         }
     }
@@ -52,6 +56,7 @@ final class LocalServer {
             socket,
             limits: HTTP1Limits(),
             headTimeout: .seconds(10),
+            pace: BodyPace(rate: nil),
             dedicatedChannel: nil
         )
         connections[ObjectIdentifier(connection)] = connection
@@ -105,6 +110,7 @@ final class LocalServer {
         // An endless answer goes on for as long as somebody reads, however slowly.
         if case .stream(_, nil) = response.body { connection.idleTimeout = nil }
         let delivery = try await connection.write(response, to: head, mayContinue: head.keepAlive)
+        onAnswered?(response)
         if !delivery.mayContinue { await connection.closeAfterLingering() }
         return delivery.mayContinue
     }

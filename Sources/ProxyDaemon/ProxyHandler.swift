@@ -9,8 +9,8 @@ import RequestLog
 ///
 /// One per loop. Not `Sendable`.
 final class ProxyHandler {
-    private let loop: EventLoop
-    private let requests: UpstreamRequest
+    let loop: EventLoop
+    let requests: UpstreamRequest
     private var requestIDs: RequestIDs
     /// What can be explained to a person.
     let recent = RecentExchanges()
@@ -45,10 +45,15 @@ final class ProxyHandler {
                 isChannelHost: table.isChannelHost(head, app),
                 userID: app.userID
             )
+            // RFC 9110 §15.2: HTTP/1.0 knows no interim answers.
+            if head.version == .http11 { exchange.context.onInformational = app.interim }
             let response = try await send(head, route, channel, on: app, &exchange)
             return await deliver(response, head, on: app, &exchange)
         } catch {
-            return await answer(error, head, on: app, &exchange)
+            guard exchange.channel == nil else {
+                return await answer(error, head, on: app, &exchange)
+            }
+            return await serveUnclaimed(error, head, on: app, &exchange)
         }
     }
 
@@ -60,6 +65,13 @@ final class ProxyHandler {
         on app: DownstreamConnection,
         _ exchange: inout Exchange
     ) async throws(NetworkError) -> Response {
+        // The length of TRACE first: it spares almost every request the comparison of texts.
+        if head.headers.contains(KnownField.maxForwards)
+            || (head.method.rawValue.utf8.count == 5 && head.method == .trace)
+        {
+            if let answer = try MaxForwards.answer(to: head) { return answer }
+            try channel.checkTrace(head.method)
+        }
         var nominated: [HTTPFieldName] = []
         let request = try requests.make(
             head,
@@ -76,14 +88,21 @@ final class ProxyHandler {
         }
         do {
             var response = try await channel.send(request, context: &exchange.context)
-            response.headers.append(.via, validated: "1.1 \(requests.pseudonym)")
+            response.headers.append(.via, validated: requests.via(exchange.context))
             return response
-        } catch let error as NetworkError {
-            throw error
-        } catch is CancellationError {
-            throw NetworkError(.cancelled, side: .downstream, detail: "the app went away")
         } catch {
-            throw NetworkError(
+            throw ProxyHandler.networkError(error)
+        }
+    }
+
+    /// What an attempt threw, as a fault of the exchange.
+    static func networkError(_ error: any Error) -> NetworkError {
+        switch error {
+        case let error as NetworkError: error
+        case is CancellationError:
+            NetworkError(.cancelled, side: .downstream, detail: "the app went away")
+        default:
+            NetworkError(
                 .proxyInternalError,
                 side: .proxy,
                 detail: "an interceptor failed: \(error)"
@@ -92,12 +111,22 @@ final class ProxyHandler {
     }
 
     /// Writes the response to the app, and the record to the log.
-    private func deliver(
+    func deliver(
         _ response: Response,
         _ head: RequestHead,
         on app: DownstreamConnection,
         _ exchange: inout Exchange
     ) async -> Bool {
+        if case .tunnel(let upstream) = response.body {
+            await tunnel(
+                to: upstream,
+                opening: TunnelOpening(switching: response),
+                on: app,
+                idleTimeout: app.idleTimeout,
+                &exchange
+            )
+            return false
+        }
         exchange.status = response.status
         do throws(DeliveryError) {
             let delivery = try await app.write(response, to: head, mayContinue: head.keepAlive)
@@ -116,7 +145,7 @@ final class ProxyHandler {
     }
 
     /// Answers by ourselves.
-    private func answer(
+    func answer(
         _ error: NetworkError,
         _ head: RequestHead?,
         on app: DownstreamConnection,
@@ -135,7 +164,9 @@ final class ProxyHandler {
         )
         exchange.status = response.status
         // After a doubt about the message nothing behind it can be trusted.
-        let mayContinue = head?.keepAlive == true && error.kind != .httpRequestError
+        // Nor can what an app sends behind a CONNECT: it is meant for the tunnel.
+        let mayContinue =
+            head?.keepAlive == true && error.kind != .httpRequestError && head?.method != .connect
         do throws(DeliveryError) {
             let delivery = try await app.write(
                 response,
@@ -160,7 +191,8 @@ final class ProxyHandler {
         _ = await answer(error, nil, on: app, &exchange)
     }
 
-    private func finish(_ exchange: inout Exchange, _ app: DownstreamConnection) {
+    /// Writes the record.
+    func finish(_ exchange: inout Exchange, _ app: DownstreamConnection) {
         exchange.bytesIn = app.bytesIn
         exchange.channel?.counters.count(exchange)
         let log = exchange.channel?.log ?? channels.ownLog

@@ -31,6 +31,7 @@ struct Router: Sendable {
 
     private let names: [String]
     private let basePaths: [String]
+    private let ports: [Int]
     private let channelsByName: [String: Int]
     private let channelsByHost: [String: Int]
     private let channelsByUpstream: [String: [Int]]
@@ -39,6 +40,7 @@ struct Router: Sendable {
     init(_ channels: [ChannelConfiguration]) {
         names = channels.map(\.name)
         basePaths = channels.map { $0.upstreams.first?.basePath ?? "" }
+        ports = channels.map { $0.upstreams.first?.port ?? 0 }
         var byName: [String: Int] = [:]
         var byHost: [String: Int] = [:]
         var byUpstream: [String: [Int]] = [:]
@@ -60,7 +62,10 @@ struct Router: Sendable {
         }
         channelsByName = byName
         channelsByHost = byHost
-        channelsByUpstream = byUpstream
+        // The longest base path first: the channel that says most about the request has it.
+        channelsByUpstream = byUpstream.mapValues { [basePaths] list in
+            list.sorted { basePaths[$0].utf8.count > basePaths[$1].utf8.count }
+        }
         paths = PathTable(rules)
     }
 
@@ -73,6 +78,7 @@ struct Router: Sendable {
     /// - Throws: `no_channel`, or `http_request_error` for a path that leaves its base.
     func route(_ head: RequestHead, dedicated: String?) throws(NetworkError) -> Route {
         guard let target = head.target.pathAndQuery else {
+            if head.target == .asterisk { return try wholeServer(head, dedicated) }
             throw NetworkError(
                 .httpRequestDenied,
                 side: .downstream,
@@ -102,6 +108,35 @@ struct Router: Sendable {
         throw NetworkError(.noChannel, side: .downstream, detail: nobody, status: 404)
     }
 
+    /// `OPTIONS *`: of the channel that the listener or the Host names.
+    private func wholeServer(
+        _ head: RequestHead,
+        _ dedicated: String?
+    ) throws(NetworkError) -> Route {
+        if let channel = dedicated.flatMap({ channelsByName[$0] }) {
+            return try wholeServer(channel, by: .listener)
+        }
+        guard let channel = head.host.flatMap({ channelsByHost[$0.host] }) else {
+            throw NetworkError(.noChannel, side: .downstream, detail: nobody, status: 404)
+        }
+        return try wholeServer(channel, by: .host)
+    }
+
+    private func wholeServer(
+        _ channel: Int,
+        by rule: RoutingRule
+    ) throws(NetworkError) -> Route {
+        guard basePaths[channel].isEmpty else {
+            throw NetworkError(
+                .httpRequestDenied,
+                side: .downstream,
+                detail: "OPTIONS * asks for the whole server, of which the channel is a part",
+                status: 403
+            )
+        }
+        return Route(channel: channel, target: "*", rule: rule)
+    }
+
     private var nobody: String {
         "no channel matches; there are: \(names.joined(separator: ", "))"
     }
@@ -111,9 +146,12 @@ struct Router: Sendable {
         _ authority: Authority,
         _ target: String
     ) throws(NetworkError) -> Route {
-        for channel in channelsByUpstream[authority.host] ?? [] {
+        for channel in channelsByUpstream[authority.host] ?? []
+        where authority.port.map({ Int($0) == ports[channel] }) ?? true {
             let base = basePaths[channel]
-            guard TargetPath.staysUnder(base, target) else { continue }
+            guard target == "*" ? base.isEmpty : TargetPath.staysUnder(base, target) else {
+                continue
+            }
             return Route(channel: channel, target: target, rule: .upstream)
         }
         throw NetworkError(.noChannel, side: .downstream, detail: nobody, status: 403)
@@ -125,6 +163,7 @@ struct Router: Sendable {
         by rule: RoutingRule
     ) throws(NetworkError) -> Route {
         guard TargetPath.staysUnder("", target) else {
+            if target == "*" { return try wholeServer(channel, by: rule) }
             throw NetworkError(
                 .httpRequestError,
                 side: .downstream,

@@ -22,6 +22,9 @@ struct UpstreamRequest {
         nominated: inout [HTTPFieldName]
     ) throws(NetworkError) -> Request {
         var headers = head.headers
+        let upgrade =
+            headers.contains(KnownField.upgrade) ? try UpgradeOffer.protocols(of: head) : nil
+        let takesTrailers = head.takesTrailers
         nominated = HopByHop(removingFrom: &headers, protecting: credential).refused
         if headers.contains(HTTPFieldName.expect) {
             // Only a body that is still to come can wait for a 100.
@@ -30,6 +33,11 @@ struct UpstreamRequest {
                 headers.remove(HTTPFieldName.expect)
             }
         }
+        if takesTrailers { headers.append(.te, validated: "trailers") }
+        if headers.contains(KnownField.maxForwards) {
+            try MaxForwards.countDown(&headers, of: head.method)
+        }
+        if let upgrade { headers.append(.upgrade, validated: upgrade) }
         if headers.contains(HTTPFieldName.via) { try checkLoop(headers) }
         headers.append(.via, validated: (head.version == .http10 ? "1.0 " : "1.1 ") + pseudonym)
         if headers.contains(HTTPFieldName.xRequestId) {
@@ -46,6 +54,11 @@ struct UpstreamRequest {
         )
     }
 
+    /// The `Via` of a response: which version the upstream spoke, and who we are.
+    func via(_ context: RequestContext) -> String {
+        (context.speaksHTTP10 ? "1.0 " : "1.1 ") + pseudonym
+    }
+
     private func checkLoop(_ headers: HTTPHeaders) throws(NetworkError) {
         let isLoop = headers.values(of: .via).contains { value in
             value.split(separator: ",").contains { hop in
@@ -60,5 +73,19 @@ struct UpstreamRequest {
             detail: "the request passed through this proxy before; does a channel point at it?",
             status: 508
         )
+    }
+}
+
+extension RequestHead {
+    /// Whether the app reads trailer fields (RFC 9110 §10.1.4).
+    var takesTrailers: Bool {
+        guard version == .http11, headers.contains(KnownField.te) else { return false }
+        return headers.values(of: .te).contains { value in
+            value.split(separator: ",").contains { coding in
+                let name = coding.drop { $0 == " " || $0 == "\t" }
+                    .prefix { $0 != " " && $0 != "\t" && $0 != ";" }
+                return Grammar.equalIgnoringCase(String(name), "trailers")
+            }
+        }
     }
 }

@@ -24,6 +24,8 @@ final class Worker {
     struct Settings: Sendable {
         var limits: HTTP1Limits
         var headTimeout: Duration
+        /// The slowest pace of a request's content, in bytes a second.
+        var bodyRate: Int?
         var connections: Int
         /// Whether other loops accept from the same sockets.
         var sharesListeners: Bool
@@ -80,6 +82,7 @@ final class Worker {
             retired.removeAll { $0.channel == nil }
             retired.append(RetiredChannel(channel: channel))
         }
+        if previous.forward !== table.forward { previous.forward.retire() }
     }
 
     /// The channels of this loop.
@@ -105,6 +108,7 @@ final class Worker {
             socket,
             limits: settings.limits,
             headTimeout: settings.headTimeout,
+            pace: BodyPace(rate: settings.bodyRate),
             dedicatedChannel: channel
         )
         connection.listener = listener
@@ -115,6 +119,7 @@ final class Worker {
             let (worker, connection) = bound.value
             await worker.run(connection)
         }
+        connection.interim = handler.interimWriter(for: connection)
         // An app that goes away takes its exchange with it.
         connection.task = task
         socket.onPeerClosed = { task.cancel() }
@@ -138,10 +143,9 @@ final class Worker {
         } catch {
             await handler.refuse(
                 NetworkError(
-                    .httpRequestError,
+                    .requestHeadTimeout,
                     side: .downstream,
-                    detail: "the head of the request did not arrive in time",
-                    status: 408
+                    detail: "the head of the request did not arrive in time"
                 ),
                 on: connection
             )

@@ -122,12 +122,13 @@ struct ReloadCommand: AsyncParsableCommand {
 struct TokenCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "token",
-        abstract: "Show the state of a channel's token, never the token."
+        abstract: "Show the state of a channel's token; the token itself with --reveal only."
     )
 
     @OptionGroup var file: ConfigurationOption
     @Argument(help: "The channel.") var channel: String
     @Flag(help: "Renew the token first.") var refresh = false
+    @Flag(help: "Print the stored access token itself, and nothing else.") var reveal = false
 
     func run() async throws {
         let configuration = try file.load()
@@ -135,7 +136,15 @@ struct TokenCommand: AsyncParsableCommand {
             throw ValidationError("there is no channel \(channel)")
         }
         let session = AdminSession(configuration)
-        if refresh { try await session.perform("POST", "/channels/\(channel)/token/refresh") }
+        if refresh {
+            let said = try await session.answer("POST", "/channels/\(channel)/token/refresh")
+            if !reveal { print(said) }
+        }
+        if reveal {
+            return try await SignInSession.run(channel, configuration) {
+                print(try await $0.accessToken())
+            }
+        }
         let status = try await session.status()
         guard let token = status.channels.first(where: { $0.name == channel })?.token else {
             print("\(channel): no OAuth token")

@@ -15,6 +15,7 @@ struct Netproxy: AsyncParsableCommand {
             RunCommand.self, CheckCommand.self, DemoCommand.self, TailCommand.self,
             StatusCommand.self,
             WhyCommand.self, ExecCommand.self, ReloadCommand.self, TokenCommand.self,
+            LoginCommand.self, LogoutCommand.self,
             VersionCommand.self,
         ]
     )

@@ -8,10 +8,13 @@ import Testing
         "HTTPMessage": ["Bytes"],
         "EventIO": ["Bytes", "CLibevent", "COpenSSL"],
         "HTTP1": ["HTTPMessage", "Bytes"],
-        "NetworkCore": ["HTTPMessage", "Bytes"],
+        "NetworkCore": [
+            "HTTPMessage", "Bytes", "Logging", "HTTPTypes", "Crypto", "CryptoExtras",
+        ],
+        "NetworkTesting": ["NetworkCore", "HTTPMessage", "Bytes"],
         "OriginTransport": ["NetworkCore", "HTTP1", "EventIO", "HTTPMessage", "Bytes"],
         "RequestLog": ["NetworkCore", "HTTPMessage", "Bytes"],
-        "ProxyConfig": ["Yams"],
+        "ProxyConfig": ["EventIO", "Yams"],
         "ProxyDaemon": [
             "ProxyConfig", "RequestLog", "OriginTransport", "NetworkCore", "HTTP1", "EventIO",
             "HTTPMessage", "Bytes",

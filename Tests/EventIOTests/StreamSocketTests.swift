@@ -43,6 +43,49 @@ import Testing
         #expect(text == "ping")
     }
 
+    @Test func `a reset that came together with bytes is noticed behind them`() async throws {
+        let origin = try await OriginServer.start { wire in
+            try await wire.read(through: "go")
+            // In one turn of the loop, which the reader shares: there is one edge for both.
+            try await wire.send("last words")
+            try await wire.reset()
+        }
+        let failure = try await withSocket(to: origin) { socket -> IOError? in
+            let output = OutputBuffer()
+            output.append("go")
+            try await socket.write(output, until: .max)
+            var buffer = ReadBuffer()
+            let deadline = socket.loop.deadline(after: Wire.patience)
+            do throws(IOError) {
+                while try await socket.read(into: &buffer, until: deadline) > 0 {}
+                return nil
+            } catch {
+                return error
+            }
+        }
+        #expect(failure == .closedByPeer)
+    }
+
+    @Test func `a reset that came together with bytes is noticed while nobody reads`() async throws
+    {
+        let origin = try await OriginServer.start { wire in
+            try await wire.read(through: "go")
+            try await wire.send("last words")
+            try await wire.reset()
+        }
+        let noticed = Gate()
+        try await withSocket(to: origin) { socket in
+            socket.onPeerClosed = { noticed.open() }
+            let output = OutputBuffer()
+            output.append("go")
+            try await socket.write(output, until: .max)
+            var buffer = ReadBuffer()
+            let deadline = socket.loop.deadline(after: Wire.patience)
+            _ = try await socket.read(into: &buffer, until: deadline)
+            try await noticed.wait()
+        }
+    }
+
     @Test func `more than the kernel takes at once arrives whole`() async throws {
         let size = 8 << 20
         let arrived = Gate()

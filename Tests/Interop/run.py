@@ -21,7 +21,9 @@ import cases_daemon  # noqa: F401
 import cases_faults  # noqa: F401
 import cases_messages  # noqa: F401
 import cases_routing  # noqa: F401
+import cases_strict  # noqa: F401
 import cases_tokens  # noqa: F401
+import cases_upgrade  # noqa: F401
 from harness import CASES, Failure, Skipped
 from world import World
 

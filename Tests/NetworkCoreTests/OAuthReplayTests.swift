@@ -144,12 +144,6 @@ import Testing
         #expect(try await harness.token() == "Bearer access-6")
     }
 
-    @Test func `without the guard renewals are not counted`() async throws {
-        let harness = OAuthHarness { $0.excessGuard = nil }
-        _ = try await harness.token()
-        for generation in 1..<20 { #expect(await harness.reject(generation) == .replay) }
-    }
-
     @Test func `the very same token is no progress`() async throws {
         let harness = OAuthHarness()
         harness.server.setFixedToken("same")

@@ -98,20 +98,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("connect: [\"*.example:443\"]", "connect"),
-        ("unmatched: forward", "unmatched"),
-    ])
-    func `what this version cannot do is refused`(line: String, key: String) throws {
-        let lines = errors(in: "\(line)\nchannels: { a: { upstream: https://a.example } }\n")
-        #expect(lines.count == 1)
-        let only = try #require(lines.first)
-        #expect(only.contains(": \(key): "))
-        #expect(only.hasSuffix("not supported yet by this version"))
-    }
-
-    @Test(arguments: [
-        "proxy: http://proxy.example:3128", "stub: /tmp/orders.yaml", "retry: { spill: 1MiB }",
-        "auth: { exec: [/bin/helper] }",
+        "proxy: http://proxy.example:3128", "stub: /tmp/orders.yaml",
     ])
     func `what a channel cannot do yet is refused`(line: String) throws {
         let lines = errors(inChannel: line)

@@ -12,7 +12,12 @@ import Testing
 
     @Test func `the example loads`() throws {
         let configuration = try load(Self.text())
-        #expect(configuration.channels.map(\.name) == ["orders", "billing", "reports", "maps"])
+        #expect(
+            configuration.channels.map(\.name) == [
+                "orders", "billing", "reports", "mail", "ledger", "warehouse", "search", "maps",
+                "weather",
+            ]
+        )
         #expect(configuration.channels[0].log.subsystem == "com.example.orders")
     }
 

@@ -61,16 +61,4 @@ import Testing
             #expect(origin.requests.isEmpty)
         }
     }
-
-    @Test func `a head that does not end in time is 408`() async throws {
-        let origin = try await OriginServer.start { _ in Raw.ok() }
-        // Waits for a timeout of 300 ms: the first bytes must come before it on a busy machine, too.
-        try await DaemonHarness.run(
-            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }",
-            root: "limits: { head_timeout: 300ms }"
-        ) { proxy in
-            let answer = try await proxy.exchange("GET /orders/1 HTTP/1.1\r\nHost: loc")
-            #expect(answer.status == 408)
-        }
-    }
 }

@@ -92,6 +92,7 @@ import Testing
         }
     }
 
+    /// Takes a second: this origin never answers the `Expect` that goes with an untried token.
     @Test func `a body above the limit is not replayed, and the log says so`() async throws {
         let tokens = try await tokenEndpoint()
         let origin = try await api(accepting: "token-2")
@@ -102,6 +103,20 @@ import Testing
             #expect(answer.status == 401)
             let facts = try await proxy.onlyLine("orders").facts
             #expect(facts.auth?.notReplayed == "body_not_replayable")
+        }
+    }
+
+    @Test func `a body above the limit is kept on disk where the channel says so`() async throws {
+        let tokens = try await tokenEndpoint()
+        let origin = try await api(accepting: "token-2")
+        let channel = channel(origin, tokens, "retry: { replay_body: 1KiB, spill: 1MiB }")
+        let body = String(repeating: "precious ", count: 20_000)
+        try await DaemonHarness.run(channels: channel) { proxy in
+            let answer = try await proxy.exchange(Raw.post("/orders/1", body: body))
+            #expect(answer.status == 200)
+            #expect(answer.body == body)
+            #expect(origin.requests.map(\.body.utf8.count) == [body.utf8.count, body.utf8.count])
+            #expect(try await proxy.onlyLine("orders").facts.retries == ["unauthorized"])
         }
     }
 

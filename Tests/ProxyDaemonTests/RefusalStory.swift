@@ -110,4 +110,22 @@ import Testing
             #expect(again["Proxy-Status"] == "netproxy; error=proxy_loop_detected")
         }
     }
+
+    @Test(arguments: ["/orders/1", "/nobody/1"])
+    func `an answer of our own to HEAD has no content`(target: String) async throws {
+        let port = try RefusingPort.any()
+        try await DaemonHarness.run(
+            channels: """
+                orders: { upstream: http://127.0.0.1:\(port), retry: { attempts: 0 } }
+                """
+        ) { proxy in
+            let app = try await proxy.connect()
+            for _ in 1...2 {
+                try await app.send(Raw.request("HEAD", target))
+                let answer = try await app.message(.none)
+                #expect(answer.status == (target == "/orders/1" ? 502 : 404))
+                #expect(answer["Content-Length"] != nil)
+            }
+        }
+    }
 }

@@ -14,4 +14,12 @@ package final class Counter: Sendable {
             return count
         }
     }
+
+    /// What it has counted.
+    package var value: Int { count.withLock { $0 } }
+
+    /// Counts further.
+    package func add(_ number: Int) {
+        count.withLock { $0 += number }
+    }
 }

@@ -1,5 +1,6 @@
 import EventIO
 import FoundationEssentials
+package import OriginTransport
 import ProxyConfig
 import ProxyDaemon
 import Synchronization
@@ -21,17 +22,23 @@ package final class DaemonHarness: Sendable {
     /// - Parameters:
     ///   - channels: the YAML below `channels:`, not indented.
     ///   - root: more of the YAML at the top.
+    ///   - destinations: where apps may lead that name the host themselves.
     ///   - story: gets the running daemon.
     /// - Throws: what the story throws, or why the daemon does not start.
     package static func run(
         channels: String,
         root: String = "",
+        destinations: DestinationPolicy = .world,
         _ story: (DaemonHarness) async throws -> Void
     ) async throws {
         let directory = FileManager.default.temporaryDirectory
             .appending(path: "netproxy-story-\(UInt64.random(in: 0 ... .max))").path()
         defer { try? FileManager.default.removeItem(atPath: directory) }
-        let harness = try await DaemonHarness(directory, yaml(channels, root, directory))
+        let harness = try await DaemonHarness(
+            directory,
+            yaml(channels, root, directory),
+            destinations
+        )
         do {
             try await story(harness)
         } catch {
@@ -41,7 +48,11 @@ package final class DaemonHarness: Sendable {
         await harness.stop()
     }
 
-    private init(_ directory: String, _ text: String) async throws {
+    private init(
+        _ directory: String,
+        _ text: String,
+        _ destinations: DestinationPolicy
+    ) async throws {
         self.directory = directory
         let source = Box(text)
         let reported = Box<[String]>([])
@@ -50,6 +61,7 @@ package final class DaemonHarness: Sendable {
         daemon = Daemon(
             try DaemonHarness.load(text).get(),
             environment: [:],
+            destinations: destinations,
             report: { line in reported.value.withLock { $0.append(line) } },
             reload: { DaemonHarness.load(source.value.withLock { $0 }) }
         )
@@ -126,6 +138,11 @@ package final class DaemonHarness: Sendable {
     /// Which channels a reload would change.
     package func plan() async throws -> [String] {
         try await daemon.plan().get()
+    }
+
+    /// Moves the daemon's clocks forward, in place of waiting.
+    package func advance(by duration: Duration) async {
+        await daemon.advanceClocks(by: duration)
     }
 
     /// Stops as after SIGTERM; harmless when it has stopped.

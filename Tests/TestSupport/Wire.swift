@@ -35,18 +35,55 @@ package final class Wire: Sendable {
     }
 
     /// Every byte that arrived so far.
-    package var received: String {
-        arrived.bytes.withLock { String(decoding: $0, as: UTF8.self) }
-    }
+    package var received: String { String(decoding: receivedBytes, as: UTF8.self) }
+
+    /// Every byte that arrived so far.
+    package var receivedBytes: [UInt8] { arrived.bytes.withLock { $0 } }
 
     /// Every whole message that was taken so far.
     package var messages: [RawMessage] { parsed.withLock { $0 } }
 
     // MARK: - Out
 
-    /// Sends bytes.
+    /// Sends text.
     package func send(_ text: String) async throws {
-        try await onLoop { try await $0.write(Array(text.utf8)) }
+        try await send(Array(text.utf8))
+    }
+
+    /// Sends bytes.
+    package func send(_ bytes: [UInt8]) async throws {
+        try await onLoop { try await $0.write(bytes) }
+    }
+
+    /// Sends bytes one by one.
+    package func trickle(_ bytes: [UInt8]) async throws {
+        try await onLoop { stream in
+            for byte in bytes { try await stream.write([byte]) }
+        }
+    }
+
+    /// Sends until nothing is taken for half a second, or `limit` bytes are on their way.
+    ///
+    /// - Returns: how many bytes were taken whole.
+    package func flood(_ piece: String, upTo limit: Int) async throws -> Int {
+        try await onLoop { stream in
+            let output = OutputBuffer(capacity: piece.utf8.count)
+            output.append(piece)
+            var sent = 0
+            do throws(IOError) {
+                while sent < limit {
+                    let loop = stream.socket.loop
+                    try await stream.socket.write(
+                        output,
+                        until: loop.deadline(after: .milliseconds(500))
+                    )
+                    sent += output.count
+                }
+            } catch {
+                guard error == .timedOut else { throw error }
+            }
+            return sent
+        }
     }
 
     /// Sends the end of the stream, and goes on reading.

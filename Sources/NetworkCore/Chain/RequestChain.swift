@@ -32,10 +32,39 @@ public struct RequestChain: Sendable {
     /// - Throws: `NetworkError`, or what an interceptor throws.
     public func send(_ request: Request, context: inout RequestContext) async throws -> Response {
         guard position < links.interceptors.count else {
-            return try await links.transport.send(request, context: &context)
+            do {
+                return try await links.transport.send(request, context: &context)
+            } catch {
+                throw RequestChain.attributed(error, to: .transport)
+            }
         }
         let rest = RequestChain(links: links, position: position + 1)
-        return try await links.interceptors[position]
-            .intercept(request, context: &context, next: rest)
+        let interceptor = links.interceptors[position]
+        do {
+            return try await interceptor.intercept(request, context: &context, next: rest)
+        } catch {
+            throw RequestChain.attributed(error, to: .interceptor("\(type(of: interceptor))"))
+        }
+    }
+
+    /// An error with the name of who threw it first; what further links rethrow keeps its name.
+    private static func attributed(
+        _ error: any Error,
+        to source: @autoclosure () -> NetworkError.Source
+    ) -> any Error {
+        guard var error = error as? NetworkError else {
+            if error is CancellationError { return error }
+            let source = source()
+            var failure = NetworkError(
+                .proxyInternalError,
+                side: .proxy,
+                detail: "\(source.name) failed with \(type(of: error))"
+            )
+            failure.source = source
+            failure.underlying = error
+            return failure
+        }
+        if error.source == .unknown { error.source = source() }
+        return error
     }
 }

@@ -23,6 +23,8 @@ public struct RequestContext: Sendable {
     public var requiresFreshConnection = false
     /// The status of the last attempt.
     public var upstreamStatus: HTTPStatus?
+    /// Whether the last answer was HTTP/1.0: what `Via` calls it by.
+    public var speaksHTTP10 = false
     /// Gets each interim answer (1xx but 100 and 101) before the final one.
     public var onInformational: (@Sendable (HTTPStatus, HTTPHeaders) async throws -> Void)?
 

@@ -1,4 +1,4 @@
-/// What went wrong, in the words of RFC 9209 §2.3 and three of our own.
+/// What went wrong, in the words of RFC 9209 §2.3 and some of our own.
 ///
 /// The raw value is the word in the log, in `Proxy-Status` and in the problem detail.
 public enum ErrorKind: String, Sendable, CaseIterable {
@@ -27,6 +27,14 @@ public enum ErrorKind: String, Sendable, CaseIterable {
     case reauthorizationRequired = "reauthorization_required"
     /// No channel claims the request.
     case noChannel = "no_channel"
+    /// The head of a request took too long to arrive.
+    case requestHeadTimeout = "request_head_timeout"
+    /// The content of a request arrived too slowly.
+    case requestBodyTimeout = "request_body_timeout"
+    /// The response is none that the endpoint accepts; the error keeps it.
+    case unacceptableResponse = "unacceptable_response"
+    /// The content of the response is not what was asked for.
+    case undecodableResponse = "undecodable_response"
     /// The caller gave up.
     case cancelled = "cancelled"
 }

@@ -1,4 +1,8 @@
+public import FoundationEssentials
+
 /// A failed exchange, as facts: what, on whose side, and whether it may be tried again.
+///
+/// A response that was no success is kept with it: status, fields and the beginning of the content.
 public struct NetworkError: Error, Sendable, CustomStringConvertible {
     /// Whose side the fault is on.
     public enum Side: String, Sendable {
@@ -16,6 +20,25 @@ public struct NetworkError: Error, Sendable, CustomStringConvertible {
         case unsafe
     }
 
+    /// Who threw it first.
+    public enum Source: Sendable, Hashable {
+        /// Not known: it was not thrown within a chain.
+        case unknown
+        /// The transport.
+        case transport
+        /// The interceptor of this type.
+        case interceptor(String)
+
+        /// The words for people.
+        var name: String {
+            switch self {
+            case .unknown: "the call"
+            case .transport: "the transport"
+            case .interceptor(let name): name
+            }
+        }
+    }
+
     /// What went wrong.
     public let kind: ErrorKind
     /// Whose side the fault is on.
@@ -28,6 +51,14 @@ public struct NetworkError: Error, Sendable, CustomStringConvertible {
     public var status: HTTPStatus?
     /// When to try again, in seconds, where that is known.
     public var retryAfter: Int?
+    /// The response, where one came and was no success.
+    public var response: FailedResponse?
+    /// Who threw it first.
+    public var source = Source.unknown
+    /// The error of another library, where it came from one.
+    public var underlying: (any Error)?
+    /// Where an interrupted download can go on.
+    public var resumePoint: ResumePoint?
 
     /// Records a failure.
     public init(
@@ -48,6 +79,41 @@ public struct NetworkError: Error, Sendable, CustomStringConvertible {
 
     /// The kind and the detail.
     public var description: String { "\(kind.rawValue): \(detail)" }
+
+    /// The name of the interceptor that threw it, if it was one.
+    public var interceptor: String? {
+        if case .interceptor(let name) = source { name } else { nil }
+    }
+
+    /// Whether the same request may be sent again without doing anything twice.
+    public func isSafeToRetry(_ method: HTTPMethod) -> Bool {
+        switch retry {
+        case .safe: true
+        case .idempotentOnly: method.isIdempotent
+        case .unsafe: false
+        }
+    }
+
+    /// The error that the server describes in the content of its response.
+    ///
+    /// - Throws: what the decoder throws; `undecodable_response` when there is no response.
+    public func decode<Value: Decodable>(
+        _ type: Value.Type = Value.self,
+        using decoder: any ContentDecoding = JSONDecoder()
+    ) throws -> Value {
+        guard let response else {
+            throw NetworkError(
+                .undecodableResponse,
+                side: side,
+                detail: "there was no response: \(detail)"
+            )
+        }
+        return try decoder.decode(type, from: response.content)
+    }
+
+    static var cancelled: NetworkError {
+        NetworkError(.cancelled, side: .downstream, detail: "the caller gave up")
+    }
 
     static func tooLarge(limit: Int) -> NetworkError {
         NetworkError(

@@ -74,7 +74,14 @@ public struct AuthorizationInterceptor: RequestInterceptor {
         var authorized = request
         authorized.headers.remove(credential.name)
         authorized.headers.append(credential.name, validated: credential.value.reveal())
-        return try await next.send(authorized, context: &context)
+        let response = try await next.send(authorized, context: &context)
+        // An error of a gateway says nothing about the token.
+        if !credential.isProven, response.status != 401, response.status.rawValue < 500,
+            credential.prove()
+        {
+            authorizer.accepted(credential)
+        }
+        return response
     }
 
     private static func denied(_ field: HTTPFieldName) -> NetworkError {

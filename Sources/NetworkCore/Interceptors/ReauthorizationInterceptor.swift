@@ -1,7 +1,7 @@
 /// Sends a request once more when its token was refused and another token can be had.
 ///
 /// Stands outside `AuthorizationInterceptor`, so that the second attempt is signed afresh. Calls
-/// `next` at most twice. A 401 that cannot be cured is passed through as the upstream sent it, with
+/// `next` at most twice, and once more for an origin that does not know `Expect`. A 401 that cannot be cured is passed through as the upstream sent it, with
 /// the reason in `context.authorization`.
 public struct ReauthorizationInterceptor: RequestInterceptor {
     /// The longest body of a 401 that is read so that its connection can be used again.
@@ -9,6 +9,7 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
 
     private let authorizer: any Authorizing
     private let replayLimit: Int
+    private let spill: BodySpill?
 
     /// Makes the step.
     ///
@@ -16,9 +17,15 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
     ///   - authorizer: judges a 401; the same that signs.
     ///   - replayLimit: how many bytes of a streamed request body are kept for the second attempt.
     ///     Default 64 KiB.
-    public init(authorizer: any Authorizing, replayLimit: Int = 64 * 1024) {
+    ///   - spill: where longer bodies are kept instead; nothing if they are not.
+    public init(
+        authorizer: any Authorizing,
+        replayLimit: Int = 64 * 1024,
+        spill: BodySpill? = nil
+    ) {
         self.authorizer = authorizer
         self.replayLimit = replayLimit
+        self.spill = spill
     }
 
     /// Sends the request, at most twice.
@@ -35,7 +42,7 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
         if let buffer = ReplayBuffer.recording(request.body) {
             return try await exchange(request, buffer, context: &context, next: next)
         }
-        let buffer = ReplayBuffer(source, length: length, limit: replayLimit)
+        let buffer = ReplayBuffer(source, length: length, limit: replayLimit, spill: spill)
         var recorded = request
         recorded.body = buffer.body()
         defer { buffer.release() }
@@ -49,7 +56,7 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
         next: RequestChain
     ) async throws -> Response {
         let mayReplay = !context.retries.contains(.unauthorized)
-        let first = try await next.send(request, context: &context)
+        let first = try await attempt(request, buffer, context: &context, next: next)
         guard first.status == 401, context.authorization != nil else { return first }
         guard mayReplay else {
             await passThrough(.alreadyReplayed, first, .afterReplay, &context)
@@ -63,19 +70,52 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
             return first
         case .replay: break
         }
-        // Looked at again: while the token was renewed the upload may have gone on.
-        guard buffer?.isReplayable ?? true else {
-            context.authorization?.notReplayed = NotReplayed.bodyNotReplayable.rawValue
-            return first
+        var again = request
+        if let buffer {
+            // Looked at again: while the token was renewed the upload may have gone on.
+            guard let body = buffer.replay() else {
+                context.authorization?.notReplayed = NotReplayed.bodyNotReplayable.rawValue
+                return first
+            }
+            again.body = body
         }
         context.beginNextAttempt(because: .unauthorized)
         context.authorization?.isRefreshed = true
         let kept = await drain(first.body)
-        var again = request
-        if let buffer { again.body = buffer.body() }
         // The body is here, or on its way: there is nothing left to expect.
         again.headers.remove(HTTPFieldName.expect)
         return try await replay(again, first, kept, context: &context, next: next)
+    }
+
+    /// Sends the request for the first time.
+    ///
+    /// An upload that cannot be kept for a replay asks first where the token has not served yet: a
+    /// 401 then costs no body.
+    private func attempt(
+        _ request: Request,
+        _ buffer: ReplayBuffer?,
+        context: inout RequestContext,
+        next: RequestChain
+    ) async throws -> Response {
+        guard let buffer, !buffer.isRecording, !request.headers.contains(HTTPFieldName.expect),
+            isUnproven
+        else { return try await next.send(request, context: &context) }
+        var asking = request
+        asking.headers.append(.expect, validated: "100-continue")
+        let answer = try await next.send(asking, context: &context)
+        // RFC 9110 §10.1.1: who answers 417 wants the request without the question.
+        guard answer.status == 417, let body = buffer.replay() else { return answer }
+        _ = await drain(answer.body)
+        context.retries.append(.status(417))
+        var plain = request
+        plain.body = body
+        return try await next.send(plain, context: &context)
+    }
+
+    /// Whether the token that goes with the next attempt may be refused for all that is known.
+    private var isUnproven: Bool {
+        guard let credential = authorizer.currentCredential() else { return true }
+        return credential.generation != nil && !credential.isProven
     }
 
     /// Sends the request a second time; its answer is the answer, also if it is a 401.

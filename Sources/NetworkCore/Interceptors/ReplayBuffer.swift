@@ -2,20 +2,22 @@ import Synchronization
 
 /// Records a request body while it is sent for the first time, so that it can be sent again.
 ///
-/// It never makes the first attempt fail or wait. Above `limit` bytes the body is simply no longer
+/// It never makes the first attempt fail. Above `limit` bytes the rest goes to a file, where there is
+/// a place for one; above that limit, or if the disk is full, the body is simply no longer
 /// replayable, and what was recorded is given up. If the first attempt ended before it had read
 /// everything, the second one reads the rest from where it comes from. One body is sent at a time: a
 /// new one takes the source over from the one before.
 public final class ReplayBuffer: Sendable {
     private struct State {
-        var pieces: [ByteSlice] = []
-        var recorded = 0
-        /// How many pieces came from the source, recorded or not.
+        var recorded = RecordedBody()
+        /// How many bytes came from the source, recorded or not.
         var seen = 0
         var isRecording: Bool
         /// Whether a piece has gone by that is not recorded.
         var isIncomplete = false
         var isAtEnd = false
+        /// Whether it is settled that there is no replay.
+        var isReleased = false
         var failure: (any Error)?
         /// Which body may read from the source.
         var owner = 0
@@ -23,60 +25,80 @@ public final class ReplayBuffer: Sendable {
         var isOwnerDone = false
         var isReading = false
         var handover: CheckedContinuation<Void, Never>?
+
+        /// Whether the body is recorded whole, or nothing of it was read: an origin that refuses a
+        /// request with `Expect: 100-continue` leaves it untouched.
+        var isReplayable: Bool {
+            guard failure == nil else { return false }
+            return !isIncomplete && isRecording || seen == 0 && !isReading
+        }
     }
 
     /// What a body does next.
     private enum Step {
         case piece(ByteSlice)
+        case stored(SpillFile, offset: Int, count: Int)
         case end
         case failed(any Error)
         case read
         case wait
     }
 
-    /// A piece shorter than this is copied, so that it does not keep a whole read buffer alive.
-    private static let copyBelow = 2048
-
     private let source: any BodySource
     private let length: Int?
     private let limit: Int
+    private let spill: BodySpill?
     private let state: Mutex<State>
 
     /// Records a body.
     ///
     /// - Parameters:
     ///   - source: where the body comes from.
-    ///   - length: its length, if known; one above `limit` is not recorded at all.
-    ///   - limit: how many bytes are kept at most.
-    public init(_ source: any BodySource, length: Int?, limit: Int) {
+    ///   - length: its length, if known; one above all limits is not recorded at all.
+    ///   - limit: how many bytes are kept in memory at most.
+    ///   - spill: where what does not fit into memory goes; nothing if nowhere.
+    public init(_ source: any BodySource, length: Int?, limit: Int, spill: BodySpill? = nil) {
         self.source = source
         self.length = length
         self.limit = limit
-        let isHopeless = limit <= 0 || (length ?? 0) > limit
+        self.spill = spill
+        let most = max(limit, spill?.limit ?? 0)
+        let isHopeless = most <= 0 || (length ?? 0) > most
         state = Mutex(State(isRecording: !isHopeless, isIncomplete: isHopeless))
     }
 
     /// The buffer that a body is read through already, if there is one.
     static func recording(_ body: HTTPBody) -> ReplayBuffer? {
         guard case .stream(let source, _) = body else { return nil }
-        return (source as? Reader)?.buffer
+        return (source as? ReplayReader)?.buffer
     }
+
+    /// Whether the body is kept as it goes by, or was until it grew too long.
+    var isRecording: Bool { state.withLock { $0.isRecording } }
 
     /// Whether the body can be sent once more from its start.
     public var isReplayable: Bool {
-        state.withLock { !$0.isIncomplete && $0.isRecording && $0.failure == nil }
+        state.withLock { $0.isReplayable }
+    }
+
+    /// The body from its start, if it can be sent once more.
+    ///
+    /// The bodies handed out before read nothing more.
+    public func replay() -> HTTPBody? {
+        state.withLock { $0.isReplayable ? take(&$0) : nil }
     }
 
     /// The body from its start.
     ///
     /// The bodies handed out before read nothing more.
     public func body() -> HTTPBody {
-        let owner = state.withLock { state in
-            state.owner += 1
-            state.isOwnerDone = false
-            return state.owner
-        }
-        return .stream(Reader(buffer: self, owner: owner), length: length)
+        state.withLock { take(&$0) }
+    }
+
+    private func take(_ state: inout State) -> HTTPBody {
+        state.owner += 1
+        state.isOwnerDone = false
+        return .stream(ReplayReader(buffer: self, owner: state.owner), length: length)
     }
 
     /// There will be no replay: forgets what was recorded, and from now on lets the source know when
@@ -84,9 +106,10 @@ public final class ReplayBuffer: Sendable {
     public func release() {
         let isUnwanted = state.withLock { state in
             state.isRecording = false
+            state.isReleased = true
             // The body being sent still reads what it has not seen.
             if state.isOwnerDone || state.owner <= 1 {
-                state.pieces = []
+                state.recorded.clear()
                 state.isIncomplete = true
             }
             return state.isOwnerDone && !state.isAtEnd
@@ -94,11 +117,15 @@ public final class ReplayBuffer: Sendable {
         if isUnwanted { source.cancel() }
     }
 
-    fileprivate func next(_ owner: Int, _ position: inout Int) async throws -> ByteSlice? {
+    func next(_ owner: Int, _ position: inout Int) async throws -> ByteSlice? {
         while true {
             switch state.withLock({ step(&$0, owner, position) }) {
             case .piece(let piece):
-                position += 1
+                position += piece.count
+                return piece
+            case .stored(let file, let offset, let count):
+                let piece = try await SpillAccess.read(count, at: offset, of: file)
+                position += piece.count
                 return piece
             case .end: return nil
             case .failed(let error): throw error
@@ -106,7 +133,7 @@ public final class ReplayBuffer: Sendable {
             case .read:
                 guard let claim = claim(owner) else { continue }
                 if let piece = try await read(claim) {
-                    position += 1
+                    position += piece.count
                     return piece
                 }
             }
@@ -115,7 +142,12 @@ public final class ReplayBuffer: Sendable {
 
     private func step(_ state: inout State, _ owner: Int, _ position: Int) -> Step {
         if owner != state.owner || state.isOwnerDone { return .failed(ReplayBuffer.superseded) }
-        if position < state.pieces.count { return .piece(state.pieces[position]) }
+        switch state.recorded.place(at: position) {
+        case .memory(let piece): return .piece(piece)
+        case .file(let file, let offset, let count):
+            return .stored(file, offset: offset, count: count)
+        case nil: break
+        }
         // Never a body with a hole: what is neither recorded nor to come ends the attempt.
         if position < state.seen { return .failed(ReplayBuffer.lost) }
         if state.isReading { return .wait }
@@ -133,9 +165,9 @@ public final class ReplayBuffer: Sendable {
 
     /// Reads a piece; nothing if it belongs to another body by now, or if there is none.
     private func read(_ owner: Int) async throws -> ByteSlice? {
+        let piece: ByteSlice?
         do {
-            let piece = try await source.next()
-            return finishReading(piece, owner)
+            piece = try await source.next()
         } catch {
             let waiting = state.withLock { state in
                 state.isReading = false
@@ -146,13 +178,36 @@ public final class ReplayBuffer: Sendable {
             waiting?.resume()
             throw error
         }
+        var file: SpillFile?
+        if let piece, let spill, let offset = spillOffset(of: piece) {
+            let known = state.withLock { $0.recorded.spillFile }
+            // A full disk ends the recording and not the upload.
+            file = try? await SpillAccess.write(piece, at: offset, to: known, in: spill.directory)
+        }
+        return finishReading(piece, owner, writtenTo: file)
     }
 
-    private func finishReading(_ piece: ByteSlice?, _ owner: Int) -> ByteSlice? {
+    /// Where in the file a piece belongs; nothing if it is not for the file.
+    private func spillOffset(of piece: ByteSlice) -> Int? {
+        state.withLock { state in
+            guard let spill, state.isRecording else { return nil }
+            let length = state.recorded.count + piece.count
+            guard length > limit || state.recorded.fileCount > 0, length <= spill.limit else {
+                return nil
+            }
+            return state.recorded.fileCount
+        }
+    }
+
+    private func finishReading(
+        _ piece: ByteSlice?,
+        _ owner: Int,
+        writtenTo file: SpillFile?
+    ) -> ByteSlice? {
         let (waiting, isOurs) = state.withLock { state in
             state.isReading = false
             if let piece {
-                record(piece, isOverdue: state.owner != owner, &state)
+                record(piece, file, isOverdue: state.owner != owner, &state)
             } else {
                 state.isAtEnd = true
             }
@@ -165,21 +220,27 @@ public final class ReplayBuffer: Sendable {
 
     /// Keeps a piece within the limit; one that is overdue (another body has taken over while it was
     /// on its way) that body needs, so the limit may be exceeded by it once.
-    private func record(_ piece: ByteSlice, isOverdue: Bool, _ state: inout State) {
-        state.seen += 1
+    private func record(
+        _ piece: ByteSlice,
+        _ file: SpillFile?,
+        isOverdue: Bool,
+        _ state: inout State
+    ) {
+        state.seen += piece.count
         guard state.isRecording else {
             state.isIncomplete = true
             return
         }
-        state.recorded += piece.count
-        if state.recorded > limit, !isOverdue {
+        if let file {
+            state.recorded.append(written: piece.count, in: file)
+        } else if state.recorded.fileCount == 0,
+            state.recorded.count + piece.count <= limit || isOverdue
+        {
+            state.recorded.append(piece)
+        } else {
             state.isRecording = false
             state.isIncomplete = true
-            state.pieces = []
-        } else {
-            state.pieces.append(
-                piece.count < ReplayBuffer.copyBelow ? ByteSlice(piece.array) : piece
-            )
+            state.recorded.clear()
         }
     }
 
@@ -194,16 +255,18 @@ public final class ReplayBuffer: Sendable {
         }
     }
 
-    fileprivate func cancel(_ owner: Int) {
+    func cancel(_ owner: Int) {
         let isUnwanted = state.withLock { state in
             guard owner == state.owner, !state.isOwnerDone else { return false }
             state.isOwnerDone = true
-            return !state.isAtEnd && (state.isIncomplete || !state.isRecording)
+            guard !state.isAtEnd else { return false }
+            return state.isReleased
+                || (state.isIncomplete || !state.isRecording) && state.seen > 0
         }
         if isUnwanted { source.cancel() }
     }
 
-    fileprivate func trailers() -> HTTPHeaders? { source.trailers() }
+    func trailers() -> HTTPHeaders? { source.trailers() }
 
     private static let superseded = NetworkError(
         .cancelled,
@@ -215,28 +278,4 @@ public final class ReplayBuffer: Sendable {
         side: .proxy,
         detail: "the body cannot be sent a second time"
     )
-}
-
-/// One pass over a recorded body.
-///
-/// Read by one task at a time, as every `BodySource`.
-private final class Reader: BodySource {
-    let buffer: ReplayBuffer
-    private let owner: Int
-    private let position = Mutex(0)
-
-    init(buffer: ReplayBuffer, owner: Int) {
-        self.buffer = buffer
-        self.owner = owner
-    }
-
-    func next() async throws -> ByteSlice? {
-        var reached = position.withLock { $0 }
-        defer { position.withLock { $0 = reached } }
-        return try await buffer.next(owner, &reached)
-    }
-
-    func trailers() -> HTTPHeaders? { buffer.trailers() }
-
-    func cancel() { buffer.cancel(owner) }
 }

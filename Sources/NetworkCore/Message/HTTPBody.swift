@@ -6,11 +6,15 @@ public enum HTTPBody: Sendable {
     case bytes(ByteSlice)
     /// Content that can be read once; `length` where it was announced.
     case stream(any BodySource, length: Int?)
+    /// No content: a 101 has made the connection into something else (RFC 9110 §7.8).
+    ///
+    /// Responses only, and only to requests with an `Upgrade` field.
+    case tunnel(any DuplexStream)
 
     /// The number of bytes, where it is known.
     public var length: Int? {
         switch self {
-        case .empty: 0
+        case .empty, .tunnel: 0
         case .bytes(let bytes): bytes.count
         case .stream(_, let length): length
         }
@@ -20,7 +24,7 @@ public enum HTTPBody: Sendable {
     public var isReplayable: Bool {
         switch self {
         case .empty, .bytes: true
-        case .stream: false
+        case .stream, .tunnel: false
         }
     }
 
@@ -30,7 +34,7 @@ public enum HTTPBody: Sendable {
     ///   source throws.
     public func collect(upTo limit: Int) async throws -> ByteSlice {
         switch self {
-        case .empty: return ByteSlice([])
+        case .empty, .tunnel: return ByteSlice([])
         case .bytes(let bytes):
             guard bytes.count <= limit else { throw NetworkError.tooLarge(limit: limit) }
             return bytes
@@ -56,6 +60,10 @@ public enum HTTPBody: Sendable {
 
     /// Gives up what was not read.
     public func cancel() {
-        if case .stream(let source, _) = self { source.cancel() }
+        switch self {
+        case .empty, .bytes: break
+        case .stream(let source, _): source.cancel()
+        case .tunnel(let stream): stream.close()
+        }
     }
 }

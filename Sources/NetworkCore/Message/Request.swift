@@ -6,9 +6,13 @@ public struct Request: Sendable {
     ///
     /// `Host` is made from it when the request is sent.
     public var origin: Origin
-    /// Path and query, in origin-form and byte for byte as sent: visible ASCII that starts with `/`.
+    /// Path and query, in origin-form and byte for byte as sent: visible ASCII that starts with `/`,
+    /// or the `*` of OPTIONS.
     public var target: String
     /// The field section, without `Host` and framing fields: these the transport writes.
+    ///
+    /// Of the fields for one hop, `Upgrade` and `TE: trailers` may be here: the transport writes the
+    /// `Connection` field that goes with them.
     public var headers: HTTPHeaders
     /// The content.
     public var body: HTTPBody

@@ -26,6 +26,11 @@ public protocol Authorizing: Sendable {
     ///   `.reauthorizationRequired` or `.cancelled`.
     func credential(until deadline: ContinuousClock.Instant?) async throws -> Credential
 
+    /// Learns, once per credential, that a request which carried it was not refused.
+    ///
+    /// Called on the request's way, so it must not block.
+    func accepted(_ credential: Credential)
+
     /// Judges a 401 to a request that carried the credential, and renews it if that is the cure.
     ///
     /// Returns when there is another credential, or when it is known that there will be none.
@@ -35,6 +40,9 @@ public protocol Authorizing: Sendable {
 extension Authorizing {
     /// The credential needs nobody's sign-in.
     public var isSignedIn: Bool { true }
+
+    /// Nobody needs to know.
+    public func accepted(_ credential: Credential) {}
 
     /// The clocks of the machine.
     public var clock: any NetworkClock { SystemClock() }

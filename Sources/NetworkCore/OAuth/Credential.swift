@@ -1,3 +1,5 @@
+import Synchronization
+
 /// What one attempt carries to prove who sends it.
 ///
 /// Made once per token and then passed on by reference: every attempt reads one.
@@ -7,6 +9,7 @@ public struct Credential: Sendable {
         let value: Secret
         let generation: Int?
         let issuedAt: ContinuousClock.Instant?
+        let isProven = Atomic(false)
 
         init(
             _ name: HTTPFieldName,
@@ -31,6 +34,12 @@ public struct Credential: Sendable {
     public var generation: Int? { facts.generation }
     /// When it was issued.
     public var issuedAt: ContinuousClock.Instant? { facts.issuedAt }
+
+    /// Whether a request that carried it was answered with something else than a refusal.
+    public var isProven: Bool { facts.isProven.load(ordering: .relaxed) }
+
+    /// Notes that a request which carried it was not refused; returns whether that is news.
+    func prove() -> Bool { !facts.isProven.exchange(true, ordering: .relaxed) }
 
     /// Makes a credential; nothing if the value is unfit for a field (RFC 9110 §5.5).
     public init?(

@@ -12,6 +12,8 @@ final class CredentialSnapshot: Sendable {
         /// From here on the credential is not given out.
         var dueAt = Moment.never
         var isSignedIn = true
+        /// Whether the manager waits for word of a first request with a new token.
+        var isProbing = false
     }
 
     enum Reading {
@@ -40,4 +42,5 @@ final class CredentialSnapshot: Sendable {
     }
 
     var isSignedIn: Bool { content.withLock { $0.isSignedIn } }
+    var isProbing: Bool { content.withLock { $0.isProbing } }
 }

@@ -1,20 +1,8 @@
 /// Where a credential comes from and how it is asked for.
 public struct OAuthConfiguration: Sendable {
-    /// The token endpoint (RFC 6749 §3.2).
-    public struct TokenEndpoint: Sendable, Hashable {
-        /// Scheme, host and port.
-        ///
-        /// `http` is refused unless it is loopback or `allowsInsecure`.
-        public var origin: Origin
-        /// Path and query, in origin-form; a query is kept (RFC 6749 §3.2).
-        public var target: String
-
-        /// Names a token endpoint.
-        public init(origin: Origin, target: String) {
-            self.origin = origin
-            self.target = target
-        }
-    }
+    /// The token endpoint (RFC 6749 §3.2); `http` is refused unless it is loopback or
+    /// `allowsInsecure`.
+    public typealias TokenEndpoint = ServerEndpoint
 
     /// How the client says who it is (RFC 6749 §2.3.1).
     ///
@@ -26,6 +14,10 @@ public struct OAuthConfiguration: Sendable {
         case basicRaw
         /// `client_id` and `client_secret` in the form.
         case post
+        /// A client assertion (RFC 7523 §2.2), signed with `clientKey`.
+        case privateKeyJWT = "private_key_jwt"
+        /// The certificate of the connection (RFC 8705 §2); `client_id` in the form.
+        case tls
         /// `client_id` alone: a public client.
         case none
     }
@@ -73,12 +65,22 @@ public struct OAuthConfiguration: Sendable {
         }
     }
 
-    /// Where tokens are asked for.
+    /// Where tokens are asked for; of a server whose metadata tells that, its issuer.
+    ///
+    /// The service that finds endpoints by metadata is `DiscoveringTokenClient`.
     public var tokenEndpoint: TokenEndpoint
+    /// The server's issuer identifier, byte for byte; nothing if it is not known.
+    public var issuer: String?
     /// The client identifier.
     public var clientID: String
     /// The client's secret, where it has one.
     public var clientSecret: Secret?
+    /// Signs client assertions; needed for `privateKeyJWT`.
+    public var clientKey: SigningKey?
+    /// To whom client assertions are made out.
+    ///
+    /// Default: the issuer, as one string (CVE-2025-27370); without one, the token endpoint.
+    public var clientAssertionAudience: String?
     /// How the client says who it is.
     ///
     /// Default `basic`.
@@ -168,14 +170,14 @@ public struct FormParameter: Sendable, Hashable {
 
 extension OAuthConfiguration {
     /// Who asks whom: a stored refresh token is presented to nobody else.
-    var authority: String {
+    package var authority: String {
         "\(clientID)@\(tokenEndpoint.origin)\(tokenEndpoint.target)"
     }
 
     /// Everything that shapes an access token.
     ///
     /// Tokens are shared under equal keys only.
-    var credentialKey: String {
+    package var credentialKey: String {
         var parts = scopes.sorted().map { FormParameter("scope", $0) }
         if let audience { parts.append(FormParameter("audience", audience)) }
         parts += resources.map { FormParameter("resource", $0) }
@@ -185,4 +187,13 @@ extension OAuthConfiguration {
         }
         return FormEncoding.encode(parts)
     }
+
+    /// Whom and what the token should be good for, as form parameters.
+    var targets: [FormParameter] {
+        let audience = audience.map { [FormParameter("audience", $0)] } ?? []
+        return audience + resources.map { FormParameter("resource", $0) } + parameters
+    }
+
+    /// What a server may repeat in its words, and nobody else should.
+    var secrets: [Secret] { clientSecret.map { [$0] } ?? [] }
 }

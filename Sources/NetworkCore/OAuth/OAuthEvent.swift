@@ -14,6 +14,10 @@ public enum OAuthEvent: Sendable {
         case unauthorized
         /// A person asked for it.
         case forced
+        /// Another process stored something.
+        case external
+        /// A person signed in.
+        case signIn = "sign_in"
         /// A renewal before the last stop had no known outcome.
         case recovery
     }
@@ -75,4 +79,6 @@ public struct OAuthStatus: Sendable, Hashable {
     public var lastFailure: OAuthFailure?
     /// In how long the token endpoint is asked again at the earliest, after a failure.
     public var nextAttempt: Duration?
+    /// How far the authorization server's clock is ahead of ours; nothing while they agree.
+    public var clockOffset: Duration?
 }

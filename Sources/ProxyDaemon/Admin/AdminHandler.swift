@@ -37,6 +37,9 @@ struct AdminHandler: Sendable {
         case (.post, let parts)
         where parts.count == 4 && Array(parts.suffix(2)) == ["token", "refresh"]:
             return await refresh(parts[1])
+        case (.post, let parts)
+        where parts.count == 4 && Array(parts.suffix(2)) == ["token", "adopt"]:
+            return await adopt(parts[1])
         case (.delete, let parts) where parts.count == 3 && parts[2] == "token":
             return await forget(parts[1])
         default: return problem(404, "there is no \(call.method) \(call.path) here")
@@ -128,6 +131,19 @@ struct AdminHandler: Sendable {
             return .text(200, "the token of \(name) was renewed\n")
         } catch let error as NetworkError {
             return problem(503, error.detail)
+        } catch {
+            return problem(503, "\(error)")
+        }
+    }
+
+    /// Somebody has signed in with the command line.
+    private func adopt(_ name: String) async -> Response {
+        do {
+            guard let manager = await daemon.tokens(of: name) else {
+                return problem(404, "there is no channel \(name) with auth.oauth")
+            }
+            try await manager.lookIntoStore()
+            return .text(200, "the stored tokens of \(name) are in force\n")
         } catch {
             return problem(503, "\(error)")
         }

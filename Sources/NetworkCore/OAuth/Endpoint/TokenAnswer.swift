@@ -84,8 +84,8 @@ struct TokenAnswer {
     /// What the server may have repeated in its words.
     private var secrets: [Secret] {
         [
-            configuration.clientSecret, grant.secret, document?.accessToken.map { Secret($0) },
+            configuration.clientSecret, document?.accessToken.map { Secret($0) },
             document?.refreshToken.map { Secret($0) },
-        ].compactMap { $0 }
+        ].compactMap { $0 } + grant.secretParameters.map(\.value)
     }
 }

@@ -12,12 +12,18 @@ public struct TokenEndpointClient: OAuthService {
 
     private let transport: any HTTPTransport
     private let clock: any NetworkClock
+    /// What time it is there, for whoever signs something that the server judges by its clock.
+    public let serverClock: ServerClock
 
     /// Makes a client.
     public init(transport: any HTTPTransport, clock: any NetworkClock = SystemClock()) {
         self.transport = transport
         self.clock = clock
+        serverClock = ServerClock(clock: clock)
     }
+
+    /// How far the token endpoint's clock is ahead of ours, by the `Date` of its last answer.
+    public var clockOffset: Duration { serverClock.offset }
 
     /// Presents a grant once.
     ///
@@ -27,7 +33,7 @@ public struct TokenEndpointClient: OAuthService {
         configuration: OAuthConfiguration,
         deadline: ContinuousClock.Instant
     ) async throws(TokenFailure) -> TokenResponse {
-        let request = try TokenRequest.make(grant, configuration)
+        let request = try TokenRequest.make(grant, configuration, at: clock.wallNow)
         var context = RequestContext(deadline: deadline)
         let response: Response
         let body: ByteSlice
@@ -41,6 +47,7 @@ public struct TokenEndpointClient: OAuthService {
         } catch {
             throw TokenEndpointClient.unfinished(error, configuration)
         }
+        serverClock.learn(from: response.headers)
         let answer = TokenAnswer(
             status: response.status,
             headers: response.headers,

@@ -17,6 +17,14 @@ public protocol TokenRetrieving: Sendable {
         configuration: OAuthConfiguration,
         deadline: ContinuousClock.Instant
     ) async throws(TokenFailure) -> TokenResponse
+
+    /// How far the authorization server's clock is ahead of ours, as far as is known.
+    var clockOffset: Duration { get }
+}
+
+extension TokenRetrieving {
+    /// Both clocks agree.
+    public var clockOffset: Duration { .zero }
 }
 
 /// Knows which page a person must open to sign in.
@@ -36,31 +44,44 @@ public struct TokenGrant: Sendable {
     public let type: String
     /// The parameters that belong to the grant, without those of the client.
     public let parameters: [FormParameter]
-    /// The name of the parameter that carries `secret`.
-    let secretName: String?
-    /// The refresh token, code or assertion that is presented.
-    public let secret: Secret?
+    /// What is presented: a refresh token, a code, an assertion; no text of the grant shows it.
+    public let secretParameters: [SecretParameter]
+    /// Why a token is asked for; an endpoint is not told, a helper program is.
+    public internal(set) var reason = OAuthEvent.Reason.initial
+
+    /// A form parameter whose value is a secret.
+    public struct SecretParameter: Sendable {
+        /// The name.
+        public let name: String
+        /// The value.
+        public let value: Secret
+
+        /// Makes a parameter.
+        public init(_ name: String, _ value: Secret) {
+            self.name = name
+            self.value = value
+        }
+    }
 
     /// The refresh token, if it is one that is presented.
-    var refreshToken: Secret? { type == "refresh_token" ? secret : nil }
+    var refreshToken: Secret? {
+        type == "refresh_token" ? secretParameters.first?.value : nil
+    }
 
     /// Describes a grant.
     ///
     /// - Parameters:
     ///   - type: the `grant_type`.
     ///   - parameters: what belongs to the grant and is no secret.
-    ///   - secretName: the name of the parameter that carries `secret`.
-    ///   - secret: what is presented; no text of the grant shows it.
+    ///   - secretParameters: what is presented.
     public init(
         type: String,
         parameters: [FormParameter] = [],
-        secretName: String? = nil,
-        secret: Secret? = nil
+        secretParameters: [SecretParameter] = []
     ) {
         self.type = type
         self.parameters = parameters
-        self.secretName = secretName
-        self.secret = secret
+        self.secretParameters = secretParameters
     }
 
     /// The client's own credentials (RFC 6749 §4.4).
@@ -73,7 +94,34 @@ public struct TokenGrant: Sendable {
 
     /// A refresh token (RFC 6749 §6); `scope` is left out, so that the grant keeps what it has.
     public static func refreshToken(_ token: Secret) -> TokenGrant {
-        TokenGrant(type: "refresh_token", secretName: "refresh_token", secret: token)
+        TokenGrant(
+            type: "refresh_token",
+            secretParameters: [SecretParameter("refresh_token", token)]
+        )
+    }
+
+    /// The code that a browser brought back (RFC 6749 §4.1.3), presented once, with the proof that
+    /// it was asked for here (RFC 7636 §4.5).
+    public static func authorizationCode(
+        _ code: Secret,
+        redirect: String,
+        verifier: Secret
+    ) -> TokenGrant {
+        TokenGrant(
+            type: "authorization_code",
+            parameters: [FormParameter("redirect_uri", redirect)],
+            secretParameters: [
+                SecretParameter("code", code), SecretParameter("code_verifier", verifier),
+            ]
+        )
+    }
+
+    /// The code of a device (RFC 8628 §3.4).
+    public static func deviceCode(_ code: Secret) -> TokenGrant {
+        TokenGrant(
+            type: "urn:ietf:params:oauth:grant-type:device_code",
+            secretParameters: [SecretParameter("device_code", code)]
+        )
     }
 }
 
@@ -87,7 +135,7 @@ public protocol GrantProviding: Sendable {
     ///
     /// - Parameters:
     ///   - configuration: for which client and token endpoint.
-    ///   - now: the time of day to sign with.
+    ///   - now: the time of day to sign with, as the server has it.
     /// - Returns: the grant.
     /// - Throws: `TokenFailure` if there is nothing to present, with words a person can act on.
     func grant(
@@ -108,6 +156,10 @@ public struct TokenResponse: Sendable {
     public var refreshToken: Secret?
     /// What was granted, where it differs from what was asked for.
     public var scope: String?
+    /// The scheme that the token is presented with.
+    ///
+    /// Default `Bearer`.
+    public var scheme = "Bearer"
 
     /// Makes an answer.
     public init(

@@ -8,6 +8,17 @@ extension OAuthManager {
         _ = await renew(.recovery).room.wait(until: clock.now + Renewal.limit(configuration))
     }
 
+    /// Looks into the store again: somebody may have signed in there.
+    ///
+    /// Makes no token request, but to settle one whose outcome was not known. Returns when what was
+    /// found is in force.
+    ///
+    /// - Throws: `NetworkError` of kind `.cancelled`.
+    public func lookIntoStore() async throws {
+        try await waitForRenewal()
+        _ = await renew(.recovery).room.wait(until: clock.now + Renewal.limit(configuration))
+    }
+
     /// Asks the token endpoint for a new token now, whatever is at hand.
     ///
     /// Waits for a renewal that is going on and then makes its own; the back-off does not hold it
@@ -18,19 +29,14 @@ extension OAuthManager {
         try await waitForRenewal()
         let room = renew(.forced).room
         switch await room.wait(until: clock.now + Renewal.limit(configuration)) {
-        case .outcome(.credential), .outcome(.sameToken), .outcome(.idle): return
+        case .outcome(.credential), .outcome(.sameToken), .outcome(.refusedAgain), .outcome(.idle):
+            return
         case .outcome(.dead(let failure)):
             throw NetworkError(.reauthorizationRequired, side: .proxy, detail: failure.detail)
         case .outcome(.failed(let failure)):
             let seconds = failure.nextAttempt.map { max(1, ($0 - clock.wallNow).wholeSeconds) }
             throw OAuthManager.unavailable(failure.detail, retryAfter: seconds ?? 1)
-        case .cancelled:
-            throw NetworkError(
-                .cancelled,
-                side: .downstream,
-                retry: .safe,
-                detail: "the wait was given up"
-            )
+        case .cancelled: throw OAuthManager.waitGivenUp
         case .timedOut, .full:
             throw OAuthManager.unavailable("the token request takes too long", retryAfter: 1)
         }
@@ -68,17 +74,20 @@ extension OAuthManager {
     }
 
     /// Returns when no renewal is going on.
-    private func waitForRenewal() async throws {
+    func waitForRenewal() async throws {
         while let renewal {
             _ = await renewal.room.wait(until: clock.now + Renewal.limit(configuration))
-            guard Task.isCancelled else { continue }
-            throw NetworkError(
-                .cancelled,
-                side: .downstream,
-                retry: .safe,
-                detail: "the wait was given up"
-            )
+            if Task.isCancelled { throw OAuthManager.waitGivenUp }
         }
+    }
+
+    static var waitGivenUp: NetworkError {
+        NetworkError(
+            .cancelled,
+            side: .downstream,
+            retry: .safe,
+            detail: "the wait was given up"
+        )
     }
 
     /// What the manager is doing.
@@ -94,7 +103,8 @@ extension OAuthManager {
             isUnsaved: isUnsaved,
             waiters: renewal?.room.count ?? 0,
             lastFailure: lastFailure,
-            nextAttempt: outage.map { max($0.until - now.steady, .zero) }
+            nextAttempt: outage.map { max($0.until - now.steady, .zero) },
+            clockOffset: service.clockOffset == .zero ? nil : service.clockOffset
         )
     }
 

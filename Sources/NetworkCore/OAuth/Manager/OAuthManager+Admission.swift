@@ -8,6 +8,7 @@ extension OAuthManager {
 
     func admit() -> Admission {
         let now = clock.moment
+        if let admission = admitToProbe() { return admission }
         if let current, isUsable(current, at: now) { return .credential(current.credential) }
         if let renewal { return .wait(renewal.room) }
         if let refusal = standingRefusal(at: now) {
@@ -86,13 +87,21 @@ extension OAuthManager {
         var content = CredentialSnapshot.Content()
         content.isSignedIn = death == nil
         let now = clock.moment
-        if let current, isUsable(current, at: now) {
+        content.isProbing = probe != nil
+        if probe == nil, let current, isUsable(current, at: now) {
             content.credential = current.credential
             content.dueAt = current.windows?.due ?? .never
+            content.staleAt = nextLook
             // The running renewal comes first.
-            if renewal == nil, death == nil { content.staleAt = current.windows?.stale ?? .never }
+            if renewal == nil, death == nil, let stale = current.windows?.stale,
+                stale.steady < nextLook.steady
+            {
+                content.staleAt = stale
+            }
         }
-        if let outage, outage.until > now.steady, let current, isAlive(current, at: now) {
+        if let outage, outage.until > now.steady, probe == nil, let current,
+            isAlive(current, at: now)
+        {
             // Nobody is asked before the back-off ends, so readers need not ask the manager either.
             let end = now + (outage.until - now.steady)
             if content.credential == nil {

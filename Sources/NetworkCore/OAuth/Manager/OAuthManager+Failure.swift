@@ -40,7 +40,8 @@ extension OAuthManager {
         guard let limit = configuration.excessGuard else { return nil }
         let now = clock.now
         requestTimes.removeAll { now - $0 >= limit.window }
-        guard requestTimes.count >= limit.count, let oldest = requestTimes.first else { return nil }
+        guard requestTimes.count >= limit.count else { return nil }
+        let oldest = requestTimes.first ?? now
         return rest(
             OAuthFailure(
                 kind: OAuthFailure.excess,

@@ -19,7 +19,12 @@ extension OAuthManager {
         case .clientCredentials:
             return .grant(.clientCredentials(scopes: configuration.scopes))
         case .provided(let provider):
-            return .grant(try await provider.grant(for: configuration, at: clock.wallNow))
+            return .grant(
+                try await provider.grant(
+                    for: configuration,
+                    at: clock.wallNow + service.clockOffset
+                )
+            )
         }
         guard let token = refreshToken(seed) else {
             return reason == .recovery ? .nothingToDo : .missing

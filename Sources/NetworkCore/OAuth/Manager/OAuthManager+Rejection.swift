@@ -20,8 +20,9 @@ extension OAuthManager {
         case .verdict(let verdict): return verdict
         case .wait(let waitingRoom): room = waitingRoom
         }
-        switch await room.wait(until: waitLimit(rejection.deadline)) {
+        switch await room.wait(until: waitLimit(rejection.deadline), as: .replay) {
         case .outcome(.credential), .outcome(.idle): return .replay
+        case .outcome(.refusedAgain): return .passThrough(.tokenRefusedAgain)
         case .outcome(.sameToken): return .passThrough(.sameToken)
         case .outcome(.dead): return .passThrough(.reauthorizationRequired)
         case .outcome(.failed(let failure)): return .passThrough(OAuthManager.reason(failure))
@@ -41,6 +42,7 @@ extension OAuthManager {
         _ intent: Rejection.Intent
     ) -> Judgement {
         let now = clock.moment
+        endProbe(of: refused, .refused)
         if refused == generation, current?.token.generation == refused {
             if intent == .afterReplay { current?.settledUntil = now.steady + Self.coolDown }
             if let settled = current?.settledUntil, now.steady < settled {
@@ -72,6 +74,7 @@ extension OAuthManager {
 
     /// As `admit()`, but a token that is in doubt is no answer.
     private func admission(at now: Moment) -> CureAdmission {
+        if let probe { return .wait(probe.room) }
         if let current, current.doubt == .none, isUsable(current, at: now) { return .credential }
         if let renewal { return .wait(renewal.room) }
         if let death, now.steady < death.checkAgainAt { return .refused(.reauthorizationRequired) }

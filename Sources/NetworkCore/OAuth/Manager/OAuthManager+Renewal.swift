@@ -2,7 +2,15 @@ extension OAuthManager {
     /// Does one renewal: lock, look into the store, ask the token endpoint, store, publish.
     ///
     /// Never throws, so that nobody waits for an answer that was lost on the way.
-    func outcome(of reason: OAuthEvent.Reason) async -> WaitingRoom.Outcome {
+    ///
+    /// - Parameters:
+    ///   - reason: why.
+    ///   - grant: what a person has just obtained; nothing for what the configuration presents.
+    /// - Returns: what everybody who waits is told.
+    func outcome(
+        of reason: OAuthEvent.Reason,
+        presenting grant: TokenGrant?
+    ) async -> WaitingRoom.Outcome {
         let began = clock.now
         let lock: TokenStoreLock?
         do {
@@ -23,6 +31,7 @@ extension OAuthManager {
         } catch {
             return fail(TokenFailure(.transient, detail: OAuthManager.words(error)))
         }
+        if let grant { return await signIn(presenting: grant, began: began) }
         if let adopted = adopt(for: reason) { return adopted }
         return await present(reason, began: began, under: lock)
     }
@@ -38,7 +47,7 @@ extension OAuthManager {
         var mayRepeat = true
         var firstSent: ContinuousClock.Instant?
         while true {
-            let grant: TokenGrant
+            var grant: TokenGrant
             do {
                 switch try await nextGrant(reason) {
                 case .grant(let next): grant = next
@@ -49,6 +58,7 @@ extension OAuthManager {
             } catch {
                 return fail(error)
             }
+            grant.reason = reason
             if let excess = excess() { return excess }
             let wasOpen = await announce(grant)
             let sent = clock.moment
@@ -99,7 +109,7 @@ extension OAuthManager {
     }
 
     /// Takes a good answer: durable first, then published.
-    private func accept(
+    func accept(
         _ response: TokenResponse,
         grant: TokenGrant,
         reason: OAuthEvent.Reason,
@@ -120,7 +130,7 @@ extension OAuthManager {
                 TokenFailure(.configuration, detail: "the token is unfit for a header field")
             )
         }
-        await remember(token, response: response, grant: grant)
+        await remember(token, response: response, grant: grant, reason: reason)
         if isSame {
             // No progress, as with servers that cache (google-auth#863): nothing new before a while.
             let pause = Duration.seconds(60)
@@ -150,11 +160,15 @@ extension OAuthManager {
             refreshToken: response.refreshToken ?? grant.refreshToken,
             generation: generation,
             scope: response.scope ?? configuration.scopes.joined(separator: " "),
+            scheme: response.scheme,
             isForOneUse: known == .zero
         )
     }
 
     func install(_ next: CurrentToken) {
+        if let probe, probe.generation != next.token.generation {
+            endProbe(of: probe.generation, .nothing)
+        }
         current = next
         generation = next.token.generation
         outage = nil

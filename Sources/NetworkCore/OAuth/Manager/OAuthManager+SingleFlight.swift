@@ -1,20 +1,33 @@
 extension OAuthManager {
-    func renewEarly() {
+    /// Does what is due while the token at hand is still good: looks into the store, or renews.
+    func attend() async {
+        if nextLook.isReached(at: clock.moment) { await lookAround() }
+        renewEarly()
+    }
+
+    private func renewEarly() {
         let now = clock.moment
         guard renewal == nil, standingRefusal(at: now) == nil, death == nil,
-            let current, current.doubt == .none
+            let current, current.doubt == .none, let windows = current.windows,
+            windows.stale.isReached(at: now)
         else { return publish() }
-        _ = renew(.early)
+        renew(.early)
     }
 
     /// Starts a renewal; there must be none.
-    func renew(_ reason: OAuthEvent.Reason) -> Renewal {
+    ///
+    /// - Parameters:
+    ///   - reason: why.
+    ///   - grant: what a person has just obtained; nothing for what the configuration presents.
+    /// - Returns: the renewal; whoever wants its outcome waits in its room.
+    @discardableResult
+    func renew(_ reason: OAuthEvent.Reason, presenting grant: TokenGrant? = nil) -> Renewal {
         renewals += 1
         let id = renewals
         let room = WaitingRoom(clock: clock, limit: configuration.waiterLimit)
         // Single flight: the manager owns this task, so no caller's cancellation reaches it, and a
         // token pair the server has already rotated is never dropped with a request.
-        let task = Task { await perform(reason, id: id, room: room) }
+        let task = Task { await perform(reason, grant, id: id, room: room) }
         let limit = clock.now + Renewal.limit(configuration)
         // For a transport that neither answers nor keeps its deadline: the slot must become free.
         let watchdog = Task { [clock] in
@@ -27,14 +40,25 @@ extension OAuthManager {
         return renewal
     }
 
-    private func perform(_ reason: OAuthEvent.Reason, id: Int, room: WaitingRoom) async {
-        let outcome = await outcome(of: reason)
+    private func perform(
+        _ reason: OAuthEvent.Reason,
+        _ grant: TokenGrant?,
+        id: Int,
+        room: WaitingRoom
+    ) async {
+        let outcome = await outcome(of: reason, presenting: grant)
         if renewal?.id == id {
             renewal?.watchdog.cancel()
             renewal = nil
         }
-        publish()
-        room.finish(outcome)
+        if reason == .unauthorized, case .credential(let credential) = outcome,
+            room.count > Probe.threshold
+        {
+            probe(credential, room)
+        } else {
+            publish()
+            room.finish(outcome)
+        }
     }
 
     private func abandon(_ id: Int) {

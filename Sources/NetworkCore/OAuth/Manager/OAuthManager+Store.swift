@@ -21,6 +21,7 @@ extension OAuthManager {
             return
         }
         storedRevision = found?.revision ?? 0
+        nextLook = clock.moment + OAuthManager.lookInterval
         // What could not be written is newer than what is there, unless somebody wrote since.
         if isUnsaved, let record, storedRevision < record.revision { return }
         isUnsaved = false
@@ -55,6 +56,7 @@ extension OAuthManager {
             refreshToken: record.refreshToken,
             generation: generation + 1,
             scope: kept.scope,
+            scheme: kept.scheme,
             isForOneUse: false
         )
         var windows = TokenWindows(
@@ -81,13 +83,19 @@ extension OAuthManager {
     }
 
     /// Stores the tokens of an answer.
-    func remember(_ token: Token, response: TokenResponse, grant: TokenGrant) async {
+    func remember(
+        _ token: Token,
+        response: TokenResponse,
+        grant: TokenGrant,
+        reason: OAuthEvent.Reason
+    ) async {
+        let isSignIn = reason == .signIn
         var next = workingRecord
         next.intent = nil
         next.quarantine = nil
-        if let presented = grant.refreshToken {
-            let replacement = response.refreshToken ?? presented
-            next.rotates = replacement != presented
+        if grant.refreshToken != nil || isSignIn {
+            let replacement = response.refreshToken ?? grant.refreshToken
+            next.rotates = isSignIn ? nil : replacement != grant.refreshToken
             next.refreshToken = replacement
             if case .refreshToken(let seed) = configuration.grant {
                 next.seed = seed.map(TokenRecord.fingerprint)
@@ -100,7 +108,8 @@ extension OAuthManager {
                 value: token.value,
                 issuedAt: token.issuedAt.wall,
                 expiresAt: token.expiresAt?.wall,
-                scope: token.scope
+                scope: token.scope,
+                scheme: token.scheme
             )
         }
         await persist(next, presented: grant.refreshToken)

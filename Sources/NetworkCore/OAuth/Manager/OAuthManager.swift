@@ -29,6 +29,8 @@ public actor OAuthManager: Authorizing {
     var generation = 0
     /// The renewal that is going on.
     var renewal: Renewal?
+    /// The new token that one request tries while others wait.
+    var probe: Probe?
     /// Until when the token endpoint is left alone, and why.
     var outage: Outage?
     /// How many attempts failed in a row.
@@ -45,6 +47,8 @@ public actor OAuthManager: Authorizing {
     var storedRevision = 0
     /// Whether `record` could not be written.
     var isUnsaved = false
+    /// When to look whether somebody else changed the store.
+    var nextLook = Moment.never
     /// Tries again to write `record`.
     var rewrite: Task<Void, Never>?
     /// Counts renewals, so that a late one is told from its successor.
@@ -108,7 +112,7 @@ public actor OAuthManager: Authorizing {
         case .fresh(let credential): return credential
         case .stale(let credential):
             // The engine's own: the request that noticed does not wait for it.
-            Task { await renewEarly() }
+            Task { await attend() }
             return credential
         case .none: return nil
         }
@@ -127,10 +131,11 @@ public actor OAuthManager: Authorizing {
             case .credential(let credential): return credential
             case .refused(let error): throw error
             case .wait(let room):
-                switch await room.wait(until: limit) {
+                switch await room.wait(until: limit, as: .request) {
                 case .outcome(.credential(let credential)): return credential
                 case .outcome(.idle): continue
-                case .outcome(.failed), .outcome(.dead), .outcome(.sameToken), .timedOut:
+                case .outcome(.failed), .outcome(.dead), .outcome(.sameToken),
+                    .outcome(.refusedAgain), .timedOut:
                     return try await settle()
                 case .full:
                     throw OAuthManager.unavailable(

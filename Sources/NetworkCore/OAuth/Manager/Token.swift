@@ -14,11 +14,13 @@ public struct Token: Sendable {
     public let generation: Int
     /// What it is good for, as granted (RFC 6749 §3.3).
     public let scope: String?
+    /// The scheme that it is presented with.
+    let scheme: String
     /// Whether it serves only those who waited for it.
     let isForOneUse: Bool
 
-    /// The value of the `Authorization` field (RFC 6750 §2.1).
-    var fieldValue: String { "Bearer \(value.reveal())" }
+    /// The value of the `Authorization` field (RFC 9110 §11.6.2).
+    var fieldValue: String { "\(scheme) \(value.reveal())" }
 }
 
 /// When a token is renewed in the background, when callers wait for its successor, when it ends.

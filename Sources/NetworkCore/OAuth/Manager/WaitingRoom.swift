@@ -9,6 +9,8 @@ final class WaitingRoom: Sendable {
         case credential(Credential)
         /// The token endpoint gave the very token that was refused.
         case sameToken
+        /// The first request with the new token was refused.
+        case refusedAgain
         case failed(OAuthFailure)
         case dead(OAuthFailure)
         /// There was nothing to do, and nothing to give: ask again.
@@ -23,7 +25,16 @@ final class WaitingRoom: Sendable {
         case full
     }
 
+    /// What somebody waits for.
+    enum Purpose: Sendable {
+        /// To send a request that was refused once more.
+        case replay
+        /// To send a request at all, or to know.
+        case request
+    }
+
     private struct Waiter {
+        let purpose: Purpose
         let deadline: ContinuousClock.Instant
         let continuation: CheckedContinuation<Exit, Never>
     }
@@ -48,14 +59,17 @@ final class WaitingRoom: Sendable {
     var count: Int { state.withLock { $0.waiters.count } }
 
     /// Waits for the outcome.
-    func wait(until deadline: ContinuousClock.Instant) async -> Exit {
+    func wait(
+        until deadline: ContinuousClock.Instant,
+        as purpose: Purpose = .request
+    ) async -> Exit {
         let id = state.withLock { state in
             state.nextID += 1
             return state.nextID
         }
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                if let exit = enter(id, deadline, continuation) {
+                if let exit = enter(id, purpose, deadline, continuation) {
                     continuation.resume(returning: exit)
                 }
             }
@@ -77,8 +91,23 @@ final class WaitingRoom: Sendable {
         for waiter in waiters { waiter.continuation.resume(returning: .outcome(outcome)) }
     }
 
+    /// Ends the wait of one, a replay if there is one, which is certain to be sent.
+    ///
+    /// - Parameter outcome: what it is told.
+    /// - Returns: what it waited for; nothing if nobody waits.
+    func releaseOne(_ outcome: Outcome) -> Purpose? {
+        let waiter = state.withLock { state in
+            let replays = state.waiters.filter { $0.value.purpose == .replay }
+            let first = replays.keys.min() ?? state.waiters.keys.min()
+            return first.flatMap { state.waiters.removeValue(forKey: $0) }
+        }
+        waiter?.continuation.resume(returning: .outcome(outcome))
+        return waiter?.purpose
+    }
+
     private func enter(
         _ id: Int,
+        _ purpose: Purpose,
         _ deadline: ContinuousClock.Instant,
         _ continuation: CheckedContinuation<Exit, Never>
     ) -> Exit? {
@@ -90,7 +119,11 @@ final class WaitingRoom: Sendable {
             if Task.isCancelled { return .cancelled }
             if deadline <= now { return .timedOut }
             if state.waiters.count >= limit { return .full }
-            state.waiters[id] = Waiter(deadline: deadline, continuation: continuation)
+            state.waiters[id] = Waiter(
+                purpose: purpose,
+                deadline: deadline,
+                continuation: continuation
+            )
             if state.sweepAt.map({ deadline < $0 }) ?? true { sweep(at: deadline, &state) }
             return nil
         }

@@ -16,19 +16,29 @@ public struct FileTokenStore: TokenStoring {
     private let path: String
     private let lockPath: String
     private let clock: any NetworkClock
+    private let family: String
+    private let seal: TokenSeal?
 
     /// Names the file; nothing is touched yet.
     ///
     /// - Parameters:
     ///   - directory: where the files are; made (0700) if it is missing.
     ///   - family: the name of the grant family; bytes that are unfit for a file name are encoded.
+    ///   - seal: what files are written with; one that was written plain is read all the same.
     ///   - clock: names files that are set aside.
-    public init(directory: String, family: String, clock: any NetworkClock = SystemClock()) {
+    public init(
+        directory: String,
+        family: String,
+        seal: TokenSeal? = nil,
+        clock: any NetworkClock = SystemClock()
+    ) {
         let name = FileTokenStore.fileName(family)
         self.directory = directory
         path = "\(directory)/\(name).json"
         lockPath = "\(directory)/\(name).lock"
         self.clock = clock
+        self.family = family
+        self.seal = seal
     }
 
     /// Takes the lock; waits by looking again, so that no thread stands still.
@@ -66,7 +76,7 @@ public struct FileTokenStore: TokenStoring {
     ///   needs the lock; `.unavailable`.
     @concurrent public func load(under lock: TokenStoreLock?) async throws -> TokenRecord? {
         try translated { () throws(FileError) in try read() }.map { content in
-            if let content, let record = TokenFile.decode(content) { return record }
+            if let content, let record = TokenFile.decode(try open(content)) { return record }
             guard lock != nil else { throw TokenStoreError.unavailable("\(path) makes no sense") }
             throw TokenStoreError.corrupt(movedTo: try setAside())
         }
@@ -82,6 +92,16 @@ public struct FileTokenStore: TokenStoring {
         }
         guard try file.status().isRegular else { return .some(nil) }
         return .some(try file.readAll(upTo: Self.limit))
+    }
+
+    /// What cannot be opened now can be once the right key is configured: it is left where it is, and
+    /// never taken for "signed out" or written over.
+    private func open(_ content: [UInt8]) throws -> [UInt8] {
+        do {
+            return try TokenSeal.open(content, family: family, with: seal)
+        } catch {
+            throw TokenStoreError.unavailable("\(path): \(error)")
+        }
     }
 
     private func setAside() throws -> String {
@@ -100,7 +120,8 @@ public struct FileTokenStore: TokenStoring {
     /// - Throws: `TokenStoreError.conflict`, `.unavailable`.
     @concurrent public func save(_ record: TokenRecord, replacing revision: Int) async throws {
         guard try await load()?.revision ?? 0 == revision else { throw TokenStoreError.conflict }
-        let content = try TokenFile.encode(record)
+        let plain = try TokenFile.encode(record)
+        let content = try seal?.seal(plain, family: family) ?? plain
         try translated { () throws(FileError) in try replace(with: content) }
     }
 

@@ -22,6 +22,7 @@ enum TokenFile {
         var issued_at: Double
         var expires_at: Double?
         var scope: String?
+        var scheme: String?
     }
 
     private struct Intent: Codable {
@@ -49,7 +50,8 @@ enum TokenFile {
                     value: $0.value.reveal(),
                     issued_at: $0.issuedAt.secondsSinceEpoch,
                     expires_at: $0.expiresAt?.secondsSinceEpoch,
-                    scope: $0.scope
+                    scope: $0.scope,
+                    scheme: $0.scheme == "Bearer" ? nil : $0.scheme
                 )
             },
             intent: record.intent.map {
@@ -92,7 +94,8 @@ enum TokenFile {
                 value: Secret($0.value),
                 issuedAt: UnixTime(secondsSinceEpoch: $0.issued_at),
                 expiresAt: $0.expires_at.map { UnixTime(secondsSinceEpoch: $0) },
-                scope: $0.scope
+                scope: $0.scope,
+                scheme: $0.scheme ?? "Bearer"
             )
         }
         record.intent = document.intent.map {

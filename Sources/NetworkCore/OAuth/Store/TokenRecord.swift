@@ -10,13 +10,22 @@ public struct TokenRecord: Sendable, Equatable {
         public var expiresAt: UnixTime?
         /// What was granted.
         public var scope: String?
+        /// The scheme that it is presented with.
+        public var scheme: String
 
         /// Describes a token.
-        public init(value: Secret, issuedAt: UnixTime, expiresAt: UnixTime?, scope: String?) {
+        public init(
+            value: Secret,
+            issuedAt: UnixTime,
+            expiresAt: UnixTime?,
+            scope: String?,
+            scheme: String = "Bearer"
+        ) {
             self.value = value
             self.issuedAt = issuedAt
             self.expiresAt = expiresAt
             self.scope = scope
+            self.scheme = scheme
         }
     }
 

@@ -1,11 +1,11 @@
-package import NetworkCore
+public import NetworkCore
 import Synchronization
 
 /// An authorization server without sockets: client credentials and refresh tokens with rotation,
 /// reuse detection and a grace window, and a script of mishaps.
-package final class AuthorizationServerModel: HTTPTransport {
+public final class AuthorizationServerModel: HTTPTransport {
     /// What happens to one token request.
-    package enum Mishap: Sendable {
+    public enum Mishap: Sendable {
         /// Nothing: it is answered.
         case none
         /// It is acted on, and the answer never arrives.
@@ -19,11 +19,11 @@ package final class AuthorizationServerModel: HTTPTransport {
     }
 
     /// A token request as it arrived.
-    package struct Seen: Sendable {
+    public struct Seen: Sendable {
         /// The form's parameters.
-        package var form: [String: String]
+        public var form: [String: String]
         /// The field section.
-        package var headers: HTTPHeaders
+        public var headers: HTTPHeaders
     }
 
     private struct Spent {
@@ -45,16 +45,25 @@ package final class AuthorizationServerModel: HTTPTransport {
     }
 
     private let state = Mutex(State())
-    private let clock: ManualClock
+    private let clock: any NetworkClock
     /// Whether a refresh token is good for one use only.
-    package let rotates: Bool
+    public let rotates: Bool
     /// How long a spent refresh token is answered with the same tokens again.
-    package let grace: Duration
+    public let grace: Duration
     /// Closed, it keeps token requests waiting before they are acted on.
-    package let gate = Door()
+    public let gate = Door()
 
     /// A server that knows one refresh token, `initial`.
-    package init(clock: ManualClock, rotates: Bool = true, grace: Duration = .zero) {
+    ///
+    /// - Parameters:
+    ///   - clock: measures the grace window.
+    ///   - rotates: whether a refresh token is good for one use only.
+    ///   - grace: how long a spent refresh token is answered with the same tokens again.
+    public init(
+        clock: any NetworkClock = SystemClock(),
+        rotates: Bool = true,
+        grace: Duration = .zero
+    ) {
         self.clock = clock
         self.rotates = rotates
         self.grace = grace
@@ -62,36 +71,36 @@ package final class AuthorizationServerModel: HTTPTransport {
     }
 
     /// The token requests so far.
-    package var requests: [Seen] { state.withLock { $0.requests } }
+    public var requests: [Seen] { state.withLock { $0.requests } }
     /// Whether a spent refresh token was presented after the grace window.
-    package var sawReuse: Bool { state.withLock { $0.isReused } }
+    public var sawReuse: Bool { state.withLock { $0.isReused } }
 
     /// What happens to the next token requests, in order.
-    package func script(_ mishaps: Mishap...) { state.withLock { $0.script += mishaps } }
+    public func script(_ mishaps: Mishap...) { state.withLock { $0.script += mishaps } }
     /// The JSON text of `expires_in`.
-    package func setLifetime(_ json: String) { state.withLock { $0.lifetime = json } }
+    public func setLifetime(_ json: String) { state.withLock { $0.lifetime = json } }
     /// Further members of the answer, as JSON text that begins with a comma.
-    package func setExtra(_ json: String) { state.withLock { $0.extra = json } }
+    public func setExtra(_ json: String) { state.withLock { $0.extra = json } }
     /// Gives this access token from now on; nothing goes back to a new one each time.
-    package func setFixedToken(_ token: String?) { state.withLock { $0.fixedToken = token } }
+    public func setFixedToken(_ token: String?) { state.withLock { $0.fixedToken = token } }
     /// Ends all access tokens.
-    package func revokeAccess() { state.withLock { $0.access = [] } }
+    public func revokeAccess() { state.withLock { $0.access = [] } }
     /// Ends all refresh tokens too.
-    package func revokeAll() {
+    public func revokeAll() {
         state.withLock { state in
             state.access = []
             state.refresh = []
         }
     }
     /// Makes a refresh token known.
-    package func admit(refreshToken: String) {
+    public func admit(refreshToken: String) {
         state.withLock { _ = $0.refresh.insert(refreshToken) }
     }
     /// Whether an access token is good.
-    package func accepts(_ token: String) -> Bool { state.withLock { $0.access.contains(token) } }
+    public func accepts(_ token: String) -> Bool { state.withLock { $0.access.contains(token) } }
 
     /// Answers a token request.
-    package func send(_ request: Request, context: inout RequestContext) async throws -> Response {
+    public func send(_ request: Request, context: inout RequestContext) async throws -> Response {
         let body = try await request.body.collect(upTo: 1 << 16)
         let form = AuthorizationServerModel.parse(body)
         let mishap = state.withLock { state in

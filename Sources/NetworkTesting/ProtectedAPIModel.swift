@@ -1,16 +1,16 @@
-package import NetworkCore
+public import NetworkCore
 import Synchronization
 
 /// An API without sockets that wants an access token of an `AuthorizationServerModel`.
-package final class ProtectedAPIModel: HTTPTransport {
+public final class ProtectedAPIModel: HTTPTransport {
     /// A request as it arrived.
-    package struct Seen: Sendable {
+    public struct Seen: Sendable {
         /// The credential field, if there was one.
-        package var authorization: [String]
+        public var authorization: [String]
         /// The body.
-        package var body: String
+        public var body: String
         /// The answer's status.
-        package var status: Int
+        public var status: Int
     }
 
     private struct State {
@@ -24,22 +24,22 @@ package final class ProtectedAPIModel: HTTPTransport {
     private let server: AuthorizationServerModel
     private let state = Mutex(State())
     /// Closed, it keeps requests waiting before they are answered.
-    package let gate = Door()
+    public let gate = Door()
 
     /// An API that trusts a server.
-    package init(server: AuthorizationServerModel) { self.server = server }
+    public init(server: AuthorizationServerModel) { self.server = server }
 
     /// The requests so far.
-    package var seen: [Seen] { state.withLock { $0.seen } }
+    public var seen: [Seen] { state.withLock { $0.seen } }
     /// What stands in `WWW-Authenticate` of a 401.
-    package func setChallenge(_ challenge: String?) { state.withLock { $0.challenge = challenge } }
+    public func setChallenge(_ challenge: String?) { state.withLock { $0.challenge = challenge } }
     /// Answers every token with 401.
-    package func refuseEverything() { state.withLock { $0.isRefusing = true } }
+    public func refuseEverything() { state.withLock { $0.isRefusing = true } }
     /// Answers 401 after this many body bytes, without reading the rest.
-    package func refuseAfter(bodyBytes: Int) { state.withLock { $0.bodyLimit = bodyBytes } }
+    public func refuseAfter(bodyBytes: Int) { state.withLock { $0.bodyLimit = bodyBytes } }
 
     /// Answers a request.
-    package func send(_ request: Request, context: inout RequestContext) async throws -> Response {
+    public func send(_ request: Request, context: inout RequestContext) async throws -> Response {
         context.attempts += 1
         let fields = request.headers.values(of: .authorization)
         let token = fields.first.flatMap { $0.hasPrefix("Bearer ") ? $0.dropFirst(7) : nil }

@@ -1,7 +1,7 @@
 import Synchronization
 
 /// A door that the test opens and closes; whoever comes to a closed one waits.
-package final class Door: Sendable {
+public final class Door: Sendable {
     private struct State {
         var isOpen: Bool
         var waiting: [Int: CheckedContinuation<Void, Never>] = [:]
@@ -11,16 +11,16 @@ package final class Door: Sendable {
     private let state = Mutex(State(isOpen: true))
 
     /// An open gate.
-    package init() {}
+    public init() {}
 
     /// How many wait.
-    package var waiting: Int { state.withLock { $0.waiting.count } }
+    public var waiting: Int { state.withLock { $0.waiting.count } }
 
     /// Lets nobody through from now on.
-    package func close() { state.withLock { $0.isOpen = false } }
+    public func close() { state.withLock { $0.isOpen = false } }
 
     /// Lets everybody through.
-    package func open() {
+    public func open() {
         let waiting = state.withLock { state in
             state.isOpen = true
             defer { state.waiting = [:] }
@@ -30,7 +30,7 @@ package final class Door: Sendable {
     }
 
     /// Returns when the gate is open or the task is cancelled.
-    package func pass() async {
+    public func pass() async {
         let id = state.withLock { state in
             state.nextID += 1
             return state.nextID

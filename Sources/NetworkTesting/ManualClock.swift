@@ -1,10 +1,10 @@
-package import NetworkCore
+public import NetworkCore
 import Synchronization
 
 /// A clock that only tests move.
-package final class ManualClock: NetworkClock {
+public final class ManualClock: NetworkClock {
     /// What becomes of whoever sleeps.
-    package enum Sleeping: Sendable {
+    public enum Sleeping: Sendable {
         /// Sleeps until the test has moved the clock far enough.
         case held
         /// Moves the clock to the instant and goes on.
@@ -31,27 +31,27 @@ package final class ManualClock: NetworkClock {
     private let state = Mutex(State())
 
     /// Makes a clock that stands still.
-    package init(wall: Double = 1_800_000_000, sleeping: Sleeping = .held) {
+    public init(wall: Double = 1_800_000_000, sleeping: Sleeping = .held) {
         wallStart = UnixTime(secondsSinceEpoch: wall)
         self.sleeping = sleeping
     }
 
     /// The instant at which the clock stands.
-    package var now: ContinuousClock.Instant { start + state.withLock { $0.elapsed } }
+    public var now: ContinuousClock.Instant { start + state.withLock { $0.elapsed } }
 
     /// The time of day; moves along with `now`.
-    package var wallNow: UnixTime {
+    public var wallNow: UnixTime {
         state.withLock { wallStart + ($0.wallOffset + $0.elapsed) }
     }
 
     /// How many tasks sleep on this clock.
-    package var sleepers: Int { state.withLock { $0.sleepers.count } }
+    public var sleepers: Int { state.withLock { $0.sleepers.count } }
 
     /// How long each sleep was asked to be, in order.
-    package var slept: [Duration] { state.withLock { $0.slept } }
+    public var slept: [Duration] { state.withLock { $0.slept } }
 
     /// Moves both clocks, and wakes whoever slept until then.
-    package func advance(by duration: Duration) {
+    public func advance(by duration: Duration) {
         let woken = state.withLock { state in
             state.elapsed += duration
             let now = start + state.elapsed
@@ -63,14 +63,14 @@ package final class ManualClock: NetworkClock {
     }
 
     /// Sets the wall clock only, as a person or NTP does.
-    package func setWall(by change: Duration) {
+    public func setWall(by change: Duration) {
         state.withLock { $0.wallOffset += change }
     }
 
     /// Returns at the instant.
     ///
     /// - Throws: `CancellationError`.
-    package func sleep(until instant: ContinuousClock.Instant) async throws {
+    public func sleep(until instant: ContinuousClock.Instant) async throws {
         try Task.checkCancellation()
         if case .skipped = sleeping {
             state.withLock { state in
@@ -105,7 +105,7 @@ package final class ManualClock: NetworkClock {
     }
 
     /// Returns when somebody sleeps.
-    package func untilSomebodySleeps() async {
+    public func untilSomebodySleeps() async {
         await withCheckedContinuation { continuation in
             let isSo = state.withLock { state in
                 guard state.sleepers.isEmpty else { return true }
@@ -115,16 +115,4 @@ package final class ManualClock: NetworkClock {
             if isSo { continuation.resume() }
         }
     }
-}
-
-/// Lets other tasks run until a condition holds; returns whether it came to hold.
-///
-/// Gives up after ten seconds of real time, so that a failing test ends.
-package func eventually(_ condition: () async -> Bool) async -> Bool {
-    let limit = ContinuousClock.now + .seconds(10)
-    while ContinuousClock.now < limit {
-        if await condition() { return true }
-        await Task.yield()
-    }
-    return false
 }

@@ -1,0 +1,84 @@
+import Glibc
+
+/// A file without a name for bytes that are too many for memory; gone with its last reference, and
+/// with the process however it ends.
+///
+/// Every call blocks: none belongs on an event loop.
+package final class SpillFile: Sendable {
+    private let descriptor: Int32
+    private let directory: String
+
+    /// Makes a file in a directory, for its owner only (0600).
+    ///
+    /// - Parameter directory: on which file system the bytes lie; it must be there.
+    /// - Throws: `FileError`.
+    package init(in directory: String) throws(FileError) {
+        self.directory = directory
+        let path = "\(directory)/.spill-\(getpid())-\(UInt32.random(in: .min ... .max))"
+        // SAFETY: the path is lent for the call.
+        descriptor = unsafe open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw FileError("open", path) }
+        // SAFETY: the path is lent for the call.
+        guard unsafe unlink(path) == 0 else {
+            let error = FileError("unlink", path)
+            _ = close(descriptor)
+            throw error
+        }
+    }
+
+    deinit {
+        // Nobody can read it any more, so the result says nothing.
+        _ = close(descriptor)
+    }
+
+    /// Writes all bytes at a place.
+    ///
+    /// - Parameters:
+    ///   - bytes: what to write.
+    ///   - offset: where, in bytes from the start.
+    /// - Throws: `FileError`, also if the disk is full.
+    package func write(_ bytes: ByteSlice, at offset: Int) throws(FileError) {
+        var written = 0
+        while written < bytes.count {
+            // SAFETY: `written` stays below the slice's length, and the slice outlives the call.
+            let count = unsafe pwrite(
+                descriptor,
+                bytes.unsafeAddress + written,
+                bytes.count - written,
+                offset + written
+            )
+            if count < 0 {
+                if errno == EINTR { continue }
+                throw FileError("write", directory)
+            }
+            written += count
+        }
+    }
+
+    /// Reads bytes that were written.
+    ///
+    /// - Parameters:
+    ///   - count: how many.
+    ///   - offset: where, in bytes from the start.
+    /// - Returns: as many bytes, never fewer.
+    /// - Throws: `FileError`.
+    package func read(_ count: Int, at offset: Int) throws(FileError) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: count)
+        var filled = 0
+        while filled < count {
+            // SAFETY: the array has room for `count - filled` bytes behind `filled`.
+            let got = unsafe bytes.withUnsafeMutableBytes { room in
+                unsafe pread(
+                    descriptor,
+                    room.baseAddress.map { unsafe $0 + filled },
+                    count - filled,
+                    offset + filled
+                )
+            }
+            if got < 0, errno == EINTR { continue }
+            guard got > 0 else { throw FileError("read", directory, code: got == 0 ? EIO : errno) }
+            filled += got
+        }
+        return bytes
+    }
+}

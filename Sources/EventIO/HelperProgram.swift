@@ -1,0 +1,146 @@
+import Synchronization
+
+/// A program that is run once for what it prints: without a shell, in a process group of its own
+/// that is killed as a whole when it takes too long, and with no open file but the standard three.
+package struct HelperProgram: Sendable {
+    /// Why there is no output; no case repeats what the program printed as its answer.
+    package enum Failure: Error, Sendable, Hashable, CustomStringConvertible {
+        /// It could not be started, in the system's words.
+        case notStarted(String)
+        /// It did not end within the time given.
+        case timedOut(Duration)
+        /// It printed more bytes than allowed.
+        case tooLong(Int)
+        /// It ended with a status other than 0; the last line of its standard error, cleaned.
+        case failed(status: Int32, words: String?)
+        /// A signal ended it.
+        case killed(signal: Int32, words: String?)
+        /// Whoever waited gave up.
+        case cancelled
+
+        /// One clause a person can act on, to follow the program's name.
+        package var description: String {
+            switch self {
+            case .notStarted(let reason): "cannot be run (\(reason))"
+            case .timedOut(let limit): "did not finish within \(limit)"
+            case .tooLong(let limit): "printed more than \(limit / 1024)KiB"
+            case .failed(let status, let words):
+                "failed with status \(status)" + (words.map { " (\($0))" } ?? "")
+            case .killed(let signal, let words):
+                "was ended by signal \(signal)" + (words.map { " (\($0))" } ?? "")
+            case .cancelled: "was cancelled"
+            }
+        }
+    }
+
+    /// The longest input, in bytes: it is put into the pipe at once (PIPE_BUF).
+    package static let inputLimit = 4096
+
+    /// The absolute path of the program, and its arguments.
+    package var command: [String]
+    /// All environment variables that it gets.
+    package var environment: [String: String]
+    /// What it reads from its standard input; at most `inputLimit` bytes.
+    package var input: [UInt8]
+    /// How long it may take.
+    ///
+    /// Default 10 s.
+    package var timeLimit: Duration = .seconds(10)
+    /// How many bytes it may print.
+    ///
+    /// Default 64 KiB.
+    package var outputLimit = 64 * 1024
+
+    /// Names a program; nothing is started yet.
+    package init(command: [String], environment: [String: String], input: [UInt8] = []) {
+        self.command = command
+        self.environment = environment
+        self.input = input
+    }
+
+    /// Runs it and returns what it printed on standard output.
+    ///
+    /// The waiting is done by a thread that lives as long as the program, so that no event loop
+    /// and no thread of the executor stands still.
+    ///
+    /// - Throws: `Failure`.
+    package func run() async throws(Failure) -> [UInt8] {
+        let run = HelperRun(self)
+        let result = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                run.start { continuation.resume(returning: $0) }
+            }
+        } onCancel: {
+            run.cancel()
+        }
+        return try result.get()
+    }
+}
+
+/// One run, on a thread of its own.
+final class HelperRun: Sendable {
+    typealias Outcome = Result<[UInt8], HelperProgram.Failure>
+
+    private let program: HelperProgram
+    private let isCancelled = Atomic(false)
+    private let answer = Mutex<(@Sendable (Outcome) -> Void)?>(nil)
+
+    init(_ program: HelperProgram) {
+        self.program = program
+    }
+
+    func start(_ answer: @escaping @Sendable (Outcome) -> Void) {
+        self.answer.withLock { $0 = answer }
+        unsafe startThread(named: "helper", helperThread, Unmanaged.passRetained(self).toOpaque())
+    }
+
+    func cancel() {
+        isCancelled.store(true, ordering: .relaxed)
+    }
+
+    /// What the thread does.
+    func serve() {
+        let outcome = supervise()
+        answer.withLock { answer in
+            defer { answer = nil }
+            return answer
+        }?(outcome)
+    }
+
+    private func supervise() -> Outcome {
+        let process: HelperProcess
+        do throws(IOError) {
+            process = try HelperProcess(program)
+        } catch {
+            return .failure(.notStarted(error.description))
+        }
+        let limit =
+            UInt64(clamping: program.timeLimit.components.seconds) * 1_000_000_000
+            + UInt64(clamping: program.timeLimit.components.attoseconds / 1_000_000_000)
+        let deadline = monotonicNanoseconds() + limit
+        while true {
+            let end = process.look()
+            guard process.output.count <= program.outputLimit else {
+                process.kill()
+                return .failure(.tooLong(program.outputLimit))
+            }
+            if let end { return HelperRun.outcome(end, of: process) }
+            if isCancelled.load(ordering: .relaxed) {
+                process.kill()
+                return .failure(.cancelled)
+            }
+            if monotonicNanoseconds() >= deadline {
+                process.kill()
+                return .failure(.timedOut(program.timeLimit))
+            }
+        }
+    }
+
+    private static func outcome(_ end: HelperProcess.End, of process: HelperProcess) -> Outcome {
+        switch end {
+        case .status(0): .success(process.output)
+        case .status(let status): .failure(.failed(status: status, words: process.lastWords))
+        case .signal(let signal): .failure(.killed(signal: signal, words: process.lastWords))
+        }
+    }
+}

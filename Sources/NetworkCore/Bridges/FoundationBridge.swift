@@ -1,0 +1,39 @@
+public import FoundationEssentials
+
+extension Request {
+    /// Makes a request for a URL.
+    ///
+    /// - Throws: `http_request_error` for what is no `http` or `https` URL with a host, or brings
+    ///   user information.
+    public init(
+        _ method: HTTPMethod = .get,
+        url: URL,
+        headers: HTTPHeaders = [:],
+        content: Data? = nil
+    ) throws(NetworkError) {
+        let text = url.absoluteString.prefix { $0 != "#" }
+        let mark = text.firstIndex(of: "?") ?? text.endIndex
+        let scheme = text.firstRange(of: "://")?.upperBound ?? text.startIndex
+        let slash = text[scheme..<mark].firstIndex(of: "/") ?? mark
+        let base = BaseURL(String(text[..<slash]))
+        let target = (slash == mark ? "/" : "") + text[slash...]
+        guard let origin = base.origin, target.utf8.allSatisfy(Grammar.isTargetByte) else {
+            throw NetworkError(
+                .httpRequestError,
+                side: .downstream,
+                retry: .safe,
+                detail: "the URL is no http(s)://host[:port][/path][?query]"
+            )
+        }
+        self.init(
+            method: method,
+            origin: origin,
+            target: String(target),
+            headers: headers,
+            body: content.map { .bytes(ByteSlice(Array($0))) } ?? .empty
+        )
+    }
+
+    /// The URL of the request, where Foundation reads it.
+    public var url: URL? { URL(string: "\(origin)\(target)") }
+}

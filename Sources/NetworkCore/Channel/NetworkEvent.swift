@@ -1,0 +1,61 @@
+/// Something that happened to a call: what loggers, metrics and tracing are made from.
+///
+/// A call begins with `started` and ends with `received` or `failed`; `undecodable` may follow on
+/// `received`.
+public enum NetworkEvent: Sendable {
+    /// The call begins: the request is as the endpoint describes it, not signed yet.
+    case started(NetworkExchange)
+    /// A response came and is a success; for a stream or a download, its head.
+    case received(NetworkExchange)
+    /// The call ended without a success.
+    case failed(NetworkExchange, NetworkError)
+    /// The content is not what was asked for.
+    case undecodable(NetworkExchange, NetworkError)
+
+    /// The call that it happened to.
+    public var exchange: NetworkExchange {
+        switch self {
+        case .started(let exchange), .received(let exchange), .failed(let exchange, _),
+            .undecodable(let exchange, _):
+            exchange
+        }
+    }
+}
+
+/// A call as loggers see it.
+public struct NetworkExchange: Sendable {
+    /// The endpoint, in its own words.
+    public let endpoint: String
+    /// The request as the endpoint describes it, not signed.
+    public let request: Request
+    /// Its id, attempts, timings and connection, as far as they are known.
+    public internal(set) var context: RequestContext
+    /// The status of the response.
+    public internal(set) var status: HTTPStatus?
+    /// The fields of the response.
+    public internal(set) var headers: HTTPHeaders?
+    /// How many bytes of content came; nothing for a stream or a download, whose content is still to
+    /// come.
+    public internal(set) var contentLength: Int?
+    /// How long the call took so far.
+    public internal(set) var duration = Duration.zero
+    let started: ContinuousClock.Instant
+
+    init(
+        endpoint: String,
+        request: Request,
+        context: RequestContext,
+        started: ContinuousClock.Instant
+    ) {
+        self.endpoint = endpoint
+        self.request = request
+        self.context = context
+        self.started = started
+    }
+}
+
+/// Records what happens on a channel; called where the call runs, so it must not block.
+public protocol NetworkLogger: Sendable {
+    /// Records an event.
+    func log(_ event: NetworkEvent)
+}

@@ -1,0 +1,200 @@
+public import FoundationEssentials
+import Synchronization
+
+/// A form of parts with names: `multipart/form-data` (RFC 7578).
+///
+/// The boundary is chosen once, so that every attempt sends the same bytes. Parts from files are
+/// read while they are sent; if everything together is no longer than 64 KiB it is put together in
+/// memory and can be sent again.
+public struct MultipartForm: Sendable {
+    /// Where a part's content comes from.
+    public enum Content: Sendable {
+        /// Bytes.
+        case data(Data)
+        /// A file, read while it is sent.
+        case file(path: String)
+    }
+
+    /// One part.
+    public struct Part: Sendable {
+        /// The name of the form's field.
+        public var name: String
+        /// The content.
+        public var content: Content
+        /// The name of the file, if the part is one.
+        public var filename: String?
+        /// The media type; nothing leaves the field out, which means `text/plain`.
+        public var contentType: String?
+
+        /// Makes a part.
+        public init(
+            _ name: String,
+            _ content: Content,
+            filename: String? = nil,
+            contentType: String? = nil
+        ) {
+            self.name = name
+            self.content = content
+            self.filename = filename
+            self.contentType = contentType
+        }
+    }
+
+    /// The parts, in the order in which they are sent.
+    public var parts: [Part]
+    /// What separates the parts: 1 to 70 letters, digits or `'()+_,-./:=?` (RFC 2046 §5.1.1).
+    public var boundary: String
+
+    /// Makes a form; without a boundary, 128 random bits are one.
+    public init(_ parts: [Part] = [], boundary: String? = nil) {
+        self.parts = parts
+        self.boundary = boundary ?? MultipartForm.randomBoundary()
+    }
+
+    /// Adds a field with a text.
+    public mutating func append(_ name: String, text: String) {
+        parts.append(Part(name, .data(Data(text.utf8))))
+    }
+
+    /// Adds bytes as a file.
+    public mutating func append(
+        _ name: String,
+        data: Data,
+        filename: String? = nil,
+        contentType: String? = nil
+    ) {
+        parts.append(Part(name, .data(data), filename: filename, contentType: contentType))
+    }
+
+    /// Adds a file that is read while it is sent; its name is the last component of its path unless
+    /// another is given.
+    public mutating func append(
+        _ name: String,
+        file path: String,
+        filename: String? = nil,
+        contentType: String? = "application/octet-stream"
+    ) {
+        let last = path.split(separator: "/").last.map(String.init)
+        parts.append(
+            Part(name, .file(path: path), filename: filename ?? last, contentType: contentType)
+        )
+    }
+
+    /// The value of `Content-Type`.
+    public var contentType: String { "multipart/form-data; boundary=\"\(boundary)\"" }
+
+    /// The body.
+    ///
+    /// - Throws: `http_request_error` for a boundary or media type that no field may hold, or a file
+    ///   that cannot be read.
+    public func body() throws(NetworkError) -> HTTPBody {
+        guard MultipartForm.isBoundary(boundary) else {
+            throw MultipartForm.malformed("the boundary is not 1 to 70 characters of RFC 2046")
+        }
+        var pieces: [MultipartPiece] = []
+        var length = 0
+        for part in parts {
+            let head = ByteSlice(try head(of: part))
+            pieces.append(.bytes(head))
+            let content: MultipartPiece
+            switch part.content {
+            case .data(let data): content = .bytes(ByteSlice(Array(data)))
+            case .file(let path):
+                let (file, size) = try FileContent.open(path)
+                content = .file(FileBody(file, length: size, path: path), length: size)
+            }
+            pieces += [content, .bytes(ByteSlice("\r\n"))]
+            length += head.count + content.length + 2
+        }
+        let end = ByteSlice("--\(boundary)--\r\n")
+        pieces.append(.bytes(end))
+        length += end.count
+        guard length > FileContent.inlineLimit || !hasOnlyData else {
+            return .bytes(ByteSlice(pieces.flatMap(\.array)))
+        }
+        return .stream(MultipartBody(pieces), length: length)
+    }
+
+    private var hasOnlyData: Bool {
+        parts.allSatisfy { if case .data = $0.content { true } else { false } }
+    }
+
+    private func head(of part: Part) throws(NetworkError) -> String {
+        var text = "--\(boundary)\r\nContent-Disposition: form-data; name=\""
+        text += MultipartForm.quoted(part.name) + "\""
+        if let filename = part.filename {
+            text += "; filename=\"" + MultipartForm.quoted(filename) + "\""
+        }
+        text += "\r\n"
+        if let type = part.contentType {
+            guard Grammar.isFieldValue(type) else {
+                throw MultipartForm.malformed("a media type has no control bytes")
+            }
+            text += "Content-Type: \(type)\r\n"
+        }
+        return text + "\r\n"
+    }
+
+    /// As browsers write names (WHATWG HTML, "multipart/form-data encoding algorithm").
+    private static func quoted(_ text: String) -> String {
+        text.replacing("\"", with: "%22").replacing("\r\n", with: "%0D%0A")
+            .replacing("\r", with: "%0D").replacing("\n", with: "%0A")
+    }
+
+    private static func isBoundary(_ text: String) -> Bool {
+        (1...70).contains(text.utf8.count)
+            && text.utf8.allSatisfy {
+                Grammar.isTokenByte($0) && $0 < 0x7B && !"!#$%&*^`|~".utf8.contains($0)
+                    || "(),/:=?".utf8.contains($0)
+            }
+    }
+
+    private static func randomBoundary() -> String {
+        let bits = String(UInt64.random(in: .min ... .max), radix: 36)
+        return "netproxy-\(bits)-\(String(UInt64.random(in: .min ... .max), radix: 36))"
+    }
+
+    private static func malformed(_ detail: String) -> NetworkError {
+        NetworkError(.httpRequestError, side: .downstream, retry: .safe, detail: detail)
+    }
+}
+
+/// A stretch of a multipart body.
+private enum MultipartPiece: Sendable {
+    case bytes(ByteSlice)
+    case file(FileBody, length: Int)
+
+    var length: Int {
+        switch self {
+        case .bytes(let bytes): bytes.count
+        case .file(_, let length): length
+        }
+    }
+
+    var array: [UInt8] {
+        if case .bytes(let bytes) = self { bytes.array } else { [] }
+    }
+}
+
+/// The pieces of a form, one after the other.
+private final class MultipartBody: BodySource {
+    private let pieces: Mutex<ArraySlice<MultipartPiece>>
+
+    init(_ pieces: [MultipartPiece]) {
+        self.pieces = Mutex(pieces[...])
+    }
+
+    func next() async throws -> ByteSlice? {
+        while let piece = pieces.withLock({ $0.first }) {
+            switch piece {
+            case .bytes(let bytes):
+                pieces.withLock { $0 = $0.dropFirst() }
+                if !bytes.isEmpty { return bytes }
+            case .file(let file, _):
+                if let bytes = try await file.next() { return bytes }
+                pieces.withLock { $0 = $0.dropFirst() }
+            }
+        }
+        return nil
+    }
+}

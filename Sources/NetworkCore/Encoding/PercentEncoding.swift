@@ -1,0 +1,110 @@
+/// Percent-encoding of the parts of a URI (RFC 3986 §2.1) and of forms (WHATWG URL §5.2).
+enum PercentEncoding {
+    /// Everything but unreserved characters is encoded: a segment of a path, a name or a value of a
+    /// query.
+    static func unreserved(_ text: String) -> String {
+        encode(text) { isUnreserved($0) }
+    }
+
+    /// As `unreserved`, with `+` for a space.
+    static func form(_ text: String) -> String {
+        unreserved(text).replacing("%20", with: "+")
+    }
+
+    /// What no path may hold is encoded; slashes and what is encoded already stay.
+    static func path(_ text: String) -> String {
+        let bytes = Array(text.utf8)
+        guard !isPath(text[...]) else { return text }
+        var result: [UInt8] = []
+        for (index, byte) in bytes.enumerated() {
+            let isEscape =
+                byte == UInt8(ascii: "%") && index + 2 < bytes.count
+                && Grammar.hexValue(bytes[index + 1]) != nil
+                && Grammar.hexValue(bytes[index + 2]) != nil
+            append(byte, isPlain: isEscape || isPathByte(byte), to: &result)
+        }
+        return String(decoding: result, as: UTF8.self)
+    }
+
+    /// Whether a text is a path as it stands: no byte of it needs encoding.
+    static func isPath(_ text: Substring) -> Bool {
+        var escape = 0
+        for byte in text.utf8 {
+            if escape > 0 {
+                guard Grammar.hexValue(byte) != nil else { return false }
+                escape -= 1
+            } else if byte == UInt8(ascii: "%") {
+                escape = 2
+            } else if !isPathByte(byte) {
+                return false
+            }
+        }
+        return escape == 0
+    }
+
+    /// A base path and a path below it, with one slash between them.
+    static func join(_ base: String, _ path: String) -> String {
+        let encoded = PercentEncoding.path(path)
+        if encoded.isEmpty { return base.isEmpty ? "/" : base }
+        return encoded.hasPrefix("/") ? base + encoded : "\(base)/\(encoded)"
+    }
+
+    private static func encode(_ text: String, _ isPlain: (UInt8) -> Bool) -> String {
+        guard !text.utf8.allSatisfy(isPlain) else { return text }
+        var result: [UInt8] = []
+        for byte in text.utf8 { append(byte, isPlain: isPlain(byte), to: &result) }
+        return String(decoding: result, as: UTF8.self)
+    }
+
+    private static func append(_ byte: UInt8, isPlain: Bool, to result: inout [UInt8]) {
+        guard !isPlain else { return result.append(byte) }
+        result.append(UInt8(ascii: "%"))
+        result.append(digit(byte >> 4))
+        result.append(digit(byte & 15))
+    }
+
+    private static func digit(_ value: UInt8) -> UInt8 {
+        value < 10 ? value + UInt8(ascii: "0") : value - 10 + UInt8(ascii: "A")
+    }
+
+    private static func isUnreserved(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."),
+            UInt8(ascii: "_"), UInt8(ascii: "~"):
+            true
+        default: false
+        }
+    }
+
+    /// pchar and the slash, RFC 3986 §3.3.
+    private static func isPathByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "/"), UInt8(ascii: ":"), UInt8(ascii: "@"), UInt8(ascii: "!"),
+            UInt8(ascii: "$"), UInt8(ascii: "&"), UInt8(ascii: "'"), UInt8(ascii: "("),
+            UInt8(ascii: ")"), UInt8(ascii: "*"), UInt8(ascii: "+"), UInt8(ascii: ","),
+            UInt8(ascii: ";"), UInt8(ascii: "="):
+            true
+        default: isUnreserved(byte)
+        }
+    }
+}
+
+extension PercentEncoding {
+    /// A name or a value of a query without its encoding; what is none stays.
+    static func decoded(_ text: Substring) -> String {
+        var bytes: [UInt8] = []
+        var rest = text.utf8
+        while let byte = rest.popFirst() {
+            if byte == UInt8(ascii: "%"), let high = rest.first.flatMap(Grammar.hexValue),
+                let low = rest.dropFirst().first.flatMap(Grammar.hexValue)
+            {
+                bytes.append(high << 4 | low)
+                rest = rest.dropFirst(2)
+            } else {
+                bytes.append(byte == UInt8(ascii: "+") ? UInt8(ascii: " ") : byte)
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}

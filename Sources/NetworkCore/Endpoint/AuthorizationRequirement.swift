@@ -1,0 +1,12 @@
+/// Whether a request carries the channel's credential.
+public enum AuthorizationRequirement: String, Sendable, Hashable, CaseIterable {
+    /// It must: without an authorizer, or without a credential, nothing is sent.
+    case required
+    /// It does where the channel has an authorizer that is signed in; otherwise it goes without.
+    ///
+    /// A credential that is only out of reach for the moment (`credential_unavailable`) is an error
+    /// here too.
+    case optional
+    /// It never does: sign-in pages, public content.
+    case none
+}

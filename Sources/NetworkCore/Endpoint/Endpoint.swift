@@ -1,0 +1,103 @@
+public import FoundationEssentials
+
+/// One operation of an API, described: usually a case of an enum with its parameters as associated
+/// values, or a struct.
+///
+/// Only the base URL and the path have no default.
+public protocol Endpoint: Sendable, CustomStringConvertible {
+    /// Where the API lives.
+    var baseURL: BaseURL { get }
+    /// The path below the base URL, with or without a slash in front.
+    ///
+    /// Text: what no path may hold is percent-encoded, `?` and `#` too; `%2F` and its like stay as
+    /// they are. Put values in with `\(segment: value)`, which leaves no byte of theirs a meaning.
+    var path: String { get }
+    /// The method.
+    ///
+    /// Default GET.
+    var method: HTTPMethod { get }
+    /// What the request carries.
+    ///
+    /// Default nothing.
+    var task: HTTPTask { get }
+    /// Fields of this endpoint; they win over the channel's defaults.
+    ///
+    /// Default none. Values that are not literals are checked with `HTTPHeaders(validating:)`, which
+    /// throws and never traps.
+    var headers: HTTPHeaders { get throws }
+    /// How long the whole call may take.
+    ///
+    /// Default: what the channel says.
+    var timeout: Duration? { get }
+    /// Whether the request carries the channel's credential.
+    ///
+    /// Default `optional`.
+    var authorization: AuthorizationRequirement { get }
+    /// Which responses count as a success.
+    ///
+    /// Default: what the channel says, which is 2xx by default.
+    var validation: SuccessRule? { get }
+    /// Decodes the content.
+    ///
+    /// Default: what the channel says.
+    var decoder: (any ContentDecoding)? { get }
+    /// Encodes JSON bodies.
+    ///
+    /// Default: what the channel says.
+    var encoder: JSONEncoder? { get }
+    /// Encodes queries and forms.
+    ///
+    /// Default: what the channel says.
+    var formEncoder: URLFormEncoder? { get }
+    /// What a stub answers with.
+    ///
+    /// Default nothing.
+    var sampleData: Data { get }
+    /// What a stub answers.
+    ///
+    /// Default 200 with `sampleData`.
+    var sampleResponse: SampleResponse { get }
+}
+
+extension Endpoint {
+    /// GET.
+    public var method: HTTPMethod { .get }
+    /// Nothing.
+    public var task: HTTPTask { .plain }
+    /// None.
+    public var headers: HTTPHeaders { [:] }
+    /// What the channel says.
+    public var timeout: Duration? { nil }
+    /// Signed where the channel can sign.
+    public var authorization: AuthorizationRequirement { .optional }
+    /// What the channel says.
+    public var validation: SuccessRule? { nil }
+    /// What the channel says.
+    public var decoder: (any ContentDecoding)? { nil }
+    /// What the channel says.
+    public var encoder: JSONEncoder? { nil }
+    /// What the channel says.
+    public var formEncoder: URLFormEncoder? { nil }
+    /// Nothing.
+    public var sampleData: Data { Data() }
+    /// 200 with `sampleData`.
+    public var sampleResponse: SampleResponse { .data(sampleData) }
+
+    /// Base URL and path as one text, without the query.
+    public var url: String {
+        baseURL.path.isEmpty && baseURL.origin == nil
+            ? "\(baseURL.text)\(path)"
+            : "\(baseURL.origin?.description ?? "")\(PercentEncoding.join(baseURL.path, path))"
+    }
+
+    /// Method and URL, without the query: nothing secret belongs into a path.
+    public var description: String { "\(method) \(url)" }
+}
+
+extension DefaultStringInterpolation {
+    /// Puts a value into a path as one segment: everything but unreserved characters is
+    /// percent-encoded (RFC 3986 §2.3), a slash and a percent sign too.
+    public mutating func appendInterpolation(segment value: some CustomStringConvertible) {
+        appendLiteral(PercentEncoding.unreserved(value.description))
+    }
+}

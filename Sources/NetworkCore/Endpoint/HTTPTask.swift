@@ -1,0 +1,28 @@
+public import FoundationEssentials
+
+/// What a request carries beside its method, path and fields.
+public enum HTTPTask: Sendable {
+    /// Nothing.
+    case plain
+    /// A JSON body, encoded with the endpoint's or the channel's encoder.
+    case json(any Encodable & Sendable)
+    /// Parameters in the query.
+    case query(any Encodable & Sendable)
+    /// A JSON body, and parameters in the query.
+    case jsonAndQuery(any Encodable & Sendable, query: any Encodable & Sendable)
+    /// Parameters where the method has them: GET, HEAD and DELETE in the query, all others as a JSON
+    /// body.
+    case parameters(any Encodable & Sendable)
+    /// A body of `application/x-www-form-urlencoded`.
+    case form(any Encodable & Sendable)
+    /// A body of `multipart/form-data` (RFC 7578).
+    case multipart(MultipartForm)
+    /// A body of `multipart/form-data`, and parameters in the query.
+    case multipartAndQuery(MultipartForm, query: any Encodable & Sendable)
+    /// Bytes as they are.
+    case data(Data, contentType: String)
+    /// The content of a file, read while it is sent.
+    case file(path: String, contentType: String)
+    /// Content that is produced while it is sent; `length` where it is known in advance.
+    case stream(any BodySource, length: Int? = nil, contentType: String)
+}

@@ -1,0 +1,216 @@
+public import FoundationEssentials
+
+/// A request in the making: a value whose methods each give back a changed copy.
+///
+///     let request = try RequestBuilder("https://api.example.com/v1")
+///         .path("/orders").query(["page": "2"]).header("Accept", "application/json").build()
+///
+/// Nothing is checked before `build()`, and nothing traps.
+public struct RequestBuilder: Sendable {
+    private var baseURL: BaseURL
+    private var basePath: String?
+    private var method: HTTPMethod = .get
+    private var path = ""
+    private var query: [any Encodable & Sendable] = []
+    private var task: HTTPTask = .plain
+    private var headers: HTTPHeaders = [:]
+    private var fault: NetworkError?
+    private var encoder = JSONEncoder()
+    private var formEncoder = URLFormEncoder()
+
+    /// Starts below a base URL.
+    public init(_ baseURL: BaseURL = "") {
+        self.baseURL = baseURL
+    }
+
+    /// Starts with all that an endpoint says.
+    public init(_ endpoint: some Endpoint) {
+        baseURL = endpoint.baseURL
+        method = endpoint.method
+        path = endpoint.path
+        task = endpoint.task
+        if let encoder = endpoint.encoder { self.encoder = encoder }
+        if let formEncoder = endpoint.formEncoder { self.formEncoder = formEncoder }
+        do {
+            headers = try endpoint.headers
+        } catch {
+            fault = RequestBuilder.unencodable("the fields", error)
+        }
+    }
+
+    /// Replaces scheme, host and port, and keeps the path below them.
+    public func origin(_ scheme: Origin.Scheme, host: String, port: UInt16? = nil) -> Self {
+        changed {
+            let name = host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]" : host
+            let authority = port.map { "\(name):\($0)" } ?? name
+            $0.baseURL = BaseURL("\(scheme.rawValue)://\(authority)\($0.baseURL.path)")
+        }
+    }
+
+    /// Replaces the path that all endpoints share.
+    public func basePath(_ path: String) -> Self { changed { $0.basePath = path } }
+
+    /// Replaces the method.
+    public func method(_ method: HTTPMethod) -> Self { changed { $0.method = method } }
+
+    /// Replaces the path below the base URL; see `Endpoint.path`.
+    public func path(_ path: String) -> Self { changed { $0.path = path } }
+
+    /// Adds parameters to the query.
+    public func query(_ parameters: QueryItems) -> Self { changed { $0.query.append(parameters) } }
+
+    /// Adds the fields of a value to the query.
+    public func query(encoding parameters: some Encodable & Sendable) -> Self {
+        changed { $0.query.append(parameters) }
+    }
+
+    /// Replaces what the request carries.
+    public func task(_ task: HTTPTask) -> Self { changed { $0.task = task } }
+
+    /// Makes the body the JSON form of a value.
+    public func json(_ value: some Encodable & Sendable) -> Self { task(.json(value)) }
+
+    /// Replaces a field.
+    public func header(_ name: String, _ value: String) -> Self {
+        changed { builder in
+            guard let fieldName = HTTPFieldName(name) else {
+                builder.fault = RequestBuilder.malformed("'\(name)' is no name of a field")
+                return
+            }
+            guard let field = HTTPField(fieldName, value) else {
+                builder.fault = HTTPHeaders.unfit(name)
+                return
+            }
+            builder.headers.set(field)
+        }
+    }
+
+    /// Replaces fields, those that the section names.
+    public func headers(_ fields: HTTPHeaders) -> Self {
+        changed { builder in
+            for field in fields { builder.headers.remove(field.name) }
+            for field in fields { builder.headers.append(field) }
+        }
+    }
+
+    /// Encodes JSON bodies.
+    public func encoder(_ encoder: JSONEncoder) -> Self { changed { $0.encoder = encoder } }
+
+    /// Encodes queries and forms.
+    public func formEncoder(_ encoder: URLFormEncoder) -> Self {
+        changed { $0.formEncoder = encoder }
+    }
+
+    /// Makes the request.
+    ///
+    /// - Throws: `NetworkError` of kind `http_request_error` that says what is wrong: a base URL that
+    ///   is none, a path that leaves it, a field or a parameter that cannot be sent, a file that
+    ///   cannot be read.
+    public func build() throws(NetworkError) -> Request {
+        if let fault { throw fault }
+        var baseURL = baseURL
+        if let basePath, let origin = baseURL.origin {
+            baseURL = BaseURL("\(origin)\(PercentEncoding.join("", basePath))")
+        }
+        guard let origin = baseURL.origin else {
+            throw RequestBuilder.malformed(
+                "'\(baseURL.text)' is no base URL: expected http(s)://host[:port][/path]"
+            )
+        }
+        var query = try self.query.map { value throws(NetworkError) in try encodedQuery(value) }
+        let (body, type, more) = try content()
+        if let more { query.append(try encodedQuery(more)) }
+        query.removeAll(where: \.isEmpty)
+        var target = PercentEncoding.join(baseURL.path, path)
+        guard TargetPath(target).staysUnder(baseURL.path.isEmpty ? "/" : baseURL.path) else {
+            throw RequestBuilder.malformed("the path leaves the base URL \(baseURL.text)")
+        }
+        if !query.isEmpty { target += "?" + query.joined(separator: "&") }
+        var headers = headers
+        if let type { try setContentType(type, &headers) }
+        return Request(
+            method: method,
+            origin: origin,
+            target: target,
+            headers: headers,
+            body: body
+        )
+    }
+
+    private func setContentType(
+        _ type: String,
+        _ headers: inout HTTPHeaders
+    ) throws(NetworkError) {
+        let isMultipart = type.hasPrefix("multipart/")
+        // The boundary is in the field, so that a form's own type always wins.
+        guard isMultipart || !headers.contains(HTTPFieldName.contentType) else { return }
+        guard let field = HTTPField(.contentType, type) else {
+            throw HTTPHeaders.unfit("Content-Type")
+        }
+        headers.set(field)
+    }
+
+    /// The body, its type, and parameters for the query.
+    private func content() throws(NetworkError) -> (
+        HTTPBody, String?, (any Encodable & Sendable)?
+    ) {
+        switch task {
+        case .plain: return (.empty, nil, nil)
+        case .json(let value): return (try json(value), "application/json", nil)
+        case .query(let query): return (.empty, nil, query)
+        case .jsonAndQuery(let value, let query):
+            return (try json(value), "application/json", query)
+        case .parameters(let value):
+            if method == .get || method == .head || method == .delete {
+                return (.empty, nil, value)
+            }
+            return (try json(value), "application/json", nil)
+        case .form(let value):
+            let text: String
+            do { text = try formEncoder.form(value) } catch {
+                throw RequestBuilder.unencodable("the form", error)
+            }
+            return (.bytes(ByteSlice(text)), "application/x-www-form-urlencoded", nil)
+        case .multipart(let form): return (try form.body(), form.contentType, nil)
+        case .multipartAndQuery(let form, let query):
+            return (try form.body(), form.contentType, query)
+        case .data(let data, let type): return (.bytes(ByteSlice(Array(data))), type, nil)
+        case .file(let path, let type): return (try FileContent.body(path: path), type, nil)
+        case .stream(let source, let length, let type):
+            return (.stream(source, length: length), type, nil)
+        }
+    }
+
+    private func json(_ value: any Encodable & Sendable) throws(NetworkError) -> HTTPBody {
+        do {
+            return .bytes(ByteSlice(Array(try encoder.encode(value))))
+        } catch {
+            throw RequestBuilder.unencodable("the JSON body", error)
+        }
+    }
+
+    private func encodedQuery(_ value: any Encodable & Sendable) throws(NetworkError) -> String {
+        do {
+            return try formEncoder.query(value)
+        } catch {
+            throw RequestBuilder.unencodable("the query", error)
+        }
+    }
+
+    private func changed(_ change: (inout RequestBuilder) -> Void) -> RequestBuilder {
+        var copy = self
+        change(&copy)
+        return copy
+    }
+
+    private static func malformed(_ detail: String) -> NetworkError {
+        NetworkError(.httpRequestError, side: .downstream, retry: .safe, detail: detail)
+    }
+
+    private static func unencodable(_ what: String, _ error: any Error) -> NetworkError {
+        if let error = error as? NetworkError { return error }
+        var failure = malformed("\(what) cannot be encoded: \(ErrorReason.of(error))")
+        failure.underlying = error
+        return failure
+    }
+}

@@ -1,0 +1,23 @@
+public import FoundationEssentials
+
+/// What an endpoint answers in tests and previews, without a network.
+public enum SampleResponse: Sendable {
+    /// A response.
+    case response(HTTPStatus, headers: HTTPHeaders, content: Data)
+    /// A failure.
+    case failure(NetworkError)
+
+    /// 200 with JSON.
+    public static func json(_ text: String, status: HTTPStatus = 200) -> SampleResponse {
+        .response(
+            status,
+            headers: [.contentType: "application/json"],
+            content: Data(text.utf8)
+        )
+    }
+
+    /// 200 with bytes.
+    public static func data(_ content: Data) -> SampleResponse {
+        .response(200, headers: [:], content: content)
+    }
+}

@@ -1,0 +1,24 @@
+/// Why coding failed, as a clause with the place but without the values.
+enum ErrorReason {
+    static func of(_ error: any Error) -> String {
+        switch error {
+        case DecodingError.keyNotFound(let key, let context):
+            "'\(key.stringValue)' is missing\(place(context.codingPath))"
+        case DecodingError.typeMismatch(let type, let context):
+            "expected \(type)\(place(context.codingPath))"
+        case DecodingError.valueNotFound(let type, let context):
+            "expected \(type), found null\(place(context.codingPath))"
+        case DecodingError.dataCorrupted(let context):
+            "\(context.debugDescription)\(place(context.codingPath))"
+        case EncodingError.invalidValue(_, let context):
+            "\(context.debugDescription)\(place(context.codingPath))"
+        default: "\(type(of: error))"
+        }
+    }
+
+    private static func place(_ path: [any CodingKey]) -> String {
+        guard !path.isEmpty else { return "" }
+        let names = path.map { $0.intValue.map { "[\($0)]" } ?? $0.stringValue }
+        return " at \(names.joined(separator: "."))"
+    }
+}

@@ -1,0 +1,109 @@
+public import Logging
+
+/// Records calls with swift-log, labelled by subsystem and category.
+///
+/// Messages are fixed, facts are metadata: `request_id`, `endpoint`, `method`, `host`, `path`,
+/// `status`, `bytes`, `duration_ms`, `attempts`, `retries`, `error`. No field value and no content is
+/// ever among them; at `trace`, the request is, as a curl command without credentials.
+public struct SwiftLogNetworkLogger: NetworkLogger {
+    private let logger: Logger
+    private let level: Logger.Level
+    private let failureLevel: Logger.Level
+    private let redaction: Redaction
+
+    /// Makes a logger with the label `SUBSYSTEM.CATEGORY`.
+    ///
+    /// - Parameters:
+    ///   - subsystem: the app or the channel, such as `com.example.orders`.
+    ///   - category: what of it, such as `network`.
+    ///   - level: for calls that succeed.
+    ///   - failureLevel: for calls that fail.
+    ///   - redaction: what is left out.
+    public init(
+        subsystem: String,
+        category: String,
+        level: Logger.Level = .debug,
+        failureLevel: Logger.Level = .debug,
+        redaction: Redaction = .standard
+    ) {
+        var logger = Logger(label: "\(subsystem).\(category)")
+        logger[metadataKey: "subsystem"] = .string(subsystem)
+        logger[metadataKey: "category"] = .string(category)
+        self.init(logger, level: level, failureLevel: failureLevel, redaction: redaction)
+    }
+
+    /// Records with a logger that is there already.
+    public init(
+        _ logger: Logger,
+        level: Logger.Level = .debug,
+        failureLevel: Logger.Level = .debug,
+        redaction: Redaction = .standard
+    ) {
+        self.logger = logger
+        self.level = level
+        self.failureLevel = failureLevel
+        self.redaction = redaction
+    }
+
+    /// Records an event.
+    public func log(_ event: NetworkEvent) {
+        let exchange = event.exchange
+        switch event {
+        case .started:
+            logger.trace(
+                "request started",
+                metadata: [
+                    "request_id": .string(exchange.context.requestID),
+                    "curl": .string(exchange.request.curlCommand(redacting: redaction)),
+                ]
+            )
+        case .received:
+            logger.log(level: level, "response received", metadata: facts(exchange))
+        case .failed(_, let error):
+            logger.log(level: failureLevel, "request failed", metadata: facts(exchange, error))
+        case .undecodable(_, let error):
+            logger.log(
+                level: failureLevel,
+                "content not decodable",
+                metadata: facts(exchange, error)
+            )
+        }
+    }
+
+    private func facts(
+        _ exchange: NetworkExchange,
+        _ error: NetworkError? = nil
+    ) -> Logger.Metadata {
+        let context = exchange.context
+        var facts: Logger.Metadata = [
+            "request_id": .string(context.requestID),
+            "endpoint": .string(exchange.endpoint),
+            "method": .string(exchange.request.method.rawValue),
+            "host": .string(exchange.request.origin.authority),
+            "path": .string(String(TargetPath(exchange.request.target).path)),
+            "duration_ms": .string(exchange.duration.milliseconds),
+            "attempts": .stringConvertible(context.attempts),
+        ]
+        if let status = exchange.status { facts["status"] = .stringConvertible(status.rawValue) }
+        if let length = exchange.contentLength { facts["bytes"] = .stringConvertible(length) }
+        if !context.retries.isEmpty {
+            facts["retries"] = .array(context.retries.map { .string($0.description) })
+        }
+        if let first = context.timings.firstByte {
+            facts["first_byte_ms"] = .string(first.milliseconds)
+        }
+        if let error { facts["error"] = .string(error.kind.rawValue) }
+        if let name = error?.interceptor { facts["interceptor"] = .string(name) }
+        return facts
+    }
+}
+
+extension Duration {
+    /// Milliseconds with three digits behind the point.
+    fileprivate var milliseconds: String {
+        let microseconds =
+            components.seconds * 1_000_000 + components.attoseconds / 1_000_000_000_000
+        let fraction = String(microseconds % 1000 + 1000).dropFirst()
+        return "\(microseconds / 1000).\(fraction)"
+    }
+}

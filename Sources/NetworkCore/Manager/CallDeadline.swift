@@ -1,0 +1,27 @@
+/// Ends a call as a whole when its time is over.
+enum CallDeadline {
+    /// Runs `operation`; past the deadline it is cancelled.
+    ///
+    /// - Throws: `http_response_timeout` past the deadline, else what `operation` throws.
+    static func run<Result: Sendable>(
+        until deadline: ContinuousClock.Instant?,
+        on clock: any NetworkClock,
+        _ operation: @escaping @Sendable () async throws -> Result
+    ) async throws -> Result {
+        guard let deadline else { return try await operation() }
+        return try await withThrowingTaskGroup(of: Result?.self) { group in
+            group.addTask { try await operation() }
+            group.addTask {
+                try await clock.sleep(until: deadline)
+                return nil
+            }
+            defer { group.cancelAll() }
+            if let first = try await group.next(), let result = first { return result }
+            throw NetworkError(
+                .httpResponseTimeout,
+                side: .upstream,
+                detail: "the call took longer than its timeout"
+            )
+        }
+    }
+}

@@ -1,0 +1,51 @@
+/// What one call does differently from its channel; the defaults change nothing.
+public struct CallOptions: Sendable {
+    /// Interceptors of this call, inside of the channel's.
+    public var interceptors: [any RequestInterceptor] = []
+    /// How long the whole call may take; it wins over the endpoint and the channel.
+    public var timeout: Duration?
+    /// Decodes the content; it wins over the endpoint and the channel.
+    public var decoder: (any ContentDecoding)?
+    /// Which responses count as a success; it wins over the endpoint and the channel.
+    public var validation: SuccessRule?
+    /// Whether the request carries the credential; it wins over the endpoint.
+    public var authorization: AuthorizationRequirement?
+    /// The largest content that is kept in memory, in bytes; it wins over the channel.
+    public var contentLimit: Int?
+    /// Told of every piece that goes out or comes in, on the executor that moves it.
+    public var progress: (@Sendable (TransferProgress) -> Void)?
+
+    /// Changes nothing.
+    public init() {}
+
+    /// Changes what is named.
+    public init(
+        timeout: Duration? = nil,
+        interceptors: [any RequestInterceptor] = [],
+        progress: (@Sendable (TransferProgress) -> Void)? = nil
+    ) {
+        self.timeout = timeout
+        self.interceptors = interceptors
+        self.progress = progress
+    }
+}
+
+/// How far a transfer is.
+public struct TransferProgress: Sendable, Hashable {
+    /// Which way the content moves.
+    public enum Direction: String, Sendable, Hashable {
+        case upload, download
+    }
+
+    /// Which way the content moves.
+    public let direction: Direction
+    /// How many bytes have moved, those of an earlier part of a download included.
+    public let transferred: Int
+    /// How many bytes there are in all, where that is known.
+    public let total: Int?
+
+    /// From 0 to 1, where the total is known.
+    public var fraction: Double? {
+        total.map { $0 == 0 ? 1 : Double(transferred) / Double($0) }
+    }
+}

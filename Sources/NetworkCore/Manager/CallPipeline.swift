@@ -1,0 +1,278 @@
+import FoundationEssentials
+
+/// The way of every call: build, send through the chain, judge, report.
+///
+/// A value, so that a call goes on when its manager is gone.
+struct CallPipeline<Item: Endpoint>: Sendable {
+    let channel: NetworkChannel
+    private let chains = ChainCache()
+    private let selection: TransportSelection<Item>
+
+    init(_ channel: NetworkChannel, _ selection: TransportSelection<Item>) {
+        self.channel = channel
+        self.selection = selection
+    }
+
+    // MARK: - Whole responses
+
+    func value<Value: Decodable & Sendable>(
+        _ endpoint: Item,
+        as type: Value.Type,
+        _ options: CallOptions
+    ) async throws(NetworkError) -> Value {
+        let call = try call(endpoint, options)
+        let (response, exchange) = try await whole(call)
+        do throws(NetworkError) {
+            return try response.value(
+                type,
+                method: call.request.method,
+                empty: channel.emptyContent
+            )
+        } catch {
+            report { .undecodable(exchange, error) }
+            throw error
+        }
+    }
+
+    func whole(
+        _ call: NetworkCall
+    ) async throws(NetworkError) -> (WholeResponse, NetworkExchange) {
+        let limit = call.options.contentLimit ?? channel.contentLimit
+        return try await run(call) { call, exchange in
+            let response = try await send(call, &exchange)
+            let total = response.body.length
+            var body = response.body
+            if let report = call.options.progress, case .stream(let source, _) = body {
+                body = .stream(
+                    MeteredBody(source, total: total, .download, report),
+                    length: total
+                )
+            }
+            let content = try await body.collect(upTo: limit)
+            exchange.contentLength = content.count
+            exchange.duration = exchange.started.duration(to: channel.clock.now)
+            return WholeResponse(
+                status: response.status,
+                headers: response.headers,
+                content: content,
+                context: exchange.context,
+                duration: exchange.duration,
+                decoder: call.decoder ?? channel.decoder
+            )
+        }
+    }
+
+    /// The head of a response that is a success; the content is still to come.
+    func head(_ call: NetworkCall) async throws(NetworkError) -> (Response, NetworkExchange) {
+        try await run(call) { call, exchange in try await send(call, &exchange) }
+    }
+
+    // MARK: - The way
+
+    func call(
+        _ endpoint: Item,
+        _ options: CallOptions,
+        task: HTTPTask? = nil
+    ) throws(NetworkError) -> NetworkCall {
+        var builder = RequestBuilder(endpoint)
+        if endpoint.encoder == nil { builder = builder.encoder(channel.encoder) }
+        if endpoint.formEncoder == nil { builder = builder.formEncoder(channel.formEncoder) }
+        if let task { builder = builder.task(task) }
+        var request = try builder.build()
+        if let progress = options.progress {
+            request.body = MeteredBody.upload(request.body, progress)
+        }
+        return NetworkCall(
+            name: endpoint.description,
+            request: request,
+            authorization: options.authorization ?? endpoint.authorization,
+            validation: options.validation ?? endpoint.validation ?? channel.validation,
+            decoder: options.decoder ?? endpoint.decoder,
+            timeout: options.timeout ?? endpoint.timeout ?? channel.timeout,
+            transport: selection.transport(for: endpoint),
+            options: options
+        )
+    }
+
+    private func run<Result: Sendable>(
+        _ call: NetworkCall,
+        _ body:
+            @escaping @Sendable (NetworkCall, inout NetworkExchange) async throws -> Result
+    ) async throws(NetworkError) -> (Result, NetworkExchange) {
+        let started = channel.clock.now
+        let context = RequestContext(
+            requestID: String(UInt64.random(in: .min ... .max), radix: 36),
+            deadline: call.timeout.map { started + $0 }
+        )
+        var exchange = NetworkExchange(
+            endpoint: call.name,
+            request: call.request,
+            context: context,
+            started: started
+        )
+        report { .started(exchange) }
+        do {
+            let result: Result
+            if let deadline = context.deadline {
+                (result, exchange) = try await CallDeadline.run(until: deadline, on: channel.clock)
+                {
+                    [exchange] in
+                    var exchange = exchange
+                    let result = try await body(call, &exchange)
+                    return (result, exchange)
+                }
+            } else {
+                result = try await body(call, &exchange)
+            }
+            report { .received(exchange) }
+            return (result, exchange)
+        } catch {
+            let error = NetworkError.of(error)
+            exchange.status = error.response?.status
+            exchange.headers = error.response?.headers
+            exchange.duration = started.duration(to: channel.clock.now)
+            report { .failed(exchange, error) }
+            throw error
+        }
+    }
+
+    /// Sends the request, signed as the call wants it, and judges the response.
+    private func send(
+        _ call: NetworkCall,
+        _ exchange: inout NetworkExchange
+    ) async throws -> Response {
+        let response = try await answer(call, &exchange)
+        exchange.status = response.status
+        exchange.headers = response.headers
+        exchange.duration = exchange.started.duration(to: channel.clock.now)
+        guard let objection = call.validation.objection(to: response) else { return response }
+        throw await NetworkError.unacceptable(response, objection)
+    }
+
+    private func answer(
+        _ call: NetworkCall,
+        _ exchange: inout NetworkExchange
+    ) async throws -> Response {
+        let isSigned = call.authorization != .none && channel.authorizer != nil
+        guard isSigned || call.authorization != .required else {
+            throw NetworkError(
+                .reauthorizationRequired,
+                side: .downstream,
+                retry: .safe,
+                detail: "\(call.name) requires authorization, and the channel has no authorizer"
+            )
+        }
+        do {
+            return try await chain(call, isSigned: isSigned)
+                .send(call.request, context: &exchange.context)
+        } catch let error as NetworkError
+            where isSigned && call.authorization == .optional
+            && error.kind == .reauthorizationRequired && exchange.context.attempts == 0
+            && call.request.body.isReplayable
+        {
+            // Nobody is signed in, and nothing was sent yet.
+            exchange.context.authorization = nil
+            return try await chain(call, isSigned: false)
+                .send(call.request, context: &exchange.context)
+        }
+    }
+
+    private func chain(_ call: NetworkCall, isSigned: Bool) -> RequestChain {
+        if call.transport == nil, call.options.interceptors.isEmpty {
+            return chains.chain(to: call.request.origin, isSigned: isSigned, of: channel)
+        }
+        return channel.chain(
+            to: call.request.origin,
+            isSigned: isSigned,
+            extra: call.options.interceptors,
+            transport: call.transport ?? channel.transport
+        )
+    }
+
+    /// Tells logger and hook; the event is made only if somebody listens.
+    func report(_ event: () -> NetworkEvent) {
+        guard channel.logger != nil || channel.onEvent != nil else { return }
+        let event = event()
+        channel.logger?.log(event)
+        channel.onEvent?(event)
+    }
+}
+
+/// A call with everything decided that is decided before it is sent.
+struct NetworkCall: Sendable {
+    var name: String
+    var request: Request
+    var authorization: AuthorizationRequirement
+    var validation: SuccessRule
+    var decoder: (any ContentDecoding)?
+    var timeout: Duration?
+    var transport: (any HTTPTransport)?
+    var options: CallOptions
+}
+
+/// Which transport an endpoint's calls go over.
+enum TransportSelection<Item: Endpoint>: Sendable {
+    case ofChannel
+    case by(@Sendable (Item) -> (any HTTPTransport)?)
+
+    func transport(for endpoint: Item) -> (any HTTPTransport)? {
+        switch self {
+        case .ofChannel: nil
+        case .by(let select): select(endpoint)
+        }
+    }
+}
+
+extension NetworkError {
+    /// Any error as this one.
+    static func of(_ error: any Error) -> NetworkError {
+        if let error = error as? NetworkError { return error }
+        if error is CancellationError { return .cancelled }
+        var failure = NetworkError(
+            .proxyInternalError,
+            side: .proxy,
+            detail: "the call failed with \(type(of: error))"
+        )
+        failure.underlying = error
+        return failure
+    }
+
+    /// Keeps a response that is no success, with the beginning of its content.
+    static func unacceptable(_ response: Response, _ objection: String) async -> NetworkError {
+        let (content, isTruncated) = await response.body.beginning(FailedResponse.contentLimit)
+        var error = NetworkError(.unacceptableResponse, side: .upstream, detail: objection)
+        error.response = FailedResponse(
+            status: response.status,
+            headers: response.headers,
+            content: Data(content),
+            isTruncated: isTruncated
+        )
+        error.retryAfter = response.headers[.retryAfter].flatMap { Int($0) }
+        return error
+    }
+}
+
+extension HTTPBody {
+    /// The first bytes, and whether there are more; the rest is given up. What cannot be read counts
+    /// as more.
+    fileprivate func beginning(_ limit: Int) async -> ([UInt8], Bool) {
+        switch self {
+        case .empty, .tunnel: return ([], false)
+        case .bytes(let bytes): return (bytes.prefix(limit).array, bytes.count > limit)
+        case .stream(let source, _):
+            var content: [UInt8] = []
+            do {
+                while let piece = try await source.next() {
+                    content.append(piece.prefix(limit - content.count).span)
+                    if content.count >= limit {
+                        source.cancel()
+                        return (content, true)
+                    }
+                }
+                return (content, false)
+            } catch {
+                return (content, true)
+            }
+        }
+    }
+}

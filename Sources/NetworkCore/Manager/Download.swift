@@ -1,0 +1,150 @@
+/// The state of one download: what came, where it is, and what the rest is asked for with.
+struct Download {
+    private let path: String
+    private let partialPath: String
+    private let progress: (@Sendable (TransferProgress) -> Void)?
+    private var validator: String?
+    private(set) var received = 0
+    /// Whether the last attempt brought anything: an origin that never does is not asked for ever.
+    private(set) var hasProgressed = false
+
+    init(
+        path: String,
+        resumePoint: ResumePoint?,
+        _ progress: (@Sendable (TransferProgress) -> Void)?
+    ) {
+        self.path = path
+        self.progress = progress
+        partialPath = resumePoint?.partialPath ?? "\(path).part"
+        received = resumePoint?.received ?? 0
+        validator = resumePoint?.validator
+    }
+
+    var canResume: Bool { validator != nil && received > 0 }
+
+    /// The call for what is missing.
+    func next(_ call: NetworkCall) -> NetworkCall {
+        var call = call
+        // The bytes that are counted must be the bytes that are stored.
+        if !call.request.headers.contains(HTTPFieldName.acceptEncoding) {
+            call.request.headers.append(.acceptEncoding, validated: "identity")
+        }
+        guard canResume, let field = validator.flatMap({ HTTPField(.ifRange, $0) }) else {
+            return call
+        }
+        call.request.headers.append(.range, validated: "bytes=\(received)-")
+        call.request.headers.set(field)
+        call.validation.statuses.insert(416)
+        return call
+    }
+
+    /// Writes the content of a response to its place.
+    mutating func take(_ response: Response) async throws(NetworkError) {
+        hasProgressed = false
+        let range = response.headers[.contentRange].flatMap(ContentRange.init)
+        do {
+            switch response.status {
+            case 206 where canResume && range?.start == received: break
+            case 416 where canResume && range?.total == received:
+                response.body.cancel()
+                return try PartialFile(path: partialPath, keeping: received).finish(as: path)
+            case 206, 416:
+                response.body.cancel()
+                (validator, received) = (nil, 0)
+                throw NetworkError(
+                    .httpProtocolError,
+                    side: .upstream,
+                    detail: "the answer is not the range that was asked for"
+                )
+            default:
+                received = 0
+                validator = Download.validator(of: response.headers)
+            }
+            let file = try PartialFile(path: partialPath, keeping: received)
+            let total = range?.total ?? response.body.length.map { $0 + received }
+            try await write(response.body, to: file, total: total)
+            try file.finish(as: path)
+        } catch let error as AppendFileError {
+            response.body.cancel()
+            throw NetworkError(
+                .httpRequestError,
+                side: .downstream,
+                detail: "the file \(partialPath) cannot be written: \(error)"
+            )
+        } catch {
+            throw NetworkError.of(error)
+        }
+    }
+
+    private mutating func write(
+        _ body: HTTPBody,
+        to file: PartialFile,
+        total: Int?
+    ) async throws {
+        switch body {
+        case .empty, .tunnel: break
+        case .bytes(let bytes): try add(bytes, to: file, total)
+        case .stream(let source, _):
+            while let piece = try await source.next() {
+                try Task.checkCancellation()
+                try add(piece, to: file, total)
+            }
+        }
+        if let total, received != total {
+            throw NetworkError(
+                .httpResponseIncomplete,
+                side: .upstream,
+                detail: "\(received) of \(total) bytes came"
+            )
+        }
+    }
+
+    private mutating func add(
+        _ piece: ByteSlice,
+        to file: PartialFile,
+        _ total: Int?
+    ) throws(AppendFileError) {
+        try file.append(piece.span)
+        received += piece.count
+        hasProgressed = true
+        progress?(TransferProgress(direction: .download, transferred: received, total: total))
+    }
+
+    /// The error that ends the download, with the place to go on from; what cannot go on is removed.
+    func closing(_ error: NetworkError) -> NetworkError {
+        var error = error
+        if canResume, let validator {
+            error.resumePoint = ResumePoint(
+                partialPath: partialPath,
+                received: received,
+                validator: validator
+            )
+        } else if received > 0 {
+            do throws(AppendFileError) { try AppendFile.remove(partialPath) } catch {
+                // It is not there any more: nothing is left behind.
+            }
+        }
+        return error
+    }
+
+    /// A strong entity tag, else a date (RFC 9110 §13.1.5).
+    private static func validator(of headers: HTTPHeaders) -> String? {
+        if let tag = headers[.etag] { return tag.hasPrefix("W/") ? nil : tag }
+        return headers[.lastModified]
+    }
+}
+
+/// `Content-Range` (RFC 9110 §14.4): `bytes 5-9/10`, `bytes */10`.
+private struct ContentRange {
+    let start: Int?
+    let total: Int?
+
+    init?(_ text: String) {
+        guard text.hasPrefix("bytes ") else { return nil }
+        let parts = text.dropFirst(6).split(separator: "/", omittingEmptySubsequences: false)
+        guard parts.count == 2 else { return nil }
+        total = Int(parts[1])
+        start = parts[0].split(separator: "-").first.flatMap { Int($0) }
+        guard start != nil || parts[0] == "*", start ?? 0 >= 0, total ?? 0 >= 0 else { return nil }
+    }
+}

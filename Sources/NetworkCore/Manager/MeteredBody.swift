@@ -1,0 +1,75 @@
+import Synchronization
+
+/// Content that tells how much of it has passed.
+final class MeteredBody: BodySource {
+    private let source: any BodySource
+    private let total: Int?
+    private let report: @Sendable (TransferProgress) -> Void
+    private let direction: TransferProgress.Direction
+    private let passed: Atomic<Int>
+
+    init(
+        _ source: any BodySource,
+        total: Int?,
+        earlier: Int = 0,
+        _ direction: TransferProgress.Direction,
+        _ report: @escaping @Sendable (TransferProgress) -> Void
+    ) {
+        self.source = source
+        self.total = total
+        self.report = report
+        self.direction = direction
+        passed = Atomic(earlier)
+    }
+
+    /// Puts a meter on what goes out; what is short enough to be sent again in any case stays so and
+    /// is reported at once.
+    static func upload(
+        _ body: HTTPBody,
+        _ report: @escaping @Sendable (TransferProgress) -> Void
+    ) -> HTTPBody {
+        switch body {
+        case .empty, .tunnel: return body
+        case .bytes(let bytes) where bytes.count <= FileContent.inlineLimit:
+            report(
+                TransferProgress(direction: .upload, transferred: bytes.count, total: bytes.count)
+            )
+            return body
+        case .bytes(let bytes):
+            let source = SlicedBody(bytes)
+            return .stream(
+                MeteredBody(source, total: bytes.count, .upload, report),
+                length: bytes.count
+            )
+        case .stream(let source, let length):
+            return .stream(MeteredBody(source, total: length, .upload, report), length: length)
+        }
+    }
+
+    func next() async throws -> ByteSlice? {
+        guard let piece = try await source.next() else { return nil }
+        let transferred = passed.add(piece.count, ordering: .relaxed).newValue
+        report(TransferProgress(direction: direction, transferred: transferred, total: total))
+        return piece
+    }
+
+    func trailers() -> HTTPHeaders? { source.trailers() }
+    func cancel() { source.cancel() }
+}
+
+/// Bytes in memory, 64 KiB at a time.
+private final class SlicedBody: BodySource {
+    private let rest: Mutex<ByteSlice>
+
+    init(_ bytes: ByteSlice) {
+        rest = Mutex(bytes)
+    }
+
+    func next() async throws -> ByteSlice? {
+        rest.withLock { rest in
+            guard !rest.isEmpty else { return nil }
+            defer { rest = rest.dropFirst(FileContent.inlineLimit) }
+            return rest.prefix(FileContent.inlineLimit)
+        }
+    }
+}

@@ -1,0 +1,58 @@
+/// A file that was downloaded.
+public struct DownloadedFile: Sendable {
+    /// Where it is.
+    public let path: String
+    /// How long it is, in bytes.
+    public let length: Int
+    /// The status of the last response: 200, 206, or 416 if nothing was missing.
+    public let status: HTTPStatus
+    /// The fields of the last response.
+    public let headers: HTTPHeaders
+    /// How often it broke off and went on.
+    public let resumptions: Int
+}
+
+extension NetworkManager {
+    /// Downloads content into a file, which gets its name when it is complete.
+    ///
+    /// Until then `PATH.part` holds what came. A download that breaks off goes on by itself with
+    /// `Range` and `If-Range` where the response had a strong entity tag or a date, as often as the
+    /// channel says; what is thrown after that has a `resumePoint` to go on from later. If the
+    /// content has changed in between, the download begins anew (RFC 9110 §13.1.5, §14).
+    ///
+    /// - Parameters:
+    ///   - endpoint: the operation.
+    ///   - path: where the file goes; one that is there is replaced.
+    ///   - resumePoint: where an earlier download broke off.
+    ///   - options: what this call does differently; the timeout is for each head.
+    /// - Returns: what came.
+    /// - Throws: `NetworkError`; `http_request_error` when the file cannot be written.
+    public func download(
+        _ endpoint: Item,
+        to path: String,
+        resuming resumePoint: ResumePoint? = nil,
+        options: CallOptions = CallOptions()
+    ) async throws(NetworkError) -> DownloadedFile {
+        let call = try pipeline.call(endpoint, options)
+        var download = Download(path: path, resumePoint: resumePoint, options.progress)
+        var resumptions = 0
+        while true {
+            do throws(NetworkError) {
+                let (response, _) = try await pipeline.head(download.next(call))
+                try await download.take(response)
+                return DownloadedFile(
+                    path: path,
+                    length: download.received,
+                    status: response.status,
+                    headers: response.headers,
+                    resumptions: resumptions
+                )
+            } catch {
+                guard error.kind != .cancelled, error.response == nil, download.canResume,
+                    download.hasProgressed, resumptions < channel.downloadResumptions
+                else { throw download.closing(error) }
+                resumptions += 1
+            }
+        }
+    }
+}

@@ -1,0 +1,117 @@
+public import FoundationEssentials
+
+/// Makes the requests of one API over one channel: the only thing a feature needs to call.
+///
+/// `Sendable` and without state of its own; callers are on any executor. Every method throws
+/// `NetworkError` and nothing else, is cancelled with its task, and traps on no input.
+public final class NetworkManager<Item: Endpoint>: Sendable {
+    /// What the calls have in common.
+    public let channel: NetworkChannel
+    let pipeline: CallPipeline<Item>
+
+    /// Makes a manager for a channel.
+    public init(_ channel: NetworkChannel) {
+        self.channel = channel
+        pipeline = CallPipeline(channel, .ofChannel)
+    }
+
+    /// Makes a manager whose endpoints choose their transport: what stubs are made of.
+    ///
+    /// - Parameters:
+    ///   - channel: what the calls have in common.
+    ///   - transport: the transport of an endpoint; nothing means the channel's.
+    public init(
+        _ channel: NetworkChannel,
+        transportFor transport: @escaping @Sendable (Item) -> (any HTTPTransport)?
+    ) {
+        self.channel = channel
+        pipeline = CallPipeline(channel, .by(transport))
+    }
+
+    /// Sends a request and decodes the content of its response.
+    ///
+    /// - Throws: `NetworkError`; `unacceptable_response` and `undecodable_response` keep the
+    ///   response.
+    public func request<Value: Decodable & Sendable>(
+        _ endpoint: Item,
+        as type: Value.Type = Value.self,
+        options: CallOptions = CallOptions()
+    ) async throws(NetworkError) -> Value {
+        try await pipeline.value(endpoint, as: type, options)
+    }
+
+    /// Sends a request and waits for its response, whose content nobody needs.
+    ///
+    /// - Throws: `NetworkError`.
+    public func send(
+        _ endpoint: Item,
+        options: CallOptions = CallOptions()
+    ) async throws(NetworkError) {
+        _ = try await response(for: endpoint, options: options)
+    }
+
+    /// Sends a request and gives back the whole response.
+    ///
+    /// - Throws: `NetworkError`; a response that is no success is thrown, too, unless the rule is
+    ///   `SuccessRule.any`.
+    public func response(
+        for endpoint: Item,
+        options: CallOptions = CallOptions()
+    ) async throws(NetworkError) -> WholeResponse {
+        try await pipeline.whole(try pipeline.call(endpoint, options)).0
+    }
+
+    /// Sends a request and gives back the content of its response.
+    ///
+    /// - Throws: `NetworkError`.
+    public func data(
+        for endpoint: Item,
+        options: CallOptions = CallOptions()
+    ) async throws(NetworkError) -> Data {
+        try await response(for: endpoint, options: options).data
+    }
+
+    /// Sends the endpoint's content, or another in its place, and gives back the whole response;
+    /// `options.progress` hears how far it is.
+    ///
+    /// - Throws: `NetworkError`.
+    public func upload(
+        _ endpoint: Item,
+        _ content: HTTPTask? = nil,
+        options: CallOptions = CallOptions()
+    ) async throws(NetworkError) -> WholeResponse {
+        try await pipeline.whole(try pipeline.call(endpoint, options, task: content)).0
+    }
+
+    /// Sends a request and gives back its response as it arrives; the timeout ends with the head.
+    ///
+    /// - Throws: `NetworkError`, here for everything up to the head, later from the sequences.
+    public func stream(
+        _ endpoint: Item,
+        options: CallOptions = CallOptions()
+    ) async throws(NetworkError) -> ResponseStream {
+        let (response, exchange) = try await pipeline.head(try pipeline.call(endpoint, options))
+        return ResponseStream(response, exchange.context, options)
+    }
+
+    /// Sends a request that was built by hand, with all the channel does for endpoints.
+    ///
+    /// - Throws: `NetworkError`.
+    public func perform(
+        _ request: Request,
+        authorization: AuthorizationRequirement = .optional,
+        options: CallOptions = CallOptions()
+    ) async throws(NetworkError) -> WholeResponse {
+        let call = NetworkCall(
+            name: "\(request.method) \(request.origin)\(TargetPath(request.target).path)",
+            request: request,
+            authorization: options.authorization ?? authorization,
+            validation: options.validation ?? channel.validation,
+            decoder: options.decoder,
+            timeout: options.timeout ?? channel.timeout,
+            transport: nil,
+            options: options
+        )
+        return try await pipeline.whole(call).0
+    }
+}

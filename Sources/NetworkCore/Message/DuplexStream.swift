@@ -1,0 +1,24 @@
+/// A connection that has left HTTP behind, after 101 (RFC 9110 §7.8) or CONNECT (§9.3.6): bytes both
+/// ways, and not reading is the backpressure.
+///
+/// One task may read and one may write at a time. Whoever holds it closes it.
+public protocol DuplexStream: Sendable {
+    /// The next bytes, never none, or nothing once the peer has sent its end.
+    ///
+    /// - Throws: `NetworkError`: `connection_read_timeout` when nothing came for the idle timeout, after
+    ///   which one may go on reading; `connection_terminated`; `cancelled` after `close()`.
+    func read() async throws -> ByteSlice?
+
+    /// Sends bytes, and returns when the system has taken all of them.
+    ///
+    /// - Throws: `NetworkError`: `connection_write_timeout`, `connection_terminated`, `cancelled`.
+    func write(_ bytes: ByteSlice) async throws
+
+    /// Sends the end of the stream; reading goes on.
+    func finishWriting()
+
+    /// Ends the connection, and every wait on it.
+    ///
+    /// Harmless after the end.
+    func close()
+}

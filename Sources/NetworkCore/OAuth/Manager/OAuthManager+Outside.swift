@@ -1,0 +1,52 @@
+extension OAuthManager {
+    /// How long nobody looks whether the store was changed from outside, while tokens are used.
+    static var lookInterval: Duration { .seconds(10) }
+
+    /// Looks whether somebody else changed what is stored.
+    ///
+    /// That is a sign-in or a sign-out by another tool, or a renewal by another process. Asks no
+    /// server and takes no lock.
+    func lookAround() async {
+        let known = storedRevision
+        let begun = renewals
+        let found: TokenRecord?
+        do {
+            found = try await store.load()
+        } catch {
+            // A file that makes no sense is for the next renewal, which has the lock.
+            return lookAgainLater()
+        }
+        // Whatever this manager does meanwhile knows better.
+        guard renewal == nil, renewals == begun, storedRevision == known, !isUnsaved,
+            (found?.revision ?? 0) != known
+        else { return lookAgainLater() }
+        takeOver(found)
+        lookAgainLater()
+    }
+
+    private func takeOver(_ found: TokenRecord?) {
+        storedRevision = found?.revision ?? 0
+        guard let found else {
+            // Signed out elsewhere: what is here is not used any longer.
+            record = nil
+            generation += 1
+            current = nil
+            onEvent(.forgotten)
+            return
+        }
+        guard found.authority == configuration.authority else { return }
+        let before = record?.refreshToken
+        record = found
+        guard adopt(for: .external) == nil, before != found.refreshToken,
+            found.accessTokens[configuration.credentialKey] == nil
+        else { return }
+        // Another person's refresh token, maybe: the token at hand has no successor.
+        generation += 1
+        current = nil
+    }
+
+    private func lookAgainLater() {
+        nextLook = clock.moment + OAuthManager.lookInterval
+        publish()
+    }
+}

@@ -1,0 +1,72 @@
+/// A new token that one request tries before all those that wait for it.
+///
+/// After a storm of 401s a fresh token that is refused as well would bring a second storm.
+struct Probe {
+    /// Up to so many waiters go at once: they are no storm.
+    static let threshold = 8
+    /// How long the others wait for the first one's answer.
+    static let patience = Duration.seconds(2)
+
+    let generation: Int
+    let credential: Credential
+    let room: WaitingRoom
+    let watchdog: Task<Void, Never>
+    /// Whether nobody has been given the token yet: a replay that is let go comes back for it.
+    var isUntaken = true
+
+    /// What the first request found.
+    enum Finding {
+        case accepted, refused
+        /// It has not come back.
+        case nothing
+    }
+}
+
+extension OAuthManager {
+    /// Lets one waiter go with the new token; the rest follows when it is known to be good.
+    func probe(_ credential: Credential, _ room: WaitingRoom) {
+        let generation = generation
+        let end = clock.now + Probe.patience
+        // The manager's own: bounds the wait of everybody for the one.
+        let watchdog = Task { [clock] in
+            do { try await clock.sleep(until: end) } catch { return }
+            endProbe(of: generation, .nothing)
+        }
+        probe = Probe(
+            generation: generation,
+            credential: credential,
+            room: room,
+            watchdog: watchdog
+        )
+        publish()
+        // One that waits to be sent at all has the token with this; a replay asks for it.
+        if room.releaseOne(.credential(credential)) == .request { probe?.isUntaken = false }
+    }
+
+    /// What a caller gets while a new token is tried: the first one gets the token.
+    func admitToProbe() -> Admission? {
+        guard let probe else { return nil }
+        guard probe.isUntaken else { return .wait(probe.room) }
+        self.probe?.isUntaken = false
+        return .credential(probe.credential)
+    }
+
+    /// Ends the wait of all others; nothing happens if another token is being tried.
+    func endProbe(of generation: Int, _ finding: Probe.Finding) {
+        guard let probe, probe.generation == generation else { return }
+        probe.watchdog.cancel()
+        self.probe = nil
+        publish()
+        switch finding {
+        case .accepted, .nothing: probe.room.finish(.credential(probe.credential))
+        case .refused: probe.room.finish(.refusedAgain)
+        }
+    }
+
+    /// Learns that a request with the credential was not refused.
+    public nonisolated func accepted(_ credential: Credential) {
+        guard let generation = credential.generation, snapshot.isProbing else { return }
+        // Called once per token at most; the request does not wait for it.
+        Task { await endProbe(of: generation, .accepted) }
+    }
+}

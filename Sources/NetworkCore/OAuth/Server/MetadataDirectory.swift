@@ -1,0 +1,143 @@
+import FoundationEssentials
+
+/// Finds and keeps the metadata of one authorization server.
+///
+/// An actor on the default executor; asked by token requests only, never by the requests of apps.
+public actor MetadataDirectory {
+    /// How long metadata is kept: a day, as endpoints hardly ever move.
+    private static let lifetime = Duration.seconds(24 * 3600)
+    /// How soon after a failed token request they are looked at again.
+    private static let refreshAfter = Duration.seconds(60)
+    /// The longest document that is read: 256 KiB.
+    private static let limit = 256 * 1024
+
+    /// Whom it is about; compared byte for byte.
+    public nonisolated let issuer: String
+    private let transport: any HTTPTransport
+    private let clock: any NetworkClock
+    private let allowsInsecure: Bool
+    private var known: (metadata: ServerMetadata, at: ContinuousClock.Instant)?
+    private var search: Task<Result<ServerMetadata, MetadataError>, Never>?
+    private var isDoubted = false
+
+    /// Names a server; nothing is asked yet.
+    ///
+    /// - Parameters:
+    ///   - issuer: its issuer identifier, exactly as the server writes it.
+    ///   - transport: must not be one that injects tokens.
+    ///   - clock: measures how old the metadata is.
+    ///   - allowsInsecure: whether `http` URLs beyond this machine are taken.
+    public init(
+        issuer: String,
+        transport: any HTTPTransport,
+        clock: any NetworkClock = SystemClock(),
+        allowsInsecure: Bool = false
+    ) {
+        self.issuer = issuer
+        self.transport = transport
+        self.clock = clock
+        self.allowsInsecure = allowsInsecure
+    }
+
+    /// The metadata: as kept, or asked for now.
+    ///
+    /// However many ask at once, the server is asked once. What is kept outlives a failure to
+    /// renew it.
+    ///
+    /// - Throws: `MetadataError`.
+    public func metadata() async throws(MetadataError) -> ServerMetadata {
+        if let known {
+            let age = clock.now - known.at
+            if age < Self.lifetime, !isDoubted || age < Self.refreshAfter { return known.metadata }
+        }
+        let task = search ?? begin()
+        switch await task.value {
+        case .success(let metadata): return metadata
+        case .failure(let error):
+            if let known { return known.metadata }
+            throw error
+        }
+    }
+
+    /// A token request failed: perhaps an endpoint has moved.
+    public func doubt() { isDoubted = true }
+
+    private func begin() -> Task<Result<ServerMetadata, MetadataError>, Never> {
+        // The directory's own: a caller that goes away gives up its wait and nothing else.
+        let task = Task { await look() }
+        search = task
+        return task
+    }
+
+    private func look() async -> Result<ServerMetadata, MetadataError> {
+        defer { search = nil }
+        do throws(MetadataError) {
+            let metadata = try await find()
+            known = (metadata, clock.now)
+            isDoubted = false
+            return .success(metadata)
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    /// Asks at the well-known places, one after the other, until one has a document.
+    private func find() async throws(MetadataError) -> ServerMetadata {
+        guard let base = ServerEndpoint(issuer), !base.target.contains("?") else {
+            throw MetadataError("the issuer \(issuer) is not a URL without query and fragment")
+        }
+        guard base.isPrivate || allowsInsecure else {
+            throw MetadataError("the issuer \(issuer) is not https")
+        }
+        var missing: HTTPStatus = 404
+        for target in MetadataDirectory.places(of: base.target) {
+            let (status, body) = try await fetch(Request(origin: base.origin, target: target))
+            if status == 200 {
+                return try ServerMetadata(
+                    body,
+                    from: issuer,
+                    allowsInsecure: allowsInsecure
+                )
+            }
+            guard status.kind == .clientError, status != 429, status != 408 else {
+                throw MetadataError(
+                    "the metadata of \(issuer) cannot be had: \(base.origin) answered \(status)",
+                    isTransient: status.kind != .redirection
+                )
+            }
+            missing = status
+        }
+        throw MetadataError(
+            "\(base.origin) has no metadata for the issuer \(issuer) (\(missing)); check issuer, or "
+                + "give the URLs by hand"
+        )
+    }
+
+    private func fetch(
+        _ request: Request
+    ) async throws(MetadataError) -> (HTTPStatus, [UInt8]) {
+        var request = request
+        request.headers = [.accept: "application/json"]
+        var context = RequestContext(deadline: clock.now + .seconds(10))
+        do {
+            let response = try await transport.send(request, context: &context)
+            let body = try await response.body.collect(upTo: Self.limit)
+            return (response.status, body.array)
+        } catch {
+            let words = (error as? NetworkError)?.description ?? "unexpected error"
+            throw MetadataError(
+                "the metadata of \(issuer) cannot be had (\(words))",
+                isTransient: true
+            )
+        }
+    }
+
+    /// RFC 8414 §3.1 puts the well-known part in front of the issuer's path, OpenID Connect
+    /// Discovery §4 behind it.
+    static func places(of target: String) -> [String] {
+        let path = target.hasSuffix("/") ? String(target.dropLast()) : target
+        let inFront = ["/.well-known/oauth-authorization-server\(path)"]
+        let openID = "/.well-known/openid-configuration"
+        return inFront + (path.isEmpty ? [openID] : [path + openID, openID + path])
+    }
+}

@@ -1,0 +1,69 @@
+/// Tells the server that a token is no longer needed (RFC 7009).
+public struct Revocation: Sendable {
+    /// What became of it.
+    public enum Outcome: Sendable, Hashable {
+        /// The server has revoked it, or did not know it.
+        case revoked
+        /// The server names no place to revoke tokens at.
+        case notOffered
+        /// The server revokes tokens, but none of this kind (`unsupported_token_type`).
+        case kindNotOffered
+        /// It did not work, and why.
+        case failed(String)
+    }
+
+    /// Which token it is, as a hint (RFC 7009 §2.1).
+    public enum Kind: String, Sendable {
+        case refreshToken = "refresh_token"
+        case accessToken = "access_token"
+    }
+
+    private let transport: any HTTPTransport
+    private let server: ServerMetadata
+    private let configuration: OAuthConfiguration
+    private let clock: any NetworkClock
+
+    /// Prepares revocations; nothing is sent yet.
+    public init(
+        transport: any HTTPTransport,
+        server: ServerMetadata,
+        configuration: OAuthConfiguration,
+        clock: any NetworkClock = SystemClock()
+    ) {
+        self.transport = transport
+        self.server = server
+        self.configuration = configuration
+        self.clock = clock
+    }
+
+    /// Revokes one token; the server ends with a refresh token all that hangs off it (RFC 7009 §2.1).
+    public func revoke(_ token: Secret, _ kind: Kind) async -> Outcome {
+        guard let endpoint = server.revocationEndpoint else { return .notOffered }
+        do {
+            let form = [
+                FormParameter("token", token.reveal()),
+                FormParameter("token_type_hint", kind.rawValue),
+            ]
+            let request = try ClientRequest(configuration, at: clock.wallNow)
+                .post(form, to: endpoint)
+            var context = RequestContext(deadline: clock.now + configuration.requestTimeout)
+            let response = try await transport.send(request, context: &context)
+            let body = try await response.body.collect(upTo: 64 * 1024)
+            // RFC 7009 §2.2: 200 also for a token that the server does not know.
+            if response.status.kind == .successful { return .revoked }
+            let error = TokenDocument.parse(body)?.error
+            if error == "unsupported_token_type" { return .kindNotOffered }
+            let words = error.flatMap {
+                ServerWords.clean($0, secrets: configuration.secrets + [token])
+            }
+            return .failed(
+                "\(endpoint.origin) answered \(response.status)" + (words.map { " (\($0))" } ?? "")
+            )
+        } catch let error as TokenFailure {
+            return .failed(error.detail)
+        } catch {
+            let words = (error as? NetworkError)?.description ?? "unexpected error"
+            return .failed("\(endpoint.origin) cannot be reached (\(words))")
+        }
+    }
+}

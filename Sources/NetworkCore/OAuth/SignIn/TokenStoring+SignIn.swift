@@ -1,0 +1,51 @@
+extension TokenStoring {
+    /// Stores what a sign-in brought, in place of whatever is stored.
+    ///
+    /// Managers that run meanwhile, here or in other processes, find it there.
+    ///
+    /// - Parameters:
+    ///   - response: the tokens.
+    ///   - configuration: whom they belong to.
+    ///   - asked: when the tokens were asked for.
+    ///   - clock: how long to wait for the lock.
+    /// - Throws: `TokenStoreError`, `CancellationError`.
+    public func keepSignIn(
+        _ response: TokenResponse,
+        configuration: OAuthConfiguration,
+        asked: UnixTime,
+        clock: any NetworkClock = SystemClock()
+    ) async throws {
+        let lock = try await lock(until: clock.now + .seconds(30), clock: clock)
+        defer { lock.release() }
+        let revision: Int
+        do {
+            revision = try await load(under: lock)?.revision ?? 0
+        } catch TokenStoreError.corrupt {
+            // It was set aside just now, and this is a new beginning.
+            revision = 0
+        }
+        var record = TokenRecord(authority: configuration.authority)
+        record.revision = revision + 1
+        record.refreshToken = response.refreshToken
+        if case .refreshToken(let seed?) = configuration.grant {
+            record.seed = TokenRecord.fingerprint(seed)
+        }
+        record.accessTokens[configuration.credentialKey] = TokenRecord.AccessToken(
+            value: response.accessToken,
+            issuedAt: asked,
+            expiresAt: (response.lifetime ?? configuration.defaultLifetime).map { asked + $0 },
+            scope: response.scope ?? configuration.scopes.joined(separator: " "),
+            scheme: response.scheme
+        )
+        try await save(record, replacing: revision)
+    }
+
+    /// Removes what is stored, whatever it is.
+    ///
+    /// - Throws: `TokenStoreError`, `CancellationError`.
+    public func forgetSignIn(clock: any NetworkClock = SystemClock()) async throws {
+        let lock = try await lock(until: clock.now + .seconds(30), clock: clock)
+        defer { lock.release() }
+        if let found = try await load(under: lock) { try await remove(revision: found.revision) }
+    }
+}

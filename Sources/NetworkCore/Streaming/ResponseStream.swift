@@ -1,0 +1,153 @@
+/// A response whose content is read as it arrives, once: as bytes, lines or server-sent events.
+///
+/// Not reading is the backpressure. A stream that is dropped before its end closes its connection.
+public struct ResponseStream: Sendable {
+    /// The status.
+    public let status: HTTPStatus
+    /// The field section.
+    public let headers: HTTPHeaders
+    /// The content, to be read once.
+    public let body: HTTPBody
+    /// What is known about the exchange.
+    public let context: RequestContext
+
+    init(_ response: Response, _ context: RequestContext, _ options: CallOptions) {
+        status = response.status
+        headers = response.headers
+        self.context = context
+        if let report = options.progress, case .stream(let source, let length) = response.body {
+            body = .stream(MeteredBody(source, total: length, .download, report), length: length)
+        } else {
+            body = response.body
+        }
+    }
+
+    /// The content in the pieces it arrives in.
+    public var bytes: ByteStream { ByteStream(body) }
+
+    /// The lines of the content, without their ends: LF, CR LF or CR.
+    public var lines: LineStream { LineStream(body, limit: LineSplitter.defaultLimit) }
+
+    /// The events of `text/event-stream` (WHATWG HTML §9.2).
+    public var events: EventStream { EventStream(body) }
+
+    /// Ends the stream: what was not read is not wanted.
+    public func cancel() { body.cancel() }
+}
+
+/// Content in the pieces it arrives in.
+public struct ByteStream: AsyncSequence, Sendable {
+    /// Reads the content.
+    public struct Iterator: AsyncIteratorProtocol {
+        private var pending: HTTPBody
+
+        init(_ body: HTTPBody) {
+            pending = body
+        }
+
+        /// The next piece, never empty.
+        ///
+        /// - Throws: `NetworkError` when the content was cut short.
+        public mutating func next() async throws -> ByteSlice? {
+            switch pending {
+            case .empty, .tunnel: return nil
+            case .bytes(let bytes):
+                pending = .empty
+                return bytes.isEmpty ? nil : bytes
+            case .stream(let source, _):
+                try Task.checkCancellation()
+                return try await source.next()
+            }
+        }
+    }
+
+    private let body: HTTPBody
+
+    init(_ body: HTTPBody) {
+        self.body = body
+    }
+
+    /// Begins to read.
+    public func makeAsyncIterator() -> Iterator { Iterator(body) }
+}
+
+/// The lines of some content.
+public struct LineStream: AsyncSequence, Sendable {
+    /// Reads the lines.
+    public struct Iterator: AsyncIteratorProtocol {
+        private var bytes: ByteStream.Iterator
+        private var splitter: LineSplitter
+        private var lines: ArraySlice<String> = []
+        private var isOver = false
+
+        init(_ body: HTTPBody, limit: Int) {
+            bytes = ByteStream.Iterator(body)
+            splitter = LineSplitter(limit: limit)
+        }
+
+        /// The next line, without its end; what is no UTF-8 is replaced.
+        ///
+        /// - Throws: `NetworkError` when the content was cut short or a line is longer than 1 MiB.
+        public mutating func next() async throws -> String? {
+            while lines.isEmpty, !isOver {
+                if let piece = try await bytes.next() {
+                    lines = try splitter.push(piece.span)[...]
+                } else {
+                    isOver = true
+                    if let last = splitter.end() { lines = [last] }
+                }
+            }
+            return lines.popFirst()
+        }
+    }
+
+    private let body: HTTPBody
+    private let limit: Int
+
+    init(_ body: HTTPBody, limit: Int) {
+        self.body = body
+        self.limit = limit
+    }
+
+    /// Begins to read.
+    public func makeAsyncIterator() -> Iterator { Iterator(body, limit: limit) }
+}
+
+/// Cuts bytes into lines at LF, CR LF or CR, wherever the pieces end.
+struct LineSplitter {
+    /// The longest line, in bytes: 1 MiB.
+    static let defaultLimit = 1024 * 1024
+    private let limit: Int
+    private var open: [UInt8] = []
+    private var isAfterCR = false
+
+    init(limit: Int = LineSplitter.defaultLimit) {
+        self.limit = limit
+    }
+
+    /// The lines that are complete now.
+    mutating func push(_ bytes: Span<UInt8>) throws(NetworkError) -> [String] {
+        var lines: [String] = []
+        for index in bytes.indices {
+            let byte = bytes[index]
+            let wasAfterCR = isAfterCR
+            isAfterCR = byte == 0x0D
+            if byte == 0x0A, wasAfterCR { continue }
+            if byte == 0x0A || byte == 0x0D {
+                lines.append(String(decoding: open, as: UTF8.self))
+                open.removeAll(keepingCapacity: true)
+                continue
+            }
+            open.append(byte)
+            guard open.count <= limit else { throw NetworkError.tooLarge(limit: limit) }
+        }
+        return lines
+    }
+
+    /// The last line, where the content does not end with the end of one.
+    mutating func end() -> String? {
+        guard !open.isEmpty else { return nil }
+        defer { open = [] }
+        return String(decoding: open, as: UTF8.self)
+    }
+}

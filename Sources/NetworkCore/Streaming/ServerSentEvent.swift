@@ -1,0 +1,102 @@
+/// One event of `text/event-stream` (WHATWG HTML §9.2.6).
+public struct ServerSentEvent: Sendable, Hashable {
+    /// Its type; `message` where the stream names none.
+    public var type: String
+    /// Its data; several `data` lines are joined with line feeds.
+    public var data: String
+    /// The last id that the stream named, for `Last-Event-ID`; empty if none.
+    public var id: String
+    /// How long to wait before connecting again, if the stream said so since the last event.
+    public var retry: Duration?
+
+    /// Makes an event.
+    public init(type: String = "message", data: String, id: String = "", retry: Duration? = nil) {
+        self.type = type
+        self.data = data
+        self.id = id
+        self.retry = retry
+    }
+}
+
+/// The rules of an event stream, line by line.
+struct EventParser {
+    private var type = ""
+    private var data: [String] = []
+    private var id = ""
+    private var retry: Duration?
+    private var isFirst = true
+
+    /// Takes a line; an empty one may complete an event.
+    mutating func push(_ line: String) -> ServerSentEvent? {
+        var line = line[...]
+        // Scalars and bytes, not characters: a mark that combines must not hide a colon.
+        if isFirst, line.unicodeScalars.first == "\u{FEFF}" {
+            line = Substring(line.unicodeScalars.dropFirst())
+        }
+        isFirst = false
+        guard !line.isEmpty else { return complete() }
+        let colon = line.utf8.firstIndex(of: UInt8(ascii: ":")) ?? line.endIndex
+        let name = line[..<colon]
+        var rest = line.utf8[colon...].dropFirst()
+        if rest.first == UInt8(ascii: " ") { rest = rest.dropFirst() }
+        let value = String(decoding: rest, as: UTF8.self)
+        switch name {
+        case "event": type = value
+        case "data": data.append(value)
+        case "id": if !value.utf8.contains(0) { id = value }
+        case "retry":
+            if !value.isEmpty, value.utf8.allSatisfy(Grammar.isDigit), let time = Int64(value) {
+                retry = .milliseconds(time)
+            }
+        default: break
+        }
+        return nil
+    }
+
+    private mutating func complete() -> ServerSentEvent? {
+        defer {
+            type = ""
+            data = []
+        }
+        guard !data.isEmpty else { return nil }
+        defer { retry = nil }
+        return ServerSentEvent(
+            type: type.isEmpty ? "message" : type,
+            data: data.joined(separator: "\n"),
+            id: id,
+            retry: retry
+        )
+    }
+}
+
+/// The events of some content; an event that is cut off by its end is dropped.
+public struct EventStream: AsyncSequence, Sendable {
+    /// Reads the events.
+    public struct Iterator: AsyncIteratorProtocol {
+        private var lines: LineStream.Iterator
+        private var parser = EventParser()
+
+        init(_ body: HTTPBody) {
+            lines = LineStream.Iterator(body, limit: LineSplitter.defaultLimit)
+        }
+
+        /// The next event.
+        ///
+        /// - Throws: `NetworkError` when the content was cut short or a line is longer than 1 MiB.
+        public mutating func next() async throws -> ServerSentEvent? {
+            while let line = try await lines.next() {
+                if let event = parser.push(line) { return event }
+            }
+            return nil
+        }
+    }
+
+    private let body: HTTPBody
+
+    init(_ body: HTTPBody) {
+        self.body = body
+    }
+
+    /// Begins to read.
+    public func makeAsyncIterator() -> Iterator { Iterator(body) }
+}

@@ -1,0 +1,90 @@
+public import FoundationEssentials
+public import NetworkCore
+
+/// What a stub answers a request with.
+public indirect enum StubAnswer: Sendable {
+    /// A response.
+    case response(Response)
+    /// No response, but an error.
+    case failure(NetworkError)
+    /// Nothing, until the call is cancelled or its deadline is over.
+    case never
+    /// Something, after a while on the stub's clock.
+    case delayed(Duration, StubAnswer)
+
+    /// A status without content.
+    public static func status(_ status: HTTPStatus, headers: HTTPHeaders = [:]) -> StubAnswer {
+        .response(Response(status: status, headers: headers))
+    }
+
+    /// A status with content.
+    public static func data(
+        _ content: Data,
+        status: HTTPStatus = 200,
+        headers: HTTPHeaders = [:]
+    ) -> StubAnswer {
+        .response(
+            Response(status: status, headers: headers, body: .bytes(ByteSlice(Array(content))))
+        )
+    }
+
+    /// JSON.
+    public static func json(_ text: String, status: HTTPStatus = 200) -> StubAnswer {
+        .response(
+            Response(
+                status: status,
+                headers: [.contentType: "application/json"],
+                body: .bytes(ByteSlice(text))
+            )
+        )
+    }
+
+    /// Content that arrives in pieces, and is cut short at its end if an error is given.
+    public static func pieces(
+        _ pieces: [String],
+        status: HTTPStatus = 200,
+        headers: HTTPHeaders = [:],
+        then error: NetworkError? = nil
+    ) -> StubAnswer {
+        .response(
+            Response(
+                status: status,
+                headers: headers,
+                body: .stream(StubBody(pieces, error), length: nil)
+            )
+        )
+    }
+
+    /// What an endpoint's sample says.
+    public static func sample(_ sample: SampleResponse) -> StubAnswer {
+        switch sample {
+        case .response(let status, let headers, let content):
+            .data(content, status: status, headers: headers)
+        case .failure(let error): .failure(error)
+        }
+    }
+
+    /// Answers, on a clock.
+    func answer(on clock: any NetworkClock) async throws -> Response {
+        switch self {
+        case .response(let response): return response
+        case .failure(let error): throw error
+        case .never:
+            try await Never.wait()
+            throw CancellationError()
+        case .delayed(let delay, let answer):
+            try await clock.sleep(until: clock.now + delay)
+            return try await answer.answer(on: clock)
+        }
+    }
+}
+
+extension Never {
+    /// Returns when the task is cancelled.
+    fileprivate static func wait() async throws {
+        let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
+        defer { continuation.finish() }
+        for await _ in stream {}
+        try Task.checkCancellation()
+    }
+}

@@ -1,0 +1,33 @@
+import HTTP1
+import HTTPMessage
+
+/// The fields of a request that are for the next hop alone, with the `Connection` field that says so
+/// (RFC 9110 §7.6.1): written anew, never copied.
+enum HopFields {
+    /// What goes with the request's `Upgrade` and `TE`; nothing for almost every request.
+    static func of(_ headers: HTTPHeaders) -> HTTPHeaders {
+        guard !headers.knownFields.isDisjoint(with: KnownFieldSet(.upgrade, .te)) else {
+            return HTTPHeaders()
+        }
+        var fields = HTTPHeaders()
+        let upgrade = headers[.upgrade]
+        switch (upgrade != nil, headers.contains(KnownField.te)) {
+        case (true, true): fields.append(.connection, validated: "Upgrade, TE")
+        case (true, false): fields.append(.connection, validated: "Upgrade")
+        case (false, _): fields.append(.connection, validated: "TE")
+        }
+        if let upgrade { fields.append(.upgrade, validated: upgrade) }
+        // The only member that means something here: no coding but chunked is spoken.
+        if headers.contains(KnownField.te) { fields.append(.te, validated: "trailers") }
+        return fields
+    }
+
+    /// The protocol that a 101 switches to, if the request offered it.
+    static func agreed(_ answer: HTTPHeaders, offered request: HTTPHeaders) -> String? {
+        let chosen = answer.values(of: .upgrade)
+        guard chosen.count == 1, let offer = request[.upgrade] else { return nil }
+        let names = offer.split(separator: ",").map { $0.drop { $0 == " " || $0 == "\t" } }
+        return names.contains { Grammar.equalIgnoringCase(String($0), chosen[0]) }
+            ? chosen[0] : nil
+    }
+}

@@ -1,0 +1,78 @@
+package import EventIO
+package import NetworkCore
+
+/// Connects to a host by name: resolves it, leaves out what a policy forbids, and tries the addresses
+/// in their order.
+package enum HostDialer {
+    /// Opens a connection.
+    ///
+    /// - Parameters:
+    ///   - host: a name or an IP address.
+    ///   - port: the TCP port.
+    ///   - policy: which of the host's addresses may be dialled.
+    ///   - loop: where the connection will live; call it there.
+    ///   - deadline: on the loop's clock, for everything together.
+    ///   - timings: gets the times of resolving and connecting.
+    /// - Returns: the connection, which the caller closes.
+    /// - Throws: what `FaultTable` says of the fault, or `http_request_denied` when the policy leaves
+    ///   no address.
+    package static func connect(
+        to host: String,
+        port: UInt16,
+        admitting policy: DestinationPolicy,
+        on loop: EventLoop,
+        until deadline: UInt64,
+        timings: inout Timings
+    ) async throws(NetworkError) -> StreamSocket {
+        let started = loop.now
+        let name = "\(host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]" : host):\(port)"
+        let addresses: [SocketAddress]
+        do throws(IOError) {
+            addresses = try await Resolver.shared.addresses(
+                of: host,
+                port: port,
+                on: loop,
+                until: deadline
+            )
+        } catch {
+            throw FaultTable.error(error, in: .resolving, to: name)
+        }
+        let resolved = loop.now
+        if resolved > started { timings.dns = .nanoseconds(Int64(resolved - started)) }
+        let admitted = policy == .any ? addresses : addresses.filter(policy.admits)
+        guard !admitted.isEmpty else {
+            throw NetworkError(
+                .httpRequestDenied,
+                side: .proxy,
+                detail: "\(name) leads to a local or private address, which is not allowed here",
+                status: 403
+            )
+        }
+        do throws(IOError) {
+            let socket = try await connect(to: admitted, on: loop, until: deadline)
+            timings.connect = Duration(elapsed: loop.now - resolved)
+            return socket
+        } catch {
+            Resolver.shared.forget(host)
+            throw FaultTable.error(error, in: .connecting, to: name)
+        }
+    }
+
+    private static func connect(
+        to addresses: [SocketAddress],
+        on loop: EventLoop,
+        until deadline: UInt64
+    ) async throws(IOError) -> StreamSocket {
+        var failure = IOError.unknownHost("no address")
+        for (position, address) in addresses.enumerated() {
+            // The addresses that are left share the time that is left.
+            let share = (deadline - min(loop.now, deadline)) / UInt64(addresses.count - position)
+            do throws(IOError) {
+                return try await Dialer.connect(to: address, on: loop, until: loop.now + share)
+            } catch {
+                failure = error
+            }
+        }
+        throw failure
+    }
+}

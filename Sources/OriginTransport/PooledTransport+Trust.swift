@@ -1,0 +1,47 @@
+public import NetworkCore
+
+extension PooledTransport {
+    /// Starts a transport for servers that a policy trusts.
+    ///
+    /// - Parameters:
+    ///   - trust: whose certificates are accepted.
+    ///   - options: limits and times; authorities and pins are the policy's.
+    /// - Throws: `NetworkError` when the files that the policy names cannot be used.
+    public convenience init(
+        trust: TrustPolicy,
+        options: UpstreamOptions = UpstreamOptions()
+    ) throws {
+        var options = options
+        options.authorities = trust.authorities
+        options.pins = trust.pins
+        options.enforcesPins = true
+        try self.init(options: options)
+    }
+}
+
+extension NetworkChannel {
+    /// Opens a channel to one host, over connections of its own.
+    ///
+    /// - Parameters:
+    ///   - host: the only host that requests may go to, as `host` or `host:port`.
+    ///   - trust: whose certificates are accepted.
+    ///   - authorizer: knows the credential.
+    ///   - interceptors: of every call, outermost first.
+    ///   - logger: records what happens.
+    /// - Throws: `NetworkError` when the files that the policy names cannot be used.
+    public init(
+        host: String,
+        trust: TrustPolicy = .system,
+        authorizer: (any Authorizing)? = nil,
+        interceptors: [any RequestInterceptor] = [],
+        logger: (any NetworkLogger)? = nil
+    ) throws {
+        self.init(
+            transport: try PooledTransport(trust: trust),
+            host: host,
+            authorizer: authorizer,
+            interceptors: interceptors,
+            logger: logger
+        )
+    }
+}

@@ -1,0 +1,69 @@
+import Bytes
+import HTTP1
+import HTTPMessage
+import NetworkCore
+
+/// Where OPTIONS and TRACE requests turn back (RFC 9110 §7.6.2).
+enum MaxForwards {
+    /// The answer of the last stop, which is here when the count has come to 0.
+    ///
+    /// - Returns: nothing where the request goes on.
+    /// - Throws: `http_request_error` for a count that is no number.
+    static func answer(to head: RequestHead) throws(NetworkError) -> Response? {
+        guard try count(in: head.headers, of: head.method) == 0 else { return nil }
+        return head.method == .trace ? reflection(of: head) : options
+    }
+
+    /// Takes one from the count.
+    static func countDown(_ headers: inout HTTPHeaders, of method: HTTPMethod) throws(NetworkError)
+    {
+        guard let count = try count(in: headers, of: method), count > 0 else { return }
+        headers.remove(KnownField.maxForwards)
+        headers.append(HTTPFieldName(known: .maxForwards), validated: String(count - 1))
+    }
+
+    /// What netproxy itself says to OPTIONS: what its channels allow, nobody here can know.
+    static var options: Response {
+        Response(
+            status: 200,
+            headers: [.allow: "GET, HEAD, POST, PUT, DELETE, CONNECT, OPTIONS, TRACE, PATCH"],
+            body: .bytes(ByteSlice([]))
+        )
+    }
+
+    /// The count; nothing where there is none, or where the method does not know it.
+    private static func count(
+        in headers: HTTPHeaders,
+        of method: HTTPMethod
+    ) throws(NetworkError) -> Int? {
+        guard method == .options || method == .trace else { return nil }
+        let values = headers.values(of: HTTPFieldName(known: .maxForwards))
+        guard let value = values.first else { return nil }
+        guard values.count == 1, (1...9).contains(value.utf8.count),
+            value.utf8.allSatisfy(Grammar.isDigit), let count = Int(value)
+        else {
+            throw NetworkError(
+                .httpRequestError,
+                side: .downstream,
+                detail: "Max-Forwards is not a number",
+                status: 400
+            )
+        }
+        return count
+    }
+
+    /// The request as it came, without what may be secret (RFC 9110 §9.3.8).
+    private static func reflection(of head: RequestHead) -> Response {
+        var headers = head.headers
+        headers.remove(KnownFieldSet(.authorization, .proxyAuthorization, .cookie, .dpop))
+        let output = OutputBuffer(capacity: 1024)
+        output.append("TRACE \(head.target) HTTP/1.\(head.version == .http10 ? "0" : "1")\r\n")
+        headers.encode(into: output)
+        output.append("\r\n")
+        return Response(
+            status: 200,
+            headers: [.contentType: "message/http"],
+            body: .bytes(ByteSlice(output.span.array))
+        )
+    }
+}

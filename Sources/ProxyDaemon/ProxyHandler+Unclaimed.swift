@@ -1,0 +1,98 @@
+import Bytes
+import EventIO
+import HTTP1
+import HTTPMessage
+import NetworkCore
+
+extension ProxyHandler {
+    /// Serves what no channel claims as far as the configuration allows it, and refuses the rest.
+    ///
+    /// - Parameters:
+    ///   - refusal: why no channel was found.
+    ///   - head: the request.
+    ///   - app: who sent it.
+    ///   - exchange: its record goes to the daemon's own log.
+    /// - Returns: whether the connection may be used for another request.
+    func serveUnclaimed(
+        _ refusal: NetworkError,
+        _ head: RequestHead,
+        on app: DownstreamConnection,
+        _ exchange: inout Exchange
+    ) async -> Bool {
+        do throws(NetworkError) {
+            switch head.target {
+            case .authority(let authority) where app.dedicatedChannel == nil:
+                try await connect(to: authority, head, on: app, &exchange)
+                return false
+            case .absolute(let scheme, let authority, let target)
+            where refusal.kind == .noChannel && channels.forward.forwards(scheme):
+                let origin = Origin(scheme: scheme, host: authority.host, port: authority.port)
+                let response = try await forward(head, to: origin, target, on: app, &exchange)
+                return await deliver(response, head, on: app, &exchange)
+            case .asterisk where refusal.kind == .noChannel:
+                try AccessPolicy().check(head, isChannelHost: false, userID: app.userID)
+                return await deliver(MaxForwards.options, head, on: app, &exchange)
+            default: throw refusal
+            }
+        } catch {
+            return await answer(error, head, on: app, &exchange)
+        }
+    }
+
+    /// Opens a blind tunnel (RFC 9110 §9.3.6): nothing of the request goes into it.
+    private func connect(
+        to authority: Authority,
+        _ head: RequestHead,
+        on app: DownstreamConnection,
+        _ exchange: inout Exchange
+    ) async throws(NetworkError) {
+        try AccessPolicy().check(head, isChannelHost: false, userID: app.userID)
+        guard head.framing == .none else {
+            throw NetworkError(
+                .httpRequestError,
+                side: .downstream,
+                detail: "a CONNECT request has no content",
+                status: 400
+            )
+        }
+        let far = try await channels.forward.tunnel(to: authority, &exchange.context)
+        await tunnel(
+            to: far,
+            opening: .connected,
+            on: app,
+            idleTimeout: ForwardProxy.tunnelIdle,
+            &exchange
+        )
+    }
+
+    private func forward(
+        _ head: RequestHead,
+        to origin: Origin,
+        _ target: String,
+        on app: DownstreamConnection,
+        _ exchange: inout Exchange
+    ) async throws(NetworkError) -> Response {
+        try AccessPolicy().check(head, isChannelHost: false, userID: app.userID)
+        if let answer = try MaxForwards.answer(to: head) { return answer }
+        app.idleTimeout = .seconds(60)
+        if head.version == .http11 { exchange.context.onInformational = app.interim }
+        var nominated: [HTTPFieldName] = []
+        let request = try requests.make(
+            head,
+            for: origin,
+            target: target,
+            body: app.requestBody(head.framing),
+            requestID: &exchange.context.requestID,
+            protecting: [],
+            nominated: &nominated
+        )
+        exchange.request = request
+        do {
+            var response = try await channels.forward.send(request, context: &exchange.context)
+            response.headers.append(.via, validated: requests.via(exchange.context))
+            return response
+        } catch {
+            throw ProxyHandler.networkError(error)
+        }
+    }
+}

@@ -1,0 +1,169 @@
+import EventIO
+import FoundationEssentials
+import NetworkCore
+
+/// Gets tokens from the helper program of `auth.exec` (contract section 2).
+///
+/// It stands where a token endpoint's client stands, so that single flight, expiry, back-off and
+/// replay are the engine's.
+struct HelperTokens: OAuthService {
+    /// The variables that a helper gets, where they are set: enough to find programs and files, and
+    /// no secret of the daemon's environment.
+    static let variables: Set<String> = [
+        "HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "TMPDIR", "TZ", "USER", "XDG_CACHE_HOME",
+        "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME",
+    ]
+
+    private let channel: String
+    private let command: [String]
+    private let environment: [String: String]
+
+    init(channel: String, command: [String], environment: [String: String]) {
+        self.channel = channel
+        self.command = command
+        self.environment = environment.filter { HelperTokens.variables.contains($0.key) }
+    }
+
+    private struct Question: Encodable {
+        var version = 1
+        var channel: String
+        var reason: String
+    }
+
+    private struct Answer: Decodable {
+        var token: String
+        var expires_in: Double?
+        var scheme: String?
+    }
+
+    func tokens(
+        for grant: TokenGrant,
+        configuration: OAuthConfiguration,
+        deadline: ContinuousClock.Instant
+    ) async throws(TokenFailure) -> TokenResponse {
+        let question = Question(channel: channel, reason: HelperTokens.word(for: grant.reason))
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
+        var program = HelperProgram(command: command, environment: environment)
+        let output: [UInt8]
+        do {
+            program.input = Array(try encoder.encode(question)) + [UInt8(ascii: "\n")]
+            output = try await program.run()
+        } catch {
+            let words = (error as? HelperProgram.Failure).map(\.description) ?? "was not understood"
+            throw TokenFailure(.transient, detail: "\(name) \(words)")
+        }
+        return try response(to: output)
+    }
+
+    /// Reads a JSON object, or else a bare token on one line.
+    func response(to output: [UInt8]) throws(TokenFailure) -> TokenResponse {
+        guard let text = String(validating: output, as: UTF8.self) else {
+            throw TokenFailure(.transient, detail: "\(name) printed what is not UTF-8")
+        }
+        let lines = text.split(whereSeparator: \.isNewline)
+        guard let first = lines.first?.first else {
+            throw TokenFailure(.transient, detail: "\(name) printed nothing")
+        }
+        if first == "{" { return try object(text) }
+        guard lines.count == 1 else {
+            throw TokenFailure(.transient, detail: "\(name) printed neither JSON nor one line")
+        }
+        return TokenResponse(accessToken: try checked(String(lines[0])))
+    }
+
+    private func object(_ text: String) throws(TokenFailure) -> TokenResponse {
+        let answer: Answer
+        do {
+            answer = try JSONDecoder().decode(Answer.self, from: Data(text.utf8))
+        } catch {
+            // The decoder's words may quote the token.
+            throw TokenFailure(
+                .transient,
+                detail: "\(name) printed JSON that is not understood: it wants token, a text, and "
+                    + "may have expires_in, a number, and scheme, a text"
+            )
+        }
+        var response = TokenResponse(accessToken: try checked(answer.token))
+        if let seconds = answer.expires_in, seconds.isFinite {
+            response.lifetime = .seconds(min(max(seconds, 0), 315_360_000))
+        }
+        if let scheme = answer.scheme {
+            guard Grammar.isToken(scheme) else {
+                throw TokenFailure(.configuration, detail: "\(name) named a scheme that is none")
+            }
+            response.scheme = scheme
+        }
+        return response
+    }
+
+    private func checked(_ token: String) throws(TokenFailure) -> Secret {
+        guard !token.isEmpty, token.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+            throw TokenFailure(
+                .configuration,
+                detail: "\(name) printed a token with characters that no field may hold"
+            )
+        }
+        return Secret(token)
+    }
+
+    private var name: String { "the helper \(command.first ?? "")" }
+
+    /// The contract has three words. A person who asks for a new token wants one, whatever the helper
+    /// keeps for itself: to it, the old one is as good as refused.
+    private static func word(for reason: OAuthEvent.Reason) -> String {
+        switch reason {
+        case .initial, .recovery: "initial"
+        case .expired, .early: "expired"
+        case .unauthorized, .forced: "unauthorized"
+        }
+    }
+}
+
+/// The credential that a helper program prints, driven by the token engine.
+struct HelperAuthorizer: Authorizing {
+    /// The engine.
+    let manager: OAuthManager
+
+    init(
+        _ tokens: HelperTokens,
+        onEvent: @escaping @Sendable (OAuthEvent) -> Void
+    ) {
+        // No endpoint is ever asked: the service is a program, and knows none.
+        var configuration = OAuthConfiguration(
+            tokenEndpoint: ServerEndpoint(
+                origin: Origin(scheme: .https, host: "helper.invalid"),
+                target: "/"
+            ),
+            clientID: ""
+        )
+        // The program has its own 10 s; the engine waits a little longer for its end.
+        configuration.requestTimeout = .seconds(12)
+        manager = OAuthManager(
+            service: tokens,
+            tokenStore: MemoryTokenStore(),
+            configuration: configuration,
+            onEvent: onEvent
+        )
+    }
+
+    var kind: String { "exec" }
+    var fieldName: HTTPFieldName { manager.fieldName }
+    var isSignedIn: Bool { manager.isSignedIn }
+    var clock: any NetworkClock { manager.clock }
+
+    func currentCredential() -> Credential? { manager.currentCredential() }
+
+    func credential(until deadline: ContinuousClock.Instant?) async throws -> Credential {
+        try await manager.credential(until: deadline)
+    }
+
+    func rejected(_ rejection: Rejection) async -> Verdict { await manager.rejected(rejection) }
+}
+
+extension Authorizing {
+    /// The engine behind a credential that can be renewed.
+    var manager: OAuthManager? {
+        self as? OAuthManager ?? (self as? HelperAuthorizer)?.manager
+    }
+}

@@ -1,0 +1,258 @@
+import EventIO
+import HTTPMessage
+import NetworkCore
+import OriginTransport
+import ProxyConfig
+
+/// Makes what gets a channel its tokens: for the daemon and for `netproxy login`, by the same rules.
+struct OAuthAssembly: Sendable {
+    private let secrets: SecretResolver
+    private let directory: String
+    private let stateKey: SecretReference?
+    private let loop: EventLoop
+    private let options: UpstreamOptions
+    /// For all channels that need no transport of their own.
+    private let shared: PooledTransport
+
+    /// Prepares what the channels share; `loop` speaks to authorization servers.
+    init(
+        _ configuration: ProxyConfiguration,
+        secrets: SecretResolver,
+        loop: EventLoop
+    ) throws {
+        self.secrets = secrets
+        self.loop = loop
+        directory = configuration.state
+        stateKey = configuration.stateKey
+        var options = UpstreamOptions()
+        options.connections = 4
+        options.responseTimeout = .seconds(10)
+        self.options = options
+        shared = try PooledTransport(options: options, on: loop)
+    }
+
+    /// What speaks for a channel's client.
+    ///
+    /// - Throws: an error that names what cannot be read or used.
+    func client(
+        _ settings: OAuthSettings,
+        of channel: ChannelConfiguration
+    ) async throws -> OAuthClient {
+        let account = try await serviceAccount(settings)
+        let tokenURL = settings.tokenURL.map(ServerEndpoint.init)
+        let named = tokenURL ?? account.flatMap { ServerEndpoint($0.tokenURI) }
+        guard let server = named ?? settings.issuer.flatMap({ ServerEndpoint($0) }) else {
+            throw IOError.system("auth.oauth names no token endpoint: set token_url or issuer")
+        }
+        var configuration = OAuthConfiguration(
+            tokenEndpoint: server,
+            clientID: settings.clientID,
+            clientAuthentication: OAuthConfiguration.ClientAuthentication(
+                settings.clientAuthentication
+            ),
+            grant: try await grant(settings, account),
+            scopes: settings.scopes,
+            audience: settings.audience
+        )
+        configuration.issuer = settings.issuer
+        configuration.clientSecret = try await secret(settings.clientSecret)
+        if let key = settings.clientKey {
+            configuration.clientKey = try await signingKey(key.key, id: key.id, "client_key.key")
+            configuration.clientAssertionAudience = key.audience
+        }
+        configuration.parameters = settings.parameters.map { FormParameter($0.name, $0.value) }
+        configuration.refreshBefore = settings.refreshBefore
+        configuration.allowsInsecure = channel.allowInsecure
+        let transport = try transport(channel, settings)
+        let metadata = settings.issuer.map {
+            MetadataDirectory(
+                issuer: $0,
+                transport: transport,
+                allowsInsecure: channel.allowInsecure
+            )
+        }
+        let direct = TokenEndpointClient(transport: transport)
+        var service: any OAuthService = direct
+        if named == nil, let metadata {
+            service = DiscoveringTokenClient(direct, directory: metadata)
+        }
+        try FileSystem.makeDirectory(directory, mode: 0o700)
+        return OAuthClient(
+            settings: settings,
+            configuration: configuration,
+            service: service,
+            transport: transport,
+            store: FileTokenStore(
+                directory: directory,
+                family: channel.name,
+                seal: try await seal()
+            ),
+            metadata: metadata
+        )
+    }
+
+    private func grant(
+        _ settings: OAuthSettings,
+        _ account: ServiceAccountKey?
+    ) async throws -> OAuthConfiguration.Grant {
+        switch settings.grant {
+        case .clientCredentials: return .clientCredentials
+        case .refreshToken, .authorizationCode, .deviceCode:
+            return .refreshToken(initial: try await secret(settings.refreshToken))
+        case .jwtBearer:
+            guard let assertion = settings.assertion else { break }
+            let (subject, audience) = (assertion.subject, assertion.audience)
+            if let account {
+                return .provided(AssertionGrant(account, subject: subject, audience: audience))
+            }
+            guard case .key(let reference, let id) = assertion.signer else { break }
+            let issuer = assertion.issuer ?? settings.clientID
+            return .provided(
+                AssertionGrant(
+                    key: try await signingKey(reference, id: id, "assertion.key"),
+                    issuer: issuer,
+                    subject: subject ?? issuer,
+                    audience: audience
+                )
+            )
+        case .tokenExchange:
+            guard let exchange = settings.exchange else { break }
+            return .provided(
+                ExchangeGrant(
+                    subject: token(exchange.subjectToken, exchange.subjectTokenType),
+                    actor: exchange.actorToken.map { token($0, exchange.actorTokenType) },
+                    requestedType: exchange.requestedTokenType,
+                    identity: "\(exchange.subjectToken)"
+                )
+            )
+        }
+        throw IOError.system("auth.oauth lacks what the grant \(settings.grant.rawValue) presents")
+    }
+
+    /// A token that is read anew for each request, as those in files are replaced.
+    private func token(_ reference: SecretReference, _ type: String) -> ExchangeGrant.Token {
+        ExchangeGrant.Token(type: type) { [secrets] in
+            Secret(String(decoding: try await secrets.resolve(reference), as: UTF8.self))
+        }
+    }
+
+    private func serviceAccount(_ settings: OAuthSettings) async throws -> ServiceAccountKey? {
+        guard case .serviceAccount(let reference) = settings.assertion?.signer else { return nil }
+        do {
+            return try ServiceAccountKey(json: try await document(reference))
+        } catch let error as SigningKeyError {
+            throw IOError.system("auth.oauth.assertion.service_account: \(reference): \(error)")
+        }
+    }
+
+    private func signingKey(
+        _ reference: SecretReference,
+        id: String?,
+        _ key: String
+    ) async throws -> SigningKey {
+        do {
+            return try SigningKey(pem: try await document(reference), id: id)
+        } catch let error as SigningKeyError {
+            throw IOError.system("auth.oauth.\(key): \(reference): \(error)")
+        }
+    }
+
+    private func seal() async throws -> TokenSeal? {
+        guard let stateKey, let key = try await secret(stateKey) else { return nil }
+        do {
+            return try TokenSeal(base64: key)
+        } catch {
+            throw IOError.system("\(stateKey): \(error)")
+        }
+    }
+
+    private func secret(_ reference: SecretReference?) async throws -> Secret? {
+        guard let reference else { return nil }
+        return Secret(String(decoding: try await secrets.resolve(reference), as: UTF8.self))
+    }
+
+    private func document(_ reference: SecretReference) async throws -> Secret {
+        Secret(String(decoding: try await secrets.resolveDocument(reference), as: UTF8.self))
+    }
+
+    /// Token endpoints are trusted by the system's roots, or by the channel's own authority beside
+    /// whose API they mostly are. With client_auth tls they are shown the channel's certificate.
+    private func transport(
+        _ channel: ChannelConfiguration,
+        _ settings: OAuthSettings
+    ) throws -> PooledTransport {
+        let certificate =
+            settings.clientAuthentication == .tls ? channel.tls.clientCertificate : nil
+        guard channel.tls.authorities != nil || certificate != nil else { return shared }
+        var options = options
+        options.authorities = channel.tls.authorities
+        options.certificate = certificate?.certificate
+        options.certificateKey = certificate?.key
+        return try PooledTransport(options: options, on: loop)
+    }
+}
+
+/// All that speaks for a channel's client to its authorization server.
+struct OAuthClient: Sendable {
+    let settings: OAuthSettings
+    let configuration: OAuthConfiguration
+    let service: any OAuthService
+    let transport: PooledTransport
+    let store: FileTokenStore
+    /// Nothing if only URLs are configured.
+    let metadata: MetadataDirectory?
+
+    /// The server's endpoints: as configured, the others by its metadata.
+    ///
+    /// - Throws: `MetadataError` if an endpoint that is needed is not configured and cannot be found.
+    func server(needing needed: KeyPath<ServerMetadata, ServerEndpoint?>) async throws
+        -> ServerMetadata
+    {
+        var server = ServerMetadata(issuer: settings.issuer)
+        var failure: MetadataError?
+        if let metadata {
+            do throws(MetadataError) {
+                server = try await metadata.metadata()
+            } catch {
+                failure = error
+            }
+        }
+        func configured(_ url: EndpointURL?, _ found: ServerEndpoint?) -> ServerEndpoint? {
+            url.map(ServerEndpoint.init) ?? found
+        }
+        server.authorizationEndpoint =
+            configured(settings.authorizationURL, server.authorizationEndpoint)
+        server.deviceEndpoint = configured(settings.deviceURL, server.deviceEndpoint)
+        server.revocationEndpoint = configured(settings.revocationURL, server.revocationEndpoint)
+        if let failure, server[keyPath: needed] == nil { throw failure }
+        return server
+    }
+}
+
+extension ServerEndpoint {
+    /// A URL of the configuration.
+    init(_ url: EndpointURL) {
+        self.init(
+            origin: Origin(
+                scheme: url.scheme == .https ? .https : .http,
+                host: url.host,
+                port: UInt16(clamping: url.port)
+            ),
+            target: url.target
+        )
+    }
+}
+
+extension OAuthConfiguration.ClientAuthentication {
+    init(_ setting: OAuthSettings.ClientAuthentication) {
+        self =
+            switch setting {
+            case .basic: .basic
+            case .basicRaw: .basicRaw
+            case .post: .post
+            case .privateKeyJWT: .privateKeyJWT
+            case .tls: .tls
+            case .none: .none
+            }
+    }
+}

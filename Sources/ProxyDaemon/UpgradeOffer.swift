@@ -1,0 +1,57 @@
+import HTTP1
+import HTTPMessage
+import NetworkCore
+
+/// What an app offers to switch its connection to (RFC 9110 §7.8).
+enum UpgradeOffer {
+    /// The `Upgrade` value to send on; nothing where the request asks for no upgrade, or for none that
+    /// is tunnelled.
+    ///
+    /// HTTP itself is left out: an `h2c` tunnel would carry requests past every rule of the channel.
+    /// Java's client offers it with each request, so that it is ignored rather than refused.
+    ///
+    /// - Throws: `http_request_error` when the request has content, whose end nobody could tell from
+    ///   the tunnel's beginning.
+    static func protocols(of head: RequestHead) throws(NetworkError) -> String? {
+        // RFC 9110 §7.8: an Upgrade in HTTP/1.0 is ignored.
+        guard head.version == .http11, isNominated(head.headers) else { return nil }
+        let offered = head.headers.values(of: .upgrade)
+            .flatMap { $0.split(separator: ",") }
+            .map { $0.drop(while: isBlank) }
+            .map { String($0.prefix { !isBlank($0) }) }
+            .filter { isTunnelled($0) }
+        guard !offered.isEmpty else { return nil }
+        guard head.framing == .none || head.framing == .length(0) else {
+            throw NetworkError(
+                .httpRequestError,
+                side: .downstream,
+                detail: "a request for an upgrade must not have content",
+                status: 400
+            )
+        }
+        return offered.joined(separator: ", ")
+    }
+
+    /// `Upgrade` counts only where `Connection` names it.
+    private static func isNominated(_ headers: HTTPHeaders) -> Bool {
+        headers.values(of: .connection).contains { value in
+            value.split(separator: ",").contains { option in
+                let name = option.drop(while: isBlank).prefix { !isBlank($0) }
+                return Grammar.equalIgnoringCase(String(name), "upgrade")
+            }
+        }
+    }
+
+    /// `name` or `name/version`, and no form of HTTP or TLS.
+    private static func isTunnelled(_ name: String) -> Bool {
+        let parts = name.split(separator: "/", omittingEmptySubsequences: false)
+        guard parts.count <= 2, parts.allSatisfy({ Grammar.isToken(String($0)) }) else {
+            return false
+        }
+        return !["h2c", "h2", "http", "tls"].contains(parts[0].lowercased())
+    }
+
+    private static func isBlank(_ character: Character) -> Bool {
+        character == " " || character == "\t"
+    }
+}

@@ -1,0 +1,112 @@
+import ArgumentParser
+import FoundationEssentials
+import ProxyConfig
+import ProxyDaemon
+
+struct LoginCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "login",
+        abstract: "Sign in to a channel.",
+        discussion: """
+            Prints a page to open in a browser on this machine, and waits five minutes for it to \
+            come back; with --device, or where the channel's grant is device_code, prints a page and \
+            a code for any device. Works with or without a running daemon.
+            """
+    )
+
+    @OptionGroup var file: ConfigurationOption
+    @Argument(help: "The channel.") var channel: String
+    @Flag(help: "Sign in on another device.") var device = false
+
+    func run() async throws {
+        let configuration = try file.load(checksFiles: false)
+        try await SignInSession.run(channel, configuration) { signIn in
+            if device || signIn.prefersDevice {
+                try await signIn.onAnotherDevice()
+            } else {
+                try await signIn.throughBrowser()
+            }
+            StandardOutput.write("You are signed in to \(channel).")
+        }
+        let answer = await SignInSession.tell(configuration, "POST", "\(channel)/token/adopt")
+        if case .refused(let words) = answer {
+            StandardError.write(
+                "netproxy: the running daemon did not take the tokens over: \(words)"
+            )
+        }
+    }
+}
+
+struct LogoutCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "logout",
+        abstract: "Revoke a channel's tokens and forget them."
+    )
+
+    @OptionGroup var file: ConfigurationOption
+    @Argument(help: "The channel.") var channel: String
+
+    func run() async throws {
+        let configuration = try file.load(checksFiles: false)
+        try await SignInSession.run(channel, configuration) { signIn in
+            for line in try await signIn.revoke() { StandardOutput.write(line) }
+            // The daemon first: what it holds in memory it might store again.
+            let answer = await SignInSession.tell(configuration, "DELETE", "\(channel)/token")
+            try await signIn.forget()
+            if case .refused(let words) = answer {
+                StandardError.write("netproxy: the running daemon did not forget them: \(words)")
+                throw ExitCode.failure
+            }
+            StandardOutput.write("The tokens of \(channel) are forgotten.")
+        }
+    }
+}
+
+/// What sign-in commands share.
+enum SignInSession {
+    /// What a running daemon said.
+    enum Answer {
+        case done
+        /// There is none.
+        case nobody
+        case refused(String)
+    }
+
+    /// Runs a command's work, and ends with 1 and one line if it fails.
+    static func run(
+        _ channel: String,
+        _ configuration: ProxyConfiguration,
+        _ work: (SignIn) async throws -> Void
+    ) async throws {
+        do {
+            let signIn = try await SignIn(
+                channel,
+                of: configuration,
+                environment: ProcessInfo.processInfo.environment,
+                say: { StandardOutput.write($0) }
+            )
+            defer { signIn.close() }
+            try await work(signIn)
+        } catch let error as SignIn.Failure {
+            StandardError.write("netproxy: \(error)")
+            throw ExitCode.failure
+        }
+    }
+
+    /// Tells the running daemon, if there is one.
+    static func tell(
+        _ configuration: ProxyConfiguration,
+        _ method: String,
+        _ target: String
+    ) async -> Answer {
+        do {
+            let answer = try await AdminClient(configuration.admin)
+                .send(method, "/channels/\(target)")
+            return (200..<300).contains(answer.status) ? .done : .refused(answer.text)
+        } catch is AdminClient.Unreachable {
+            return .nobody
+        } catch {
+            return .refused("\(error)")
+        }
+    }
+}

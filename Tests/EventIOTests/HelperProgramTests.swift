@@ -1,0 +1,99 @@
+import EventIO
+import Foundation
+import Testing
+
+/// Programs that are run for what they print.
+@Suite struct HelperProgramTests {
+    private func shell(_ script: String, input: String = "") -> HelperProgram {
+        HelperProgram(
+            command: ["/bin/sh", "-c", script],
+            environment: ["PATH": "/usr/bin:/bin"],
+            input: Array(input.utf8)
+        )
+    }
+
+    private func failure(_ program: HelperProgram) async -> HelperProgram.Failure? {
+        do {
+            _ = try await program.run()
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test func `what it prints comes back`() async throws {
+        #expect(try await shell("echo hello").run() == Array("hello\n".utf8))
+    }
+
+    @Test func `it reads its input to the end`() async throws {
+        #expect(
+            try await shell("cat", input: #"{"version":1}"#).run() == Array(#"{"version":1}"#.utf8)
+        )
+    }
+
+    @Test func `it may leave its input unread`() async throws {
+        #expect(try await shell("exec 0<&-; echo a", input: "x").run() == Array("a\n".utf8))
+    }
+
+    @Test func `it gets the variables given and no other`() async throws {
+        let program = HelperProgram(command: ["/usr/bin/env"], environment: ["ONLY": "this"])
+        #expect(try await program.run() == Array("ONLY=this\n".utf8))
+    }
+
+    @Test func `its arguments pass no shell`() async throws {
+        let program = HelperProgram(command: ["/bin/echo", "$(id)", "a b", "*"], environment: [:])
+        #expect(try await program.run() == Array("$(id) a b *\n".utf8))
+    }
+
+    @Test func `it inherits no open file`() async throws {
+        let listed = try await shell("ls /proc/self/fd").run()
+        // The fourth is the directory that ls itself reads.
+        #expect(String(decoding: listed, as: UTF8.self) == "0\n1\n2\n3\n")
+    }
+
+    @Test func `64KiB are read whole and one byte more is too much`() async throws {
+        #expect(try await shell("head -c 65536 /dev/zero").run().count == 65_536)
+        #expect(await failure(shell("head -c 65537 /dev/zero")) == .tooLong(65_536))
+        #expect(await failure(shell("cat /dev/zero")) == .tooLong(65_536))
+    }
+
+    @Test func `its last line of standard error explains its status`() async {
+        let program = shell("printf 'one\\ntwo \\033[31mred\\n\\n' >&2; exit 3")
+        #expect(await failure(program) == .failed(status: 3, words: "two  [31mred"))
+    }
+
+    @Test func `a signal that ended it is named`() async {
+        #expect(await failure(shell("kill -9 $$")) == .killed(signal: 9, words: nil))
+    }
+
+    @Test func `a program that is not there says so`() async {
+        let program = HelperProgram(command: ["/does/not/exist"], environment: [:])
+        #expect(await failure(program) == .notStarted("No such file or directory"))
+    }
+
+    @Test func `at the deadline its whole process group is killed`() async throws {
+        let file = FileManager.default.temporaryDirectory
+            .appending(path: "helper-\(UInt64.random(in: 0 ... .max))").path()
+        defer { try? FileManager.default.removeItem(atPath: file) }
+        var program = shell("sleep 600 & echo $! > \(file); wait")
+        program.timeLimit = .seconds(2)
+        #expect(await failure(program) == .timedOut(.seconds(2)))
+        let written = try String(contentsOfFile: file, encoding: .utf8)
+        let child = try #require(Int32(written.dropLast()))
+        // Gone, or a zombie that nobody has waited for yet.
+        let status = try? String(contentsOfFile: "/proc/\(child)/stat", encoding: .utf8)
+        #expect(
+            status == nil || status?.contains(") Z ") == true || status?.contains(") X ") == true
+        )
+    }
+
+    @Test func `a descendant that keeps the pipe open is not waited for`() async throws {
+        #expect(try await shell("sleep 600 & echo done").run() == Array("done\n".utf8))
+    }
+
+    @Test func `it is killed when nobody waits any more`() async throws {
+        let waiting = Task { await failure(shell("sleep 600")) }
+        waiting.cancel()
+        #expect(await waiting.value == .cancelled)
+    }
+}

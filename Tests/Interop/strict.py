@@ -1,0 +1,289 @@
+"""Hostile bytes through netproxy; what it writes must please h11 and llhttp, and mean the same.
+
+    strict.py requests|absolute|responses PROXY-PORT ORIGIN-PORT
+
+Plays both the app and the origin of a daemon that forwards every path of the host `a` to
+ORIGIN-PORT. Exits 1 with the first message that was repaired, split, joined or answered with
+another's response.
+"""
+
+import socket
+import sys
+import threading
+
+import h11
+import httptools
+
+import corpus
+from harness import Failure, check
+
+MUTANTS = 700
+PATIENCE = 0.05
+
+
+class Reading:
+    """Messages as one parser saw them: first lines, field lines and content."""
+
+    def __init__(self):
+        self.messages = []
+        self.error = None
+        self.is_partial = False
+
+
+class Llhttp(Reading):
+    """llhttp, as Node.js has it, in its strict mode."""
+
+    def __init__(self, raw, kind):
+        super().__init__()
+        self.fields, self.url, self.body, self.reason = [], b"", b"", b""
+        self.parser = kind(self)
+        self.is_request = kind is httptools.HttpRequestParser
+        try:
+            self.parser.feed_data(raw)
+        except httptools.HttpParserUpgrade:
+            self.is_partial = True
+        except httptools.HttpParserError as error:
+            self.error = str(error)
+
+    def on_message_begin(self):
+        self.fields, self.url, self.body, self.reason = [], b"", b"", b""
+        self.is_partial = True
+
+    def on_url(self, url):
+        self.url += url
+
+    def on_header(self, name, value):
+        self.fields.append((bytes(name).lower(), bytes(value)))
+
+    def on_body(self, body):
+        self.body += body
+
+    def on_message_complete(self):
+        first = ((self.parser.get_method(), self.url) if self.is_request
+                 else (self.parser.get_status_code(),))
+        self.messages.append((first, self.fields, self.body))
+        self.is_partial = False
+
+
+class H11(Reading):
+    """h11: requests of a server's connection, one after the other."""
+
+    def __init__(self, raw):
+        super().__init__()
+        while raw is not None and self.error is None:
+            raw = self.read_one(raw)
+
+    def read_one(self, raw):
+        """Takes one message; what follows it, where another may."""
+        connection = h11.Connection(h11.SERVER, max_incomplete_event_size=1 << 17)
+        # RFC 9112 section 2.2: one empty line in front is forgiven; h11 forgives none.
+        connection.receive_data(raw.removeprefix(b"\r\n"))
+        head, body = None, b""
+        try:
+            while True:
+                event = connection.next_event()
+                if isinstance(event, h11.Request):
+                    head, body = event, b""
+                elif isinstance(event, h11.Data):
+                    body += bytes(event.data)
+                elif isinstance(event, h11.EndOfMessage):
+                    break
+                else:
+                    self.is_partial = bool(raw)
+                    return None
+        except h11.RemoteProtocolError as error:
+            self.error = str(error)
+            return None
+        fields = [(bytes(name), bytes(value)) for name, value in head.headers]
+        self.messages.append(((bytes(head.method), bytes(head.target)), fields, body))
+        rest = connection.trailing_data[0]
+        options = b",".join(value for name, value in fields if name == b"connection").lower()
+        # h11 closes after every HTTP/1.0 message.
+        persists = (connection.their_state is h11.DONE or head.http_version == b"1.0"
+                    and b"keep-alive" in options and b"close" not in options)
+        return rest if rest and persists else None
+
+
+class RawOrigin:
+    """A TCP server that keeps every byte and lets `play` answer; one thread a connection."""
+
+    def __init__(self, port, play):
+        self.play = play
+        self.received = []
+        self.socket = socket.create_server(("127.0.0.1", port))
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                connection, _ = self.socket.accept()
+            except OSError:
+                return
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            log = bytearray()
+            self.received.append(log)
+            threading.Thread(target=self.serve, args=(connection, log), daemon=True).start()
+
+    def serve(self, connection, log):
+        try:
+            with connection:
+                self.play(connection, log)
+        except OSError:
+            pass
+
+    def close(self):
+        self.socket.close()
+
+
+def exchange(port, raw, patience=PATIENCE):
+    """Everything that comes back, and whether the connection ended cleanly or with a reset."""
+    answer = bytearray()
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as app:
+        try:
+            app.sendall(raw)
+            app.settimeout(patience)
+            while piece := app.recv(65536):
+                answer += piece
+            return bytes(answer), "end"
+        except socket.timeout:
+            return bytes(answer), "open"
+        except OSError:
+            return bytes(answer), "reset"
+
+
+def answer_requests(connection, log):
+    """An origin that answers as many requests as h11 sees, with their number."""
+    answered = 0
+    while piece := connection.recv(65536):
+        log += piece
+        seen = len(H11(bytes(log)).messages)
+        while answered < seen:
+            answered += 1
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+
+
+def absolute(raw):
+    """The same bytes with the target in absolute-form, where it was in origin-form."""
+    line, separator, rest = raw.partition(b"\r\n")
+    words = line.split(b" ")
+    if len(words) == 3 and words[1].startswith(b"/"):
+        words[1] = b"http://a" + words[1]
+    return b" ".join(words) + separator + rest
+
+
+def content(messages):
+    return [(first[0], body) for first, _, body in messages]
+
+
+def hostile_requests(port, origin_port, reshape):
+    originals = [one for one in corpus.cases() if one.direction == "request"]
+    origin = RawOrigin(origin_port, answer_requests)
+    for one in originals + corpus.mutants(originals, MUTANTS):
+        raw = reshape(one.raw)
+        # What follows a request for another protocol is for that protocol to say.
+        if b"upgrade:" in raw.lower() or b"CONNECT" in raw:
+            continue
+        before = {id(log): len(log) for log in origin.received}
+        exchange(port, raw)
+        new = [bytes(log[before.get(id(log), 0):]) for log in list(origin.received)]
+        seen = []
+        for bytes_seen in filter(None, new):
+            strict, other = H11(bytes_seen), Llhttp(bytes_seen, httptools.HttpRequestParser)
+            context = f"{one.name}: {raw!r} reached the origin as {bytes_seen!r}"
+            # llhttp knows only registered methods; nothing else of ours may displease it.
+            check(other.error is None or "method" in other.error.lower(),
+                  f"llhttp: {other.error}: {context}")
+            check(strict.error is None, f"h11: {strict.error}: {context}")
+            if other.error is None:
+                check([message[0] for message in strict.messages]
+                      == [message[0] for message in other.messages]
+                      and content(strict.messages) == content(other.messages),
+                      f"h11 and llhttp read it differently: {context}")
+            seen += content(strict.messages)
+        sent = H11(raw)
+        if sent.error is None or len(sent.messages) >= len(seen):
+            check(seen == content(sent.messages)[:len(seen)],
+                  f"{one.name}: {raw!r} became {seen!r}")
+        else:
+            check(not seen, f"{one.name}: h11 refuses {raw!r} ({sent.error}), "
+                            f"netproxy forwarded {seen!r}")
+    origin.close()
+
+
+def hostile_responses(port, origin_port):
+    originals = [one for one in corpus.cases() if one.direction.startswith("response")
+                 and not any(line.startswith("101 ") for line in one.verdict)]
+    current = {}
+
+    def play(connection, log):
+        while piece := connection.recv(65536):
+            log += piece
+            if not piece.endswith(b"\r\n\r\n"):
+                continue
+            if b"/hostile " not in piece:
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nown")
+                continue
+            connection.sendall(current["raw"])
+            # Half of them go on as if nothing had happened.
+            if current["number"] % 2:
+                return
+
+    origin = RawOrigin(origin_port, play)
+    for number, one in enumerate(originals + corpus.mutants(originals, MUTANTS)):
+        current.update(raw=one.raw, number=number)
+        method = "HEAD" if one.direction.endswith("HEAD") else "GET"
+        answer, ending = exchange(
+            port, f"{method} /hostile HTTP/1.1\r\nHost: a\r\n\r\n".encode())
+        context = f"{one.name}: {one.raw!r} reached the app as {answer!r} ({ending})"
+        check_answer(answer, method, ending, context)
+        own, _ = exchange(port, b"GET /after HTTP/1.1\r\nHost: a\r\n"
+                                      b"Connection: close\r\n\r\n", patience=10)
+        check(own.startswith(b"HTTP/1.1 200 ") and own.endswith(b"\r\n\r\nown"),
+              f"{one.name}: after {one.raw!r} the next app got {own!r}")
+    origin.close()
+
+
+def check_answer(answer, method, ending, context):
+    if not answer:
+        # Nothing is no wrong answer: still waiting, or cut.
+        return
+    connection = h11.Connection(h11.CLIENT, max_incomplete_event_size=1 << 17)
+    connection.send(h11.Request(method=method, target="/", headers=[("Host", "a")]))
+    connection.send(h11.EndOfMessage())
+    connection.receive_data(answer)
+    if ending == "end":
+        connection.receive_data(b"")
+    try:
+        while True:
+            event = connection.next_event()
+            if event is h11.NEED_DATA or event is h11.PAUSED:
+                break
+            if isinstance(event, (h11.EndOfMessage, h11.ConnectionClosed)):
+                break
+    except h11.RemoteProtocolError as error:
+        # A cut is honest where it is seen as one.
+        if "without sending complete message body" in str(error) and ending != "open":
+            return
+        raise Failure(f"h11: {error}: {context}") from None
+    surplus = connection.trailing_data[0] if connection.their_state is h11.DONE else b""
+    check(not surplus, f"{surplus!r} follows the answer: {context}")
+    if method == "GET" and b" 204 " not in answer[:20] and b" 304 " not in answer[:20]:
+        other = Llhttp(answer, httptools.HttpResponseParser)
+        check(other.error is None, f"llhttp: {other.error}: {context}")
+
+
+def main():
+    scenario, port, origin_port = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    try:
+        if scenario == "responses":
+            hostile_responses(port, origin_port)
+        else:
+            hostile_requests(port, origin_port, absolute if scenario == "absolute" else bytes)
+    except Failure as failure:
+        print(failure)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

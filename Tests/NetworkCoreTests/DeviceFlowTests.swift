@@ -1,0 +1,136 @@
+import NetworkCore
+import TestSupport
+import Testing
+
+/// Sign-ins on another device.
+@Suite struct DeviceFlowTests {
+    private let server = ScriptedServer()
+    private let clock = ManualClock(sleeping: .skipped)
+    private let codes =
+        #"{"device_code":"d1","user_code":"WDJB-MJHT","verification_uri":"https://l.example/d""#
+
+    private func flow() -> DeviceFlow {
+        var metadata = ServerMetadata(issuer: "https://login.example.com")
+        metadata.deviceEndpoint = ServerEndpoint("https://login.example.com/device")
+        return DeviceFlow(
+            service: TokenEndpointClient(transport: server, clock: clock),
+            transport: server,
+            server: metadata,
+            configuration: OAuthHarness.configuration(.refreshToken(initial: nil)),
+            clock: clock
+        )
+    }
+
+    private func refuse(_ error: String) -> ScriptedServer.Answer {
+        .json(400, #"{"error":"\#(error)"}"#)
+    }
+
+    private func failure(_ flow: DeviceFlow) async throws -> String {
+        let code = try await flow.begin()
+        do {
+            _ = try await flow.tokens(for: code)
+            return ""
+        } catch {
+            return "\(error)"
+        }
+    }
+
+    /// How long each sleep was, in seconds.
+    private var pauses: [Int64] { clock.slept.map(\.components.seconds) }
+
+    @Test func `the codes are asked for as the client that is configured`() async throws {
+        server.script("/device", .json(200, codes + #","expires_in":600,"interval":7}"#))
+        let code = try await flow().begin()
+        #expect(code.userCode == "WDJB-MJHT")
+        #expect(code.page == "https://l.example/d")
+        #expect(code.completePage == nil)
+        #expect(code.lifetime == .seconds(600))
+        let request = try #require(server.seen.first)
+        #expect(request.form == ["scope": "read"])
+        #expect(request.headers[.authorization]?.hasPrefix("Basic ") == true)
+    }
+
+    @Test func `polling goes at the server's pace, and slow_down adds 5 s for good`() async throws {
+        server.script("/device", .json(200, codes + #","expires_in":600,"interval":"3"}"#))
+        server.script(
+            "/token",
+            refuse("authorization_pending"),
+            refuse("slow_down"),
+            refuse("authorization_pending"),
+            refuse("slow_down"),
+            .json(200, ScriptedServer.good)
+        )
+        let flow = flow()
+        let response = try await flow.tokens(for: try await flow.begin())
+        #expect(response.refreshToken?.reveal() == "r")
+        #expect(pauses == [3, 3, 8, 8, 13])
+        let polls = server.seen.dropFirst()
+        #expect(polls.allSatisfy { $0.form["device_code"] == "d1" })
+        #expect(
+            polls.allSatisfy {
+                $0.form["grant_type"] == "urn:ietf:params:oauth:grant-type:device_code"
+            }
+        )
+    }
+
+    @Test func `without an interval it is 5 s, and verification_url will do`() async throws {
+        server.script(
+            "/device",
+            .json(200, #"{"device_code":"d","user_code":"u","verification_url":"https://l/d"}"#)
+        )
+        server.script("/token", .json(200, ScriptedServer.good))
+        let flow = flow()
+        let code = try await flow.begin()
+        #expect(code.page == "https://l/d")
+        _ = try await flow.tokens(for: code)
+        #expect(pauses == [5])
+    }
+
+    @Test func `a server that cannot be reached is left alone for longer each time`() async throws {
+        server.script("/device", .json(200, codes + #","expires_in":600}"#))
+        server.script(
+            "/token",
+            .unreachable,
+            .lost,
+            .json(503, ""),
+            refuse("authorization_pending"),
+            .json(200, ScriptedServer.good)
+        )
+        let flow = flow()
+        _ = try await flow.tokens(for: try await flow.begin())
+        #expect(pauses == [5, 10, 15, 20, 5])
+    }
+
+    @Test func `it ends when the code does`() async throws {
+        server.script("/device", .json(200, codes + #","expires_in":12}"#))
+        server.script("/token", refuse("authorization_pending"))
+        #expect(try await failure(flow()) == "nobody signed in within 12 s")
+        #expect(pauses == [5, 5])
+    }
+
+    @Test(arguments: [
+        ("access_denied", "the sign-in was denied"),
+        ("expired_token", "the code has expired; start again"),
+        (
+            "invalid_grant",
+            "the token endpoint https://login.example.com refused the request (invalid_grant)"
+        ),
+    ])
+    func `a refusal ends it at once`(error: String, words: String) async throws {
+        server.script("/device", .json(200, codes + #","expires_in":600}"#))
+        server.script("/token", refuse(error))
+        #expect(try await failure(flow()) == words)
+        #expect(server.seen.count == 2)
+    }
+
+    @Test(arguments: [
+        #"{"error":"unauthorized_client","error_description":"no devices"}"#, "<html>", "{}",
+        #"{"device_code":"d","user_code":"a\u001b[31m","verification_uri":"https://l/d"}"#,
+    ])
+    func `an answer without codes, or with ones unfit for a terminal, is an error`(
+        body: String
+    ) async {
+        server.script("/device", .json(400, body))
+        await #expect(throws: SignInError.self) { try await flow().begin() }
+    }
+}

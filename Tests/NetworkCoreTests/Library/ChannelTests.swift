@@ -1,0 +1,310 @@
+import Foundation
+import Logging
+import NetworkCore
+import NetworkTesting
+import OriginTransport
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite struct ChannelTests {
+    private let stub = StubTransport { _ in .status(204) }
+    private let token = StaticAuthorizer.bearer(Secret("t"))
+
+    @Test func `a channel's credential goes where an endpoint wants it`() async throws {
+        let manager = NetworkManager<OrderEndpoint>(.stubbed(stub, authorizer: token))
+        try await manager.send(.account)
+        try await manager.send(.list)
+        try await manager.send(.login)
+        #expect(stub.requests.map(\.authorization) == ["Bearer t", "Bearer t", nil])
+        var options = CallOptions()
+        options.authorization = AuthorizationRequirement.none
+        try await manager.send(.list, options: options)
+        #expect(stub.requests[3].authorization == nil)
+    }
+
+    @Test func `without an authorizer only what requires one is refused`() async throws {
+        let manager = NetworkManager<OrderEndpoint>(.stubbed(stub))
+        try await manager.send(.list)
+        try await manager.send(.login)
+        let error = await #expect(throws: NetworkError.self) { try await manager.send(.account) }
+        #expect(error?.kind == .reauthorizationRequired)
+        #expect(stub.requests.count == 2)
+    }
+
+    @Test func `who is not signed in goes without where that is optional`() async throws {
+        let signedOut = FailingAuthorizer(kind: .reauthorizationRequired)
+        let manager = NetworkManager<OrderEndpoint>(.stubbed(stub, authorizer: signedOut))
+        try await manager.send(.list)
+        #expect(stub.requests.map(\.authorization) == [nil])
+        await #expect(throws: NetworkError.self) { try await manager.send(.account) }
+        #expect(stub.requests.count == 1)
+    }
+
+    @Test func `a credential out of reach is an error even where it is optional`() async throws {
+        let broken = FailingAuthorizer(kind: .credentialUnavailable)
+        let manager = NetworkManager<OrderEndpoint>(.stubbed(stub, authorizer: broken))
+        let error = await #expect(throws: NetworkError.self) { try await manager.send(.list) }
+        #expect(error?.kind == .credentialUnavailable)
+        #expect(error?.interceptor == "AuthorizationInterceptor")
+        #expect(stub.requests.isEmpty)
+    }
+
+    @Test func `a request for another host leaves neither signed nor unsigned`() async throws {
+        var channel = NetworkChannel.stubbed(stub, authorizer: token)
+        channel.host = "api.example.com"
+        let manager = NetworkManager<PathEndpoint>(channel)
+        try await manager.send(PathEndpoint("/x", of: "https://API.example.com"))
+        for base: BaseURL in [
+            "https://evil.example", "https://api.example.com.evil.example",
+            "https://api.example.com:8443", "https://evil.example/api.example.com",
+        ] {
+            for requirement in AuthorizationRequirement.allCases {
+                let error = await #expect(throws: NetworkError.self) {
+                    try await manager.send(
+                        PathEndpoint("/x", of: base, authorization: requirement)
+                    )
+                }
+                #expect(error?.kind == .httpRequestDenied)
+            }
+        }
+        #expect(stub.requests.count == 1)
+    }
+
+    @Test func `an interceptor cannot carry the credential to another host`() async throws {
+        var channel = NetworkChannel.stubbed(
+            stub,
+            authorizer: token,
+            interceptors: [
+                .adapting { $0.origin = Origin(scheme: .https, host: "evil.example") }
+            ]
+        )
+        channel.host = "api.example.com"
+        await #expect(throws: NetworkError.self) {
+            try await NetworkManager<OrderEndpoint>(channel).send(.list)
+        }
+        #expect(stub.requests.isEmpty)
+    }
+
+    @Test func `a credential does not go in the clear, except to this machine`() async throws {
+        var channel = NetworkChannel.stubbed(stub, authorizer: token)
+        let endpoint = PathEndpoint("/x", of: "http://api.example.com")
+        await #expect(throws: NetworkError.self) {
+            try await NetworkManager<PathEndpoint>(channel).send(endpoint)
+        }
+        #expect(stub.requests.isEmpty)
+        try await NetworkManager(channel).send(PathEndpoint("/x", of: "http://127.0.0.1:1"))
+        channel.allowsInsecureCredentials = true
+        try await NetworkManager(channel).send(endpoint)
+        #expect(stub.requests.count == 2)
+    }
+
+    @Test func `features of a channel share what it fixes`() async throws {
+        let events = Mutex<[String]>([])
+        var channel = NetworkChannel.stubbed(stub, authorizer: token)
+        channel.onEvent = { event in
+            if case .received(let exchange) = event {
+                events.withLock { $0.append(exchange.endpoint) }
+            }
+        }
+        let orders = ChannelNetworker<OrderEndpoint>(channel)
+        var other = ChannelNetworker<PathEndpoint>(channel)
+        _ = try await orders.request(.list, as: NoContent.self)
+        _ = try await other.request(
+            PathEndpoint("/x", of: "https://api.example.com"),
+            as: NoContent.self
+        )
+        #expect(
+            events.withLock { $0 } == [
+                "GET https://api.example.com/v1/orders", "GET https://api.example.com/x",
+            ]
+        )
+        other.networkManager = NetworkManager(stubbing: channel)
+        await #expect(throws: NetworkError.self) {
+            try await other.request(
+                PathEndpoint("/x", of: "https://api.example.com"),
+                as: NoContent.self
+            )
+        }
+        #expect(stub.requests.count == 2)
+    }
+
+    @Test func `a trust policy becomes the transport's options`() async throws {
+        #expect(throws: NetworkError.self) {
+            try NetworkChannel(host: "a.example", trust: .authorities("/nowhere.pem"))
+        }
+        _ = try NetworkChannel(
+            host: "a.example",
+            trust: .pinned(["sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="])
+        )
+    }
+
+    @Test func `a call goes over a socket from any executor`() async throws {
+        let origin = try await OriginServer.start { request in
+            request.startLine.hasPrefix("POST")
+                ? "HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n"
+                : "HTTP/1.1 200 OK\r\nContent-Length: 19\r\n\r\n{\"id\":1,\"name\":\"w\"}"
+        }
+        let channel = try NetworkChannel(host: "127.0.0.1:\(origin.port)", authorizer: token)
+        let manager = NetworkManager<PathEndpoint>(channel)
+        let base: BaseURL = "http://127.0.0.1:\(origin.port)"
+        let order = try await manager.request(
+            PathEndpoint("/orders/1", of: base),
+            as: Order.self,
+            options: CallOptions(timeout: .seconds(10))
+        )
+        #expect(order == Order(id: 1, name: "w"))
+        try await manager.send(
+            PathEndpoint("/orders", of: base, method: .post, task: .json(order))
+        )
+        try await onMainActor(manager, PathEndpoint("/orders/1", of: base))
+        #expect(origin.requests.allSatisfy { $0["Authorization"] == "Bearer t" })
+        #expect(origin.requests.count == 3)
+    }
+
+    @MainActor
+    private func onMainActor(
+        _ manager: NetworkManager<PathEndpoint>,
+        _ endpoint: PathEndpoint
+    ) async throws {
+        let stream = try await manager.stream(endpoint)
+        var count = 0
+        for try await piece in stream.bytes { count += piece.count }
+        #expect(count == 19)
+    }
+}
+
+/// Has no credential.
+private struct FailingAuthorizer: Authorizing {
+    let failure: NetworkError
+    var kind: String { "test" }
+    var fieldName: HTTPFieldName { .authorization }
+
+    init(kind: ErrorKind) {
+        failure = NetworkError(kind, side: .proxy, retry: .safe, detail: "no token")
+    }
+
+    func currentCredential() -> Credential? { nil }
+    func credential(until deadline: ContinuousClock.Instant?) async throws -> Credential {
+        throw failure
+    }
+    func rejected(_ rejection: Rejection) async -> Verdict { .passThrough(.staticCredential) }
+}
+
+@Suite struct LoggingTests {
+    /// Keeps what a logger writes.
+    private final class Lines: Sendable {
+        private let list = Mutex<[String]>([])
+        var all: [String] { list.withLock { $0 } }
+        func add(_ line: String) { list.withLock { $0.append(line) } }
+    }
+
+    private struct Handler: LogHandler {
+        let lines: Lines
+        var metadata: Logger.Metadata = [:]
+        var logLevel = Logger.Level.trace
+
+        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+            get { metadata[key] }
+            set { metadata[key] = newValue }
+        }
+
+        func log(event: LogEvent) {
+            let facts = metadata.merging(event.metadata ?? [:]) { $1 }
+                .sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
+            lines.add("\(event.level) \(event.message) \(facts.joined(separator: " "))")
+        }
+    }
+
+    private func logged(
+        _ stub: StubTransport,
+        _ call: (NetworkManager<PathEndpoint>) async throws -> Void
+    ) async -> [String] {
+        let lines = Lines()
+        let logger = Logger(label: "test") { _ in Handler(lines: lines) }
+        var channel = NetworkChannel.stubbed(
+            stub,
+            authorizer: StaticAuthorizer.bearer(Secret("secret-token"))
+        )
+        channel.logger = SwiftLogNetworkLogger(logger)
+        try? await call(NetworkManager(channel))
+        return lines.all
+    }
+
+    private let endpoint = PathEndpoint(
+        "/x",
+        of: "https://a.example",
+        task: .query(["token": "secret-query", "page": "1"] as QueryItems),
+        headers: ["X-Api-Key": "secret-key", .accept: "*/*"]
+    )
+
+    @Test func `a call is a start and an end with facts, and no secret`() async throws {
+        let lines = await logged(StubTransport { _ in .json("[1]") }) {
+            try await $0.send(endpoint)
+        }
+        #expect(lines.count == 2)
+        #expect(lines[0].hasPrefix("trace request started"))
+        #expect(lines[1].hasPrefix("debug response received"))
+        for fact in [
+            "status=200", "bytes=3", "attempts=1", "method=GET", "host=a.example", "path=/x",
+            "duration_ms=", "request_id=", "endpoint=GET https://a.example/x",
+        ] {
+            #expect(lines[1].contains(fact), "\(fact)")
+        }
+        #expect(!lines.joined().contains("secret"))
+        #expect(lines[0].contains("page=1"))
+    }
+
+    @Test func `failures and undecodable content are told apart`() async throws {
+        let failed = await logged(StubTransport { _ in .json("{}", status: 404) }) {
+            try await $0.send(endpoint)
+        }
+        #expect(failed.last?.contains("request failed") == true)
+        #expect(failed.last?.contains("error=unacceptable_response") == true)
+        #expect(failed.last?.contains("status=404") == true)
+        let undecodable = await logged(StubTransport { _ in .json("{}") }) {
+            _ = try await $0.request(endpoint, as: Order.self)
+        }
+        #expect(undecodable.last?.contains("content not decodable") == true)
+    }
+
+    @Test func `a logger is labelled by subsystem and category`() {
+        let lines = Lines()
+        let logger = SwiftLogNetworkLogger(subsystem: "com.example.orders", category: "network")
+        let label = Mirror(reflecting: logger).descendant("logger") as? Logger
+        #expect(label?.label == "com.example.orders.network")
+        #expect(label?[metadataKey: "subsystem"] == "com.example.orders")
+        #expect(lines.all.isEmpty)
+    }
+
+    @Test func `a request renders as a curl command without its credentials`() throws {
+        let request = try RequestBuilder("https://a.example").path("/it's").method(.put)
+            .query(["sig": "s3cret", "a": "b"]).header("Authorization", "Bearer s3cret")
+            .header("Cookie", "s3cret").json(["k": "it's"]).build()
+        #expect(
+            request.curlCommand() == """
+                curl -X PUT -H 'Authorization: <redacted>' -H 'Cookie: <redacted>' \
+                -H 'Content-Type: application/json' --data-binary @- \
+                'https://a.example/it'\\''s?sig=<redacted>&a=b'
+                """
+        )
+        #expect(request.curlCommand(body: .shown).contains(#"--data-raw '{"k":"it'\''s"}'"#))
+    }
+
+    @Test func `events carry what metrics and tracing need`() async throws {
+        let seen = Mutex<[NetworkExchange]>([])
+        let stub = StubTransport()
+        stub.answer(.get, "/x", with: .status(503), .json("[]"))
+        var channel = NetworkChannel.stubbed(stub)
+        channel.onEvent = { event in seen.withLock { $0.append(event.exchange) } }
+        try await NetworkManager<PathEndpoint>(channel).send(endpoint)
+        let exchanges = seen.withLock { $0 }
+        #expect(exchanges.count == 2)
+        #expect(exchanges[0].context.requestID == exchanges[1].context.requestID)
+        #expect(exchanges[0].status == nil)
+        #expect(exchanges[1].status == 200)
+        #expect(exchanges[1].context.attempts == 2)
+        #expect(exchanges[1].context.retries == [.status(503)])
+        #expect(exchanges[1].contentLength == 2)
+    }
+}

@@ -1,0 +1,181 @@
+import Foundation
+import NetworkCore
+import NetworkTesting
+import Synchronization
+import Testing
+
+@Suite struct DownloadTests {
+    private static let cut = NetworkError(
+        .httpResponseIncomplete,
+        side: .upstream,
+        detail: "cut"
+    )
+    private let target = FileManager.default.temporaryDirectory
+        .appending(path: "netproxy-download-\(UUID().uuidString)").path()
+    private let endpoint = PathEndpoint("/file", of: "https://a.example")
+
+    private func manager(
+        _ stub: StubTransport,
+        resumptions: Int = 2
+    ) -> NetworkManager<PathEndpoint> {
+        var channel = NetworkChannel.stubbed(stub)
+        channel.downloadResumptions = resumptions
+        return NetworkManager(channel)
+    }
+
+    private func content(_ path: String) throws -> String {
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        return try String(contentsOfFile: path, encoding: .utf8)
+    }
+
+    @Test func `a download becomes a file when it is complete`() async throws {
+        let stub = StubTransport { _ in .pieces(["abc", "def"]) }
+        let file = try await manager(stub).download(endpoint, to: target)
+        #expect(file.length == 6)
+        #expect(file.status == 200)
+        #expect(try content(target) == "abcdef")
+        #expect(!FileManager.default.fileExists(atPath: "\(target).part"))
+    }
+
+    @Test func `a download that breaks off goes on where it was`() async throws {
+        let stub = StubTransport()
+        stub.answer(
+            .get,
+            "/file",
+            with: .pieces(["abc"], headers: [.etag: "\"1\""], then: Self.cut),
+            .pieces(["def"], status: 206, headers: [.contentRange: "bytes 3-5/6"])
+        )
+        let file = try await manager(stub).download(endpoint, to: target)
+        #expect(file.resumptions == 1)
+        #expect(try content(target) == "abcdef")
+        let second = stub.requests[1].request.headers
+        #expect(second[.range] == "bytes=3-")
+        #expect(second[.ifRange] == "\"1\"")
+        #expect(second[.acceptEncoding] == "identity")
+    }
+
+    @Test func `what is thrown after that can be resumed later`() async throws {
+        let stub = StubTransport()
+        stub.answer(
+            .get,
+            "/file",
+            with: .pieces(["abc"], headers: [.lastModified: "then"], then: Self.cut),
+            .pieces(["def"], status: 206, headers: [.contentRange: "bytes 3-5/6"])
+        )
+        let manager = manager(stub, resumptions: 0)
+        let error = await #expect(throws: NetworkError.self) {
+            try await manager.download(endpoint, to: target)
+        }
+        let point = try #require(error?.resumePoint)
+        #expect(point.received == 3)
+        let stored = try JSONDecoder().decode(
+            ResumePoint.self,
+            from: JSONEncoder().encode(point)
+        )
+        _ = try await manager.download(endpoint, to: target, resuming: stored)
+        #expect(stub.requests[1].request.headers[.ifRange] == "then")
+        #expect(try content(target) == "abcdef")
+    }
+
+    @Test func `content that changed in between begins anew`() async throws {
+        let stub = StubTransport()
+        stub.answer(
+            .get,
+            "/file",
+            with: .pieces(["old"], headers: [.etag: "\"1\""], then: Self.cut),
+            .pieces(["new content"], headers: [.etag: "\"2\""])
+        )
+        _ = try await manager(stub).download(endpoint, to: target)
+        #expect(try content(target) == "new content")
+    }
+
+    @Test func `nothing is missing any more`() async throws {
+        let stub = StubTransport()
+        stub.answer(
+            .get,
+            "/file",
+            with: .pieces(["abc"], headers: [.etag: "\"1\""], then: Self.cut),
+            .status(416, headers: [.contentRange: "bytes */3"])
+        )
+        let file = try await manager(stub).download(endpoint, to: target)
+        #expect(file.status == 416)
+        #expect(try content(target) == "abc")
+    }
+
+    @Test(arguments: ["bytes 2-5/6", "bytes 4-5/6", "nonsense"])
+    func `another range than the one that was asked for is refused`(range: String) async throws {
+        let stub = StubTransport()
+        stub.answer(
+            .get,
+            "/file",
+            with: .pieces(["abc"], headers: [.etag: "\"1\""], then: Self.cut),
+            .pieces(["def"], status: 206, headers: [.contentRange: range])
+        )
+        let error = await #expect(throws: NetworkError.self) {
+            try await manager(stub).download(endpoint, to: target)
+        }
+        #expect(error?.kind == .httpProtocolError)
+        #expect(!FileManager.default.fileExists(atPath: target))
+        try? FileManager.default.removeItem(atPath: "\(target).part")
+    }
+
+    @Test func `without a strong validator nothing is left behind`() async throws {
+        let stub = StubTransport { _ in
+            .pieces(["abc"], headers: [.etag: "W/\"1\""], then: Self.cut)
+        }
+        let error = await #expect(throws: NetworkError.self) {
+            try await manager(stub).download(endpoint, to: target)
+        }
+        #expect(error?.resumePoint == nil)
+        #expect(stub.requests.count == 1)
+        #expect(!FileManager.default.fileExists(atPath: "\(target).part"))
+    }
+
+    @Test func `an origin that brings nothing new is not asked for ever`() async throws {
+        let stub = StubTransport { asked in
+            asked.request.headers.contains(HTTPFieldName.range)
+                ? .pieces([], status: 206, headers: [.contentRange: "bytes 3-5/6"], then: Self.cut)
+                : .pieces(["abc"], headers: [.etag: "\"1\""], then: Self.cut)
+        }
+        let error = await #expect(throws: NetworkError.self) {
+            try await manager(stub, resumptions: 50).download(endpoint, to: target)
+        }
+        #expect(error?.resumePoint?.received == 3)
+        #expect(stub.requests.count == 2)
+        try FileManager.default.removeItem(atPath: "\(target).part")
+    }
+
+    @Test func `a response that is no success is no file`() async throws {
+        let stub = StubTransport { _ in .json("{}", status: 404) }
+        let error = await #expect(throws: NetworkError.self) {
+            try await manager(stub).download(endpoint, to: target)
+        }
+        #expect(error?.response?.status == 404)
+        #expect(!FileManager.default.fileExists(atPath: target))
+    }
+
+    @Test func `a file that cannot be written is an error with its name`() async throws {
+        let stub = StubTransport { _ in .pieces(["abc"]) }
+        let error = await #expect(throws: NetworkError.self) {
+            try await manager(stub).download(endpoint, to: "/nowhere/file")
+        }
+        #expect(error?.detail.contains("/nowhere/file.part") == true)
+    }
+
+    @Test func `progress counts what came before`() async throws {
+        let stub = StubTransport()
+        stub.answer(
+            .get,
+            "/file",
+            with: .pieces(["abc"], headers: [.etag: "\"1\""], then: Self.cut),
+            .pieces(["def"], status: 206, headers: [.contentRange: "bytes 3-5/6"])
+        )
+        let seen = Mutex<[TransferProgress]>([])
+        var options = CallOptions()
+        options.progress = { progress in seen.withLock { $0.append(progress) } }
+        _ = try await manager(stub).download(endpoint, to: target, options: options)
+        #expect(seen.withLock { $0.map(\.transferred) } == [3, 6])
+        #expect(seen.withLock { $0.last?.total } == 6)
+        _ = try content(target)
+    }
+}

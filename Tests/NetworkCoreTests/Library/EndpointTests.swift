@@ -1,0 +1,172 @@
+import Foundation
+import NetworkCore
+import Testing
+
+/// An API as an adopter writes it: cases with associated values.
+private enum ShopEndpoint: Endpoint {
+    case list(page: Int)
+    case order(id: String)
+    case create(name: String)
+
+    var baseURL: BaseURL { "https://api.example.com/v1/" }
+
+    var path: String {
+        switch self {
+        case .list, .create: "orders"
+        case .order(let id): "/orders/\(segment: id)"
+        }
+    }
+
+    var method: HTTPMethod {
+        if case .create = self { .post } else { .get }
+    }
+
+    var task: HTTPTask {
+        switch self {
+        case .list(let page): .query(["page": "\(page)"])
+        case .order: .plain
+        case .create(let name): .json(["name": name])
+        }
+    }
+}
+
+/// An endpoint as a struct with a field whose value may be anything.
+private struct Tagged: Endpoint {
+    let tag: String
+    var baseURL: BaseURL { "http://localhost:8080" }
+    var path: String { "/" }
+    var headers: HTTPHeaders {
+        get throws { try HTTPHeaders(validating: [.ifMatch: tag]) }
+    }
+}
+
+@Suite struct EndpointTests {
+    @Test func `an enum with associated values is an API`() throws {
+        let list = try RequestBuilder(ShopEndpoint.list(page: 2)).build()
+        #expect(list.method == .get)
+        #expect(list.origin == Origin(scheme: .https, host: "api.example.com"))
+        #expect(list.target == "/v1/orders?page=2")
+        let create = try RequestBuilder(ShopEndpoint.create(name: "x")).build()
+        #expect(create.method == .post)
+        #expect(create.text == #"{"name":"x"}"#)
+        #expect(create.headers[.contentType] == "application/json")
+    }
+
+    @Test func `everything but base URL and path has a default`() throws {
+        struct Least: Endpoint {
+            var baseURL: BaseURL { "https://a.example" }
+            var path: String { "" }
+        }
+        let least = Least()
+        #expect(least.method == .get)
+        #expect(least.headers.isEmpty)
+        #expect(least.timeout == nil)
+        #expect(least.authorization == .optional)
+        #expect(least.validation == nil)
+        #expect(least.sampleData.isEmpty)
+        #expect(try RequestBuilder(least).build().target == "/")
+    }
+
+    @Test func `an endpoint describes itself by method and URL`() {
+        #expect("\(ShopEndpoint.list(page: 2))" == "GET https://api.example.com/v1/orders")
+        #expect(ShopEndpoint.order(id: "a/b").url == "https://api.example.com/v1/orders/a%2Fb")
+    }
+
+    @Test(arguments: ["..", "../admin", "%2e%2e/admin", "a/../../b"])
+    func `a path cannot leave the base URL`(path: String) {
+        #expect(throws: NetworkError.self) {
+            try RequestBuilder("https://api.example.com/v1").path(path).build()
+        }
+    }
+
+    @Test func `a value in a path is one segment, whatever it holds`() throws {
+        let request = try RequestBuilder(ShopEndpoint.order(id: "1/2?x=3#é %2F")).build()
+        #expect(request.target == "/v1/orders/1%2F2%3Fx%3D3%23%C3%A9%20%252F")
+        #expect(throws: NetworkError.self) {
+            try RequestBuilder(ShopEndpoint.order(id: "..")).path("orders/../..").build()
+        }
+    }
+
+    @Test(arguments: [
+        "", "api.example.com", "ftp://a.example", "https://", "https://u:p@a.example",
+        "https://a.example/?x", "https://a.example/#x", "https://a b.example",
+        "https://a.example:0",
+        "https://a.example/%zz", "https://a.example/ä",
+    ])
+    func `a base URL that is none is an error that shows it`(text: String) {
+        let error = #expect(throws: NetworkError.self) {
+            try RequestBuilder(BaseURL(text)).path("/x").build()
+        }
+        #expect(error?.kind == .httpRequestError)
+        #expect(error?.detail.contains("'\(text)'") == true)
+    }
+
+    @Test func `a base URL reads scheme, host, port and path`() {
+        let url: BaseURL = "HTTPS://API.example.com:8443/a/b//"
+        #expect(url.origin == Origin(scheme: .https, host: "api.example.com", port: 8443))
+        #expect(url.path == "/a/b")
+        #expect(URL(string: "http://[::1]:80/x").map(BaseURL.init)?.path == "/x")
+        #expect(BaseURL(Origin(scheme: .http, host: "::1")).origin?.host == "::1")
+    }
+
+    @Test(arguments: ["a\r\nX: y", "\0", " a", "a\u{7F}"])
+    func `a value that no field may hold is an error, not a trap`(value: String) {
+        let error = #expect(throws: NetworkError.self) {
+            try RequestBuilder(Tagged(tag: value)).build()
+        }
+        #expect(error?.detail.contains("If-Match") == true)
+        #expect(throws: NetworkError.self) {
+            try RequestBuilder("http://localhost").header("X-Tag", value).build()
+        }
+    }
+
+    @Test func `a builder is a value`() throws {
+        let base = RequestBuilder("https://a.example").path("/x").header("Accept", "text/plain")
+        let one = try base.query(["a": "1"]).build()
+        let two = try base.method(.put).json([1, 2]).header("accept", "*/*").build()
+        #expect(one.target == "/x?a=1")
+        #expect(one.headers[.accept] == "text/plain")
+        #expect(two.target == "/x")
+        #expect(two.headers.values(of: .accept) == ["*/*"])
+    }
+
+    @Test func `scheme, host, base path and path can be set one by one`() throws {
+        let request = try RequestBuilder().basePath("v2").origin(.http, host: "::1", port: 81)
+            .path("a b").query(["q": nil, "r": "ü"]).build()
+        #expect(request.origin.description == "http://[::1]:81")
+        #expect(request.target == "/v2/a%20b?q&r=%C3%BC")
+    }
+
+    @Test func `an endpoint as a value needs no type`() throws {
+        let endpoint = PathEndpoint(
+            "/a",
+            of: "https://a.example",
+            method: .delete,
+            timeout: .seconds(3)
+        )
+        #expect(endpoint.timeout == .seconds(3))
+        #expect(try RequestBuilder(endpoint).build().method == .delete)
+    }
+
+    @Test func `fields can be had as a dictionary, and by their usual names`() throws {
+        var headers = try HTTPHeaders(validating: ["X-A": "1", "x-a": "2"])
+        headers.append(try #require(.bearer(Secret("t"))))
+        #expect(headers.dictionary == ["x-a": "1, 2", "authorization": "Bearer t"])
+        headers.remove("AUTHORIZATION")
+        #expect(headers.dictionary["authorization"] == nil)
+        #expect(HTTPField.bearer(Secret("a\nb")) == nil)
+        #expect(HTTPField.basic(username: "a", password: Secret("b"))?.value == "Basic YTpi")
+        #expect(HTTPField.accept("text/html", "*/*")?.value == "text/html, */*")
+    }
+}
+
+extension Request {
+    /// The body as text, where it is in memory.
+    var text: String? {
+        if case .bytes(let bytes) = body {
+            String(decoding: bytes.array, as: UTF8.self)
+        } else {
+            nil
+        }
+    }
+}

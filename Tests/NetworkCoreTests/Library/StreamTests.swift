@@ -1,0 +1,103 @@
+import NetworkCore
+import NetworkTesting
+import Testing
+
+@Suite struct StreamTests {
+    private func stream(
+        _ pieces: [String],
+        status: HTTPStatus = 200,
+        then error: NetworkError? = nil
+    ) async throws(NetworkError) -> ResponseStream {
+        let stub = StubTransport { _ in .pieces(pieces, status: status, then: error) }
+        return try await NetworkManager<PathEndpoint>(.stubbed(stub))
+            .stream(PathEndpoint("/events", of: "https://a.example"))
+    }
+
+    private func cuts(_ text: String) -> [[String]] {
+        (0...text.unicodeScalars.count).map { position in
+            let scalars = Array(text.unicodeScalars)
+            return [scalars[..<position], scalars[position...]].map { part in
+                String(String.UnicodeScalarView(part))
+            }
+        }
+    }
+
+    @Test func `bytes come in the pieces they were sent in`() async throws {
+        var seen: [String] = []
+        for try await piece in try await stream(["ab", "c"]).bytes {
+            seen.append(String(decoding: piece.array, as: UTF8.self))
+        }
+        #expect(seen == ["ab", "c"])
+    }
+
+    @Test func `lines end at LF, CR LF and CR, wherever the pieces end`() async throws {
+        for pieces in cuts("a\r\nb\rc\n\nd") {
+            var lines: [String] = []
+            for try await line in try await stream(pieces).lines { lines.append(line) }
+            #expect(lines == ["a", "b", "c", "", "d"], "\(pieces)")
+        }
+    }
+
+    @Test func `events are those of the standard, wherever the pieces end`() async throws {
+        let text = """
+            \u{FEFF}: a comment\r
+            event: add\r
+            data: 1\r
+            data:2\r
+            id: 7\r
+            retry: 1500\r
+            \r
+            data\r
+            \r
+            event: dropped\r
+            \r
+            data: \u{308}x:y\r
+            retry: 1x\r
+            \r
+            data: cut off
+            """
+        for pieces in cuts(text) {
+            var events: [ServerSentEvent] = []
+            for try await event in try await stream(pieces).events { events.append(event) }
+            #expect(
+                events == [
+                    ServerSentEvent(
+                        type: "add",
+                        data: "1\n2",
+                        id: "7",
+                        retry: .milliseconds(1500)
+                    ),
+                    ServerSentEvent(data: "", id: "7"),
+                    ServerSentEvent(data: "\u{308}x:y", id: "7"),
+                ],
+                "\(pieces)"
+            )
+        }
+    }
+
+    @Test func `a stream that breaks off throws after what came`() async throws {
+        let cut = NetworkError(.httpResponseIncomplete, side: .upstream, detail: "cut")
+        var lines: [String] = []
+        let stream = try await stream(["a\nb"], then: cut)
+        let error = await #expect(throws: NetworkError.self) {
+            for try await line in stream.lines { lines.append(line) }
+        }
+        #expect(error?.kind == .httpResponseIncomplete)
+        #expect(lines == ["a"])
+    }
+
+    @Test func `a line without end is refused at its limit`() async throws {
+        let stream = try await stream([String(repeating: "x", count: 1024 * 1024 + 1)])
+        let error = await #expect(throws: NetworkError.self) {
+            for try await _ in stream.lines {}
+        }
+        #expect(error?.kind == .httpResponseBodySize)
+    }
+
+    @Test func `a stream that is no success is thrown with its response`() async throws {
+        let error = await #expect(throws: NetworkError.self) {
+            try await stream(["no"], status: 403)
+        }
+        #expect(error?.response?.text == "no")
+    }
+}

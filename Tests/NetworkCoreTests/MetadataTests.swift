@@ -1,0 +1,241 @@
+import NetworkCore
+import TestSupport
+import Testing
+
+/// What authorization servers publish about themselves.
+@Suite struct MetadataTests {
+    private let server = ScriptedServer()
+    private let clock = ManualClock()
+    private let inFront = "/.well-known/oauth-authorization-server"
+
+    private func directory(
+        _ issuer: String = "https://login.example.com",
+        allowsInsecure: Bool = false
+    ) -> MetadataDirectory {
+        MetadataDirectory(
+            issuer: issuer,
+            transport: server,
+            clock: clock,
+            allowsInsecure: allowsInsecure
+        )
+    }
+
+    private func document(_ issuer: String, _ more: String = "") -> ScriptedServer.Answer {
+        .json(
+            200,
+            #"{"issuer":"\#(issuer)","token_endpoint":"https://login.example.com/t?x=1"\#(more)}"#
+        )
+    }
+
+    private func failure(_ directory: MetadataDirectory) async -> MetadataError? {
+        do {
+            _ = try await directory.metadata()
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test func `endpoints and abilities are read`() async throws {
+        server.script(
+            inFront,
+            document(
+                "https://login.example.com",
+                #"""
+                ,"authorization_endpoint":"https://login.example.com/a",
+                "device_authorization_endpoint":"https://login.example.com/d",
+                "revocation_endpoint":"https://login.example.com/r",
+                "mtls_endpoint_aliases":{"token_endpoint":"https://mtls.example.com/t"},
+                "token_endpoint_auth_methods_supported":["private_key_jwt"],
+                "code_challenge_methods_supported":["S256"],
+                "authorization_response_iss_parameter_supported":true
+                """#
+            )
+        )
+        let found = try await directory().metadata()
+        #expect(found.tokenEndpoint?.description == "https://login.example.com/t?x=1")
+        #expect(found.authorizationEndpoint?.target == "/a")
+        #expect(found.deviceEndpoint?.target == "/d")
+        #expect(found.revocationEndpoint?.target == "/r")
+        #expect(found.certificateTokenEndpoint?.origin.host == "mtls.example.com")
+        #expect(found.clientAuthentications == ["private_key_jwt"])
+        #expect(found.challengeMethods == ["S256"])
+        #expect(found.answersWithIssuer)
+    }
+
+    @Test func `an issuer with a path is looked for in front of the path and behind it`() async {
+        _ = await failure(directory("https://login.example.com/tenant/"))
+        #expect(
+            server.seen.map(\.url) == [
+                "https://login.example.com/.well-known/oauth-authorization-server/tenant",
+                "https://login.example.com/tenant/.well-known/openid-configuration",
+                "https://login.example.com/.well-known/openid-configuration/tenant",
+            ]
+        )
+    }
+
+    @Test func `the OpenID Connect place serves as well`() async throws {
+        server.script(
+            "/.well-known/openid-configuration",
+            document("https://login.example.com")
+        )
+        #expect(try await directory().metadata().tokenEndpoint != nil)
+        #expect(server.seen.count == 2)
+    }
+
+    @Test(arguments: [
+        "https://login.example.com/", "https://LOGIN.example.com", "https://evil.example.com", "",
+    ])
+    func `an issuer that differs in one character is another`(issuer: String) async {
+        server.script(inFront, document(issuer))
+        let words = await failure(directory())?.description
+        #expect(words?.contains("that of another issuer") == true)
+        #expect(server.seen.count == 1)
+    }
+
+    @Test(arguments: [
+        "http://login.example.com", "https://login.example.com?x", "login.example.com", "ftp://a",
+    ])
+    func `nothing is asked of an issuer that is no https URL`(issuer: String) async {
+        #expect(await failure(directory(issuer))?.isTransient == false)
+        #expect(server.seen.isEmpty)
+    }
+
+    @Test func `an endpoint without TLS is refused`() async {
+        server.script(
+            inFront,
+            document(
+                "https://login.example.com",
+                #","revocation_endpoint":"http://login.example.com/r""#
+            )
+        )
+        let words = await failure(directory())?.description
+        #expect(words?.contains("revocation_endpoint") == true)
+    }
+
+    @Test func `a document that is too long is not read to its end`() async {
+        let long = String(repeating: " ", count: 256 * 1024 + 1)
+        server.script(inFront, .json(200, long))
+        #expect(await failure(directory())?.isTransient == true)
+    }
+
+    @Test func `metadata is asked for once, also by many at once, and again after a day`()
+        async throws
+    {
+        server.script(inFront, document("https://login.example.com"))
+        let directory = directory()
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<20 { group.addTask { _ = await failure(directory) } }
+        }
+        #expect(server.seen.count == 1)
+        clock.advance(by: .seconds(24 * 3600))
+        _ = try await directory.metadata()
+        #expect(server.seen.count == 2)
+    }
+
+    @Test func `metadata that is kept outlives a server that is down`() async throws {
+        server.script(inFront, document("https://login.example.com"), .unreachable)
+        let directory = directory()
+        _ = try await directory.metadata()
+        clock.advance(by: .seconds(25 * 3600))
+        #expect(try await directory.metadata().tokenEndpoint != nil)
+        #expect(server.seen.count == 2)
+    }
+
+    @Test func `after a failed token request metadata is looked at again, but not at once`()
+        async throws
+    {
+        server.script(inFront, document("https://login.example.com"))
+        let directory = directory()
+        _ = try await directory.metadata()
+        await directory.doubt()
+        _ = try await directory.metadata()
+        #expect(server.seen.count == 1)
+        clock.advance(by: .seconds(60))
+        _ = try await directory.metadata()
+        #expect(server.seen.count == 2)
+    }
+
+    @Test func `a server that is down is not a server without metadata`() async {
+        server.script(inFront, .unreachable)
+        #expect(await failure(directory())?.isTransient == true)
+        #expect(await failure(directory("https://none.example.com/x"))?.isTransient == false)
+    }
+
+    // MARK: - In use
+
+    private func client(
+        _ method: OAuthConfiguration.ClientAuthentication
+    ) -> (DiscoveringTokenClient, OAuthConfiguration) {
+        var configuration = OAuthHarness.configuration(.clientCredentials)
+        configuration.tokenEndpoint = ServerEndpoint(
+            origin: Origin(scheme: .https, host: "login.example.com"),
+            target: "/"
+        )
+        configuration.clientAuthentication = method
+        return (
+            DiscoveringTokenClient(
+                TokenEndpointClient(transport: server, clock: clock),
+                directory: directory()
+            ), configuration
+        )
+    }
+
+    @Test func `tokens are asked for where the metadata says`() async throws {
+        server.script(inFront, document("https://login.example.com"))
+        server.script("/t?x=1", .json(200, ScriptedServer.good))
+        let (client, configuration) = client(.basic)
+        let response = try await client.tokens(
+            for: .clientCredentials(scopes: []),
+            configuration: configuration,
+            deadline: clock.now + .seconds(10)
+        )
+        #expect(response.accessToken.reveal() == "t")
+        #expect(server.seen.map(\.url).last == "https://login.example.com/t?x=1")
+    }
+
+    @Test func `a way to authenticate that is not offered is told, and no other is tried`() async {
+        server.script(
+            inFront,
+            document(
+                "https://login.example.com",
+                #","token_endpoint_auth_methods_supported":["client_secret_post","none"]"#
+            )
+        )
+        let (client, configuration) = client(.basic)
+        await #expect {
+            try await client.tokens(
+                for: .clientCredentials(scopes: []),
+                configuration: configuration,
+                deadline: clock.now + .seconds(10)
+            )
+        } throws: { error in
+            let failure = error as? TokenFailure
+            return failure?.kind == .configuration
+                && failure?.detail.contains("client_secret_post, none") == true
+        }
+        #expect(server.seen.count == 1)
+    }
+
+    @Test func `a client with a certificate uses the alias`() async throws {
+        server.script(
+            inFront,
+            document(
+                "https://login.example.com",
+                #","mtls_endpoint_aliases":{"token_endpoint":"https://mtls.example.com/m"}"#
+            )
+        )
+        server.script("/m", .json(200, ScriptedServer.good))
+        let (client, configuration) = client(.tls)
+        _ = try await client.tokens(
+            for: .clientCredentials(scopes: []),
+            configuration: configuration,
+            deadline: clock.now + .seconds(10)
+        )
+        let request = try #require(server.seen.last)
+        #expect(request.url == "https://mtls.example.com/m")
+        #expect(request.form["client_id"] == "client")
+        #expect(request.form["client_secret"] == nil)
+        #expect(request.headers[.authorization] == nil)
+    }
+}

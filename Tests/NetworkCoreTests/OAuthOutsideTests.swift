@@ -1,0 +1,113 @@
+import NetworkCore
+import TestSupport
+import Testing
+
+/// What other processes and people do to the store.
+@Suite struct OAuthOutsideChanges {
+    private func harness(_ store: MemoryTokenStore) -> OAuthHarness {
+        OAuthHarness(grant: .refreshToken(initial: nil), store: store)
+    }
+
+    /// A store somebody has signed in to.
+    private func signedIn() -> MemoryTokenStore {
+        var record = TokenRecord(authority: "client@https://login.example.com/token")
+        record.revision = 1
+        record.refreshToken = Secret("initial")
+        return MemoryTokenStore(record)
+    }
+
+    @Test func `a sign-in by another tool is taken over while the token lives`() async throws {
+        let store = signedIn()
+        let harness = harness(store)
+        #expect(try await harness.token() == "Bearer access-1")
+        var record = try #require(store.record)
+        let revision = record.revision
+        record.revision += 1
+        record.refreshToken = Secret("somebody-else")
+        record.accessTokens["scope=read"]?.value = Secret("theirs")
+        try store.save(record, replacing: revision)
+        #expect(harness.manager.currentCredential()?.value == Secret("Bearer access-1"))
+        harness.clock.advance(by: .seconds(11))
+        // Whoever asks is not kept waiting for the look.
+        #expect(harness.manager.currentCredential()?.value == Secret("Bearer access-1"))
+        #expect(
+            await eventually {
+                harness.manager.currentCredential()?.value == Secret("Bearer theirs")
+            }
+        )
+        #expect(harness.requests == 1)
+    }
+
+    @Test func `another person's refresh token ends the token at hand`() async throws {
+        let store = signedIn()
+        let harness = harness(store)
+        _ = try await harness.token()
+        harness.server.admit(refreshToken: "somebody-else")
+        var record = try #require(store.record)
+        let revision = record.revision
+        record.revision += 1
+        record.refreshToken = Secret("somebody-else")
+        record.accessTokens = [:]
+        try store.save(record, replacing: revision)
+        harness.clock.advance(by: .seconds(11))
+        _ = harness.manager.currentCredential()
+        #expect(await eventually { harness.manager.currentCredential() == nil })
+        #expect(try await harness.token() == "Bearer access-2")
+        #expect(harness.server.requests.last?.form["refresh_token"] == "somebody-else")
+    }
+
+    @Test func `a sign-out elsewhere ends the token here`() async throws {
+        let store = signedIn()
+        let harness = harness(store)
+        _ = try await harness.token()
+        try store.remove(revision: try #require(store.record).revision)
+        harness.clock.advance(by: .seconds(11))
+        _ = harness.manager.currentCredential()
+        #expect(await eventually { harness.manager.currentCredential() == nil })
+        #expect(await harness.failure()?.kind == .reauthorizationRequired)
+    }
+
+    @Test func `looking costs no token request and changes nothing by itself`() async throws {
+        let harness = harness(signedIn())
+        for _ in 0..<20 {
+            #expect(try await harness.token() == "Bearer access-1")
+            harness.clock.advance(by: .seconds(11))
+        }
+        #expect(harness.requests == 1)
+    }
+
+    @Test func `a sign-in presents its grant once and starts the family anew`() async throws {
+        let store = signedIn()
+        let harness = harness(store)
+        _ = try await harness.token()
+        harness.server.admit(refreshToken: "by-code")
+        try await harness.manager.signIn(
+            with: TokenGrant(
+                type: "refresh_token",
+                secretName: "refresh_token",
+                secret: Secret("by-code")
+            )
+        )
+        #expect(try await harness.token() == "Bearer access-2")
+        #expect(store.record?.refreshToken == Secret("refresh-2"))
+    }
+
+    @Test func `a sign-in that fails leaves everything as it was and is not repeated`()
+        async throws
+    {
+        let store = signedIn()
+        let harness = harness(store)
+        _ = try await harness.token()
+        harness.server.script(.lostAnswer)
+        let code = TokenGrant(
+            type: "authorization_code",
+            secretName: "code",
+            secret: Secret("c0de")
+        )
+        let error = await networkError { try await harness.manager.signIn(with: code) }
+        #expect(error?.kind == .credentialUnavailable)
+        #expect(harness.requests == 2)
+        #expect(try await harness.token() == "Bearer access-1")
+        #expect(store.record?.refreshToken == Secret("refresh-1"))
+    }
+}

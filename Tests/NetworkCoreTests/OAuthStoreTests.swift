@@ -1,0 +1,145 @@
+import NetworkCore
+import TestSupport
+import Testing
+
+/// Managers, and the store that they share with others.
+@Suite struct OAuthStores {
+    private func harness(store: (any TokenStoring)? = nil) -> OAuthHarness {
+        OAuthHarness(grant: .refreshToken(initial: Secret("initial")), store: store)
+    }
+
+    @Test func `a stored access token serves after a restart`() async throws {
+        let first = harness()
+        _ = try await first.token()
+        first.clock.advance(by: .seconds(600))
+        let second = OAuthHarness(
+            grant: .refreshToken(initial: Secret("initial")),
+            clock: first.clock,
+            server: first.server,
+            store: first.store
+        )
+        #expect(try await second.token() == "Bearer access-1")
+        #expect(await second.manager.status().expiresIn == .seconds(3000))
+        #expect(first.requests == 1)
+    }
+
+    @Test func `another audience does not get the stored token`() async throws {
+        let first = harness()
+        _ = try await first.token()
+        let second = OAuthHarness(
+            grant: .refreshToken(initial: Secret("initial")),
+            clock: first.clock,
+            server: first.server,
+            store: first.store
+        ) { $0.audience = "https://other.example.com" }
+        #expect(try await second.token() == "Bearer access-2")
+        #expect(first.server.requests[1].form["refresh_token"] == "refresh-1")
+    }
+
+    @Test func `another client's refresh token is not presented`() async throws {
+        let first = harness()
+        _ = try await first.token()
+        let second = OAuthHarness(
+            grant: .refreshToken(initial: nil),
+            clock: first.clock,
+            server: first.server,
+            store: first.store
+        ) { $0.clientID = "other" }
+        #expect(await second.failure()?.kind == .reauthorizationRequired)
+        #expect(first.requests == 1)
+    }
+
+    @Test func `what another manager has renewed is taken over`() async throws {
+        let first = harness()
+        let second = OAuthHarness(
+            grant: .refreshToken(initial: Secret("initial")),
+            clock: first.clock,
+            server: first.server,
+            store: first.store
+        )
+        _ = try await first.token()
+        _ = try await second.token()
+        first.server.revokeAccess()
+        #expect(await first.reject(1) == .replay)
+        #expect(await second.reject(1) == .replay)
+        #expect(try await second.token() == "Bearer access-2")
+        #expect(first.requests == 2)
+    }
+
+    @Test func `managers of one family never present a refresh token at the same time`()
+        async throws
+    {
+        let first = harness { $0.audience = "a" }
+        let second = OAuthHarness(
+            grant: .refreshToken(initial: Secret("initial")),
+            clock: first.clock,
+            server: first.server,
+            store: first.store
+        ) { $0.audience = "b" }
+        async let one = first.token()
+        async let other = second.token()
+        #expect(try await Set([one, other]).count == 2)
+        #expect(!first.server.sawReuse)
+    }
+
+    @Test func `before a death the store is read once more`() async throws {
+        let store = WatchedStore()
+        let harness = harness(store: store)
+        _ = try await harness.token()
+        harness.server.revokeAll()
+        harness.server.admit(refreshToken: "signed-in-again")
+        // Another tool signs in while the refused token is on its way.
+        store.onLoad = { record, count in
+            if count >= 2 { record?.refreshToken = Secret("signed-in-again") }
+        }
+        #expect(await harness.reject(1) == .replay)
+        #expect(harness.server.requests.last?.form["refresh_token"] == "signed-in-again")
+    }
+
+    @Test func `a sign-in by another tool ends a death`() async throws {
+        let store = MemoryTokenStore()
+        let harness = harness(store: store)
+        _ = try await harness.token()
+        harness.server.revokeAll()
+        _ = await harness.reject(1)
+        #expect(await harness.failure()?.kind == .reauthorizationRequired)
+        harness.server.admit(refreshToken: "signed-in-again")
+        if var record = store.record {
+            record.refreshToken = Secret("signed-in-again")
+            let revision = record.revision
+            record.revision += 1
+            try store.save(record, replacing: revision)
+        }
+        harness.clock.advance(by: .seconds(6))
+        #expect(try await harness.token().hasPrefix("Bearer access-"))
+    }
+
+    @Test func `a store that cannot be written does not cost the token`() async throws {
+        let store = WatchedStore()
+        store.failsSaving = true
+        let harness = harness(store: store)
+        #expect(try await harness.token() == "Bearer access-1")
+        #expect(await harness.manager.status().isUnsaved)
+        #expect(await harness.reject(1) == .replay)
+        #expect(harness.server.requests.last?.form["refresh_token"] == "refresh-1")
+        store.failsSaving = false
+        #expect(await eventually { harness.clock.sleepers > 0 })
+        harness.clock.advance(by: .seconds(400))
+        #expect(await eventually { await !harness.manager.status().isUnsaved })
+        #expect(try await store.load()?.refreshToken == Secret("refresh-2"))
+    }
+
+    @Test func `a new refresh token in the configuration replaces the stored one`() async throws {
+        let first = harness()
+        _ = try await first.token()
+        first.server.admit(refreshToken: "operator")
+        let second = OAuthHarness(
+            grant: .refreshToken(initial: Secret("operator")),
+            clock: first.clock,
+            server: first.server,
+            store: first.store
+        )
+        _ = try await second.token()
+        #expect(first.server.requests.last?.form["refresh_token"] == "operator")
+    }
+}

@@ -1,0 +1,72 @@
+import NetworkCore
+import Synchronization
+
+/// An authorization server of which a test says word by word what it answers.
+final class ScriptedServer: HTTPTransport {
+    /// A request as it arrived.
+    struct Seen: Sendable {
+        let url: String
+        let headers: HTTPHeaders
+        let form: [String: String]
+    }
+
+    /// An answer, or none.
+    enum Answer: Sendable {
+        case json(HTTPStatus, String)
+        case unreachable
+        case lost
+    }
+
+    private struct State {
+        var answers: [String: [Answer]] = [:]
+        var seen: [Seen] = []
+    }
+
+    private let state = Mutex(State())
+
+    /// What arrived so far, in order.
+    var seen: [Seen] { state.withLock { $0.seen } }
+
+    /// Answers requests for a path in this order; the last answer is given again and again.
+    func script(_ path: String, _ answers: Answer...) {
+        state.withLock { $0.answers[path] = answers }
+    }
+
+    func send(_ request: Request, context: inout RequestContext) async throws -> Response {
+        let body = String(
+            decoding: try await request.body.collect(upTo: 1 << 16).array,
+            as: UTF8.self
+        )
+        var form: [String: String] = [:]
+        for field in FormDecoding.decode(body) { form[field.name] = field.value }
+        let seen = Seen(
+            url: "\(request.origin)\(request.target)",
+            headers: request.headers,
+            form: form
+        )
+        let answer: Answer = state.withLock { state in
+            state.seen.append(seen)
+            guard let answers = state.answers[request.target], let first = answers.first else {
+                return .json(404, "{}")
+            }
+            if answers.count > 1 { state.answers[request.target]?.removeFirst() }
+            return first
+        }
+        switch answer {
+        case .json(let status, let text):
+            return Response(status: status, body: .bytes(ByteSlice(text)))
+        case .unreachable:
+            throw NetworkError(
+                .connectionRefused,
+                side: .upstream,
+                retry: .safe,
+                detail: "nobody listens"
+            )
+        case .lost:
+            throw NetworkError(.connectionTerminated, side: .upstream, detail: "it broke")
+        }
+    }
+
+    static let good =
+        #"{"access_token":"t","token_type":"Bearer","expires_in":60,"refresh_token":"r"}"#
+}

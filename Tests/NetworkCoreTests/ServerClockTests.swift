@@ -1,0 +1,85 @@
+import NetworkCore
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite struct ServerClocks {
+    private func headers(_ date: String) throws -> HTTPHeaders {
+        var headers: HTTPHeaders = [:]
+        headers.append(try #require(HTTPField(.date, date)))
+        return headers
+    }
+
+    @Test func `a server that is ahead is known to be`() throws {
+        // The manual clock stands at 2027-01-15 08:00:00.
+        let clock = ManualClock()
+        let server = ServerClock(clock: clock)
+        server.learn(from: try headers("Fri, 15 Jan 2027 08:10:00 GMT"))
+        #expect(server.offset == .seconds(600))
+        clock.advance(by: .seconds(5))
+        #expect(server.now == clock.wallNow + .seconds(600))
+        server.learn(from: try headers("Fri, 15 Jan 2027 07:50:05 GMT"))
+        #expect(server.offset == .seconds(-600))
+    }
+
+    @Test(arguments: ["Fri, 15 Jan 2027 08:00:04 GMT", "Fri, 15 Jan 2027 07:59:57 GMT"])
+    func `a difference that the way can blur is none`(_ date: String) throws {
+        let server = ServerClock(clock: ManualClock())
+        server.learn(from: try headers(date))
+        #expect(server.offset == .zero)
+    }
+
+    @Test func `what is no date teaches nothing`() throws {
+        let server = ServerClock(clock: ManualClock())
+        server.learn(from: try headers("Fri, 15 Jan 2027 08:10:00 GMT"))
+        server.learn(from: [:])
+        server.learn(from: try headers("yesterday"))
+        #expect(server.offset == .seconds(600))
+    }
+
+    @Test func `a grant is made at the server's time of day, and status tells the difference`()
+        async throws
+    {
+        let provider = StampedGrant()
+        let harness = OAuthHarness(grant: .provided(provider))
+        harness.server.script(
+            .respond(503, "", try headers("Fri, 15 Jan 2027 09:00:00 GMT"))
+        )
+        _ = await harness.failure()
+        #expect(await harness.manager.status().clockOffset == .seconds(3600))
+        harness.clock.advance(by: .seconds(61))
+        #expect(try await harness.token() == "Bearer access-1")
+        #expect(
+            harness.server.requests.map { $0.form["assertion"] } == ["1800000000", "1800003661"]
+        )
+    }
+
+    @Test func `a skewed server neither shortens nor prolongs a token`() async throws {
+        let harness = OAuthHarness()
+        harness.server.script(
+            .respond(
+                200,
+                #"{"access_token":"t","expires_in":3600}"#,
+                try headers("Fri, 15 Jan 2027 20:00:00 GMT")
+            )
+        )
+        #expect(try await harness.token() == "Bearer t")
+        #expect(await harness.manager.status().expiresIn == .seconds(3600))
+    }
+}
+
+/// An assertion that is nothing but its time.
+private struct StampedGrant: GrantProviding {
+    let identity = "stamped"
+
+    func grant(
+        for configuration: OAuthConfiguration,
+        at now: UnixTime
+    ) async throws(TokenFailure) -> TokenGrant {
+        TokenGrant(
+            type: "urn:ietf:params:oauth:grant-type:jwt-bearer",
+            secretName: "assertion",
+            secret: Secret("\(Int(now.secondsSinceEpoch))")
+        )
+    }
+}

@@ -1,0 +1,78 @@
+import Foundation
+import NetworkCore
+import Testing
+
+/// Token files at rest.
+@Suite struct TokenSealTests {
+    private static let key = Secret("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")
+    private static let other = Secret("//ECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")
+    private static let content = Array(#"{"refresh_token":"canary-77"}"#.utf8)
+
+    @Test func `what was sealed opens with the same key and shows nothing before`() throws {
+        let seal = try TokenSeal(base64: Self.key)
+        let file = try seal.seal(Self.content, family: "orders")
+        #expect(!String(decoding: file, as: UTF8.self).contains("canary"))
+        #expect(try TokenSeal.open(file, family: "orders", with: seal) == Self.content)
+    }
+
+    @Test func `the same content is never sealed alike`() throws {
+        let seal = try TokenSeal(base64: Self.key)
+        let files = try (0..<32).map { _ in try seal.seal(Self.content, family: "orders") }
+        #expect(Set(files).count == 32)
+    }
+
+    @Test func `a plain file opens as it is`() throws {
+        let seal = try TokenSeal(base64: Self.key)
+        #expect(try TokenSeal.open(Self.content, family: "orders", with: seal) == Self.content)
+        #expect(try TokenSeal.open(Self.content, family: "orders", with: nil) == Self.content)
+    }
+
+    @Test func `a sealed file without or with another key says so`() throws {
+        let file = try TokenSeal(base64: Self.key).seal(Self.content, family: "orders")
+        #expect(throws: TokenSealError.noKey) {
+            try TokenSeal.open(file, family: "orders", with: nil)
+        }
+        let other = try TokenSeal(base64: Self.other)
+        #expect(throws: TokenSealError.otherKey) {
+            try TokenSeal.open(file, family: "orders", with: other)
+        }
+    }
+
+    @Test func `another family's file does not open`() throws {
+        let seal = try TokenSeal(base64: Self.key)
+        let file = try seal.seal(Self.content, family: "orders")
+        #expect(throws: TokenSealError.damaged) {
+            try TokenSeal.open(file, family: "billing", with: seal)
+        }
+    }
+
+    @Test func `a changed file does not open, whichever byte of the data was changed`() throws {
+        let seal = try TokenSeal(base64: Self.key)
+        let file = try seal.seal(Self.content, family: "orders")
+        var members = try #require(
+            try JSONSerialization.jsonObject(with: Data(file)) as? [String: String]
+        )
+        let data = try #require(members["data"].flatMap { Data(base64Encoded: $0) })
+        for index in data.indices {
+            var changed = data
+            changed[index] ^= 1
+            members["data"] = changed.base64EncodedString()
+            let file = Array(try JSONSerialization.data(withJSONObject: members))
+            #expect(throws: TokenSealError.damaged) {
+                try TokenSeal.open(file, family: "orders", with: seal)
+            }
+        }
+    }
+
+    @Test(arguments: ["", "secret", "AAECAw==", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8gIQ=="])
+    func `a key of another length is refused`(text: String) {
+        #expect(throws: TokenSealError.key) { try TokenSeal(base64: Secret(text)) }
+    }
+
+    @Test func `no description shows the key`() throws {
+        let seal = try TokenSeal(base64: Self.key)
+        var text = "\(seal) \(String(reflecting: seal))"
+        dump(seal, to: &text)
+        #expect(!text.contains("SymmetricKey"))
+    }
+}

@@ -1,0 +1,62 @@
+import TestSupport
+import Testing
+
+/// 1xx answers in front of the final one.
+@Suite struct InterimStory {
+    private static let hints =
+        "HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\nConnection: X-Hop\r\nX-Hop: 1\r\n\r\n"
+
+    private static func story(
+        _ interim: String,
+        _ story: (DaemonHarness) async throws -> Void
+    ) async throws {
+        let origin = try await OriginServer.start(answering: { _ in interim + Raw.ok() })
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }",
+            story
+        )
+    }
+
+    @Test func `early hints reach the app`() async throws {
+        try await InterimStory.story(InterimStory.hints + "HTTP/1.1 102 Processing\r\n\r\n") {
+            proxy in
+            let app = try await proxy.connect()
+            try await app.send(Raw.get("/orders/1"))
+            let hints = try await app.message(.none)
+            #expect(hints.startLine == "HTTP/1.1 103 Early Hints")
+            #expect(hints["Link"] == "</a.css>; rel=preload")
+            #expect(hints["Via"]?.hasPrefix("1.1 netproxy-") == true)
+            #expect(hints.values("X-Hop").isEmpty)
+            #expect(hints.values("Connection").isEmpty)
+            #expect(try await app.message(.none).status == 102)
+            #expect(try await app.message().body == "hello")
+        }
+    }
+
+    @Test func `a 100 that nobody asked for stays here`() async throws {
+        try await InterimStory.story("HTTP/1.1 100 Continue\r\n\r\n") { proxy in
+            let answer = try await proxy.exchange(Raw.get("/orders/1"))
+            #expect(answer.status == 200)
+        }
+    }
+
+    @Test func `an app of HTTP 1-0 gets the final answer only`() async throws {
+        try await InterimStory.story(InterimStory.hints) { proxy in
+            let app = try await proxy.connect()
+            try await app.send("GET /orders/1 HTTP/1.0\r\nHost: localhost\r\n\r\n")
+            #expect(try await app.message().status == 200)
+        }
+    }
+
+    @Test func `an endless row of interim answers is 502`() async throws {
+        let flood = String(repeating: InterimStory.hints, count: 100)
+        try await InterimStory.story(flood) { proxy in
+            let app = try await proxy.connect()
+            try await app.send(Raw.get("/orders/1", "Connection: close"))
+            let answer = try await app.rest().text
+            #expect(answer.split(separator: "103 Early Hints").count < 20)
+            #expect(answer.contains("HTTP/1.1 502 Bad Gateway\r\n"))
+            #expect(answer.contains("error=http_protocol_error"))
+        }
+    }
+}

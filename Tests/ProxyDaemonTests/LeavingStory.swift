@@ -1,0 +1,88 @@
+import TestSupport
+import Testing
+
+/// Apps and upstreams that go away without a word.
+@Suite struct LeavingStory {
+    @Test func `an app that resets right behind its request is 499`() async throws {
+        let ended = Gate()
+        let origin = try await OriginServer.start { wire in
+            _ = try await wire.message()
+            try await wire.rest()
+            ended.open()
+        }
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
+        ) { proxy in
+            let app = try await RawClient.connect(to: proxy.port, sending: Raw.get("/orders/1"))
+            try await app.reset()
+            // At once: not at the idle deadline, and not when the answer is written.
+            try await ended.wait()
+            let facts = try await proxy.onlyLine("orders").facts
+            #expect(facts.status == 499)
+            #expect(facts.abortedBy == "client")
+        }
+    }
+
+    @Test func `an app that resets behind a part of its upload is 499`() async throws {
+        let origin = try await OriginServer.start { wire in
+            try await wire.rest()
+        }
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
+        ) { proxy in
+            let app = try await proxy.connect()
+            try await app.send(
+                "POST /orders/1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\none"
+            )
+            while origin.connections.isEmpty { await Task.yield() }
+            try await app.send("two")
+            try await app.reset()
+            try await origin.connections[0].closed.wait()
+            let facts = try await proxy.onlyLine("orders").facts
+            #expect(facts.status == 499)
+            #expect(facts.abortedBy == "client")
+        }
+    }
+
+    @Test func `an app that leaves in the middle of a stream ends it upstream`() async throws {
+        let origin = try await OriginServer.start { wire in
+            _ = try await wire.message()
+            try await wire.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n")
+            try await wire.rest()
+        }
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
+        ) { proxy in
+            let app = try await proxy.connect()
+            try await app.send(Raw.get("/orders/1"))
+            try await app.read(through: "one")
+            try await app.close()
+            try await origin.connections[0].closed.wait()
+            let facts = try await proxy.onlyLine("orders").facts
+            #expect(facts.abortedBy == "client")
+            #expect(facts.bytesOut == 3)
+        }
+    }
+
+    @Test func `an upstream that resets right behind a part of its answer cuts the app`()
+        async throws
+    {
+        let origin = try await OriginServer.start { wire in
+            _ = try await wire.message()
+            try await wire.send("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\npart")
+            try await wire.reset()
+        }
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
+        ) { proxy in
+            let app = try await proxy.connect()
+            try await app.send(Raw.get("/orders/1"))
+            let (text, end) = try await app.rest()
+            #expect(end == .reset)
+            #expect(!text.contains("HTTP/1.1 502"))
+            let facts = try await proxy.onlyLine("orders").facts
+            #expect(facts.error == "http_response_incomplete")
+            #expect(facts.abortedBy == "upstream")
+        }
+    }
+}

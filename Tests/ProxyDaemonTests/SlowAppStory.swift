@@ -1,0 +1,146 @@
+import TestSupport
+import Testing
+
+/// Apps that take their time, on clocks that the stories move.
+@Suite struct SlowAppStory {
+    private static func channel(_ origin: OriginServer) -> String {
+        "orders: { upstream: http://127.0.0.1:\(origin.port) }"
+    }
+
+    @Test func `a head that does not end in time is 408`() async throws {
+        let origin = try await OriginServer.start { _ in Raw.ok() }
+        try await DaemonHarness.run(channels: SlowAppStory.channel(origin)) { proxy in
+            let app = try await proxy.connect()
+            // The answer to the first says that the beginning of the second has arrived, too.
+            try await app.send(Raw.get("/orders/1") + "GET /orders/2 HTTP/1.1\r\nHost: loc")
+            #expect(try await app.message().status == 200)
+            await proxy.advance(by: .seconds(9))
+            try await app.send("al")
+            await proxy.advance(by: .seconds(2))
+            let answer = try await app.message()
+            #expect(answer.status == 408)
+            #expect(answer["Proxy-Status"] == "netproxy; error=request_head_timeout")
+            #expect(answer["Connection"] == "close")
+            #expect(origin.requests.count == 1)
+            #expect(try await proxy.log("netproxy").map(\.facts.error) == ["request_head_timeout"])
+        }
+    }
+
+    @Test func `a connection without a request ends without a word`() async throws {
+        let origin = try await OriginServer.start { _ in Raw.ok() }
+        try await DaemonHarness.run(channels: SlowAppStory.channel(origin)) { proxy in
+            let app = try await proxy.connect()
+            try await app.send(Raw.get("/orders/1"))
+            #expect(try await app.message().status == 200)
+            await proxy.advance(by: .seconds(76))
+            let (text, end) = try await app.rest()
+            #expect(text.isEmpty)
+            #expect(end == .closed)
+            #expect(try await proxy.log("netproxy").isEmpty)
+        }
+    }
+
+    /// An upload whose first part has arrived upstream when `story` begins.
+    private static func upload(
+        root: String = "",
+        _ story: (DaemonHarness, Wire) async throws -> Void
+    ) async throws {
+        let begun = Gate()
+        let origin = try await OriginServer.start { wire in
+            try await wire.read(through: "part")
+            begun.open()
+            try await wire.rest()
+        }
+        try await DaemonHarness.run(channels: SlowAppStory.channel(origin), root: root) { proxy in
+            let app = try await proxy.connect()
+            try await app.send(
+                "POST /orders/1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10000\r\n\r\npart"
+            )
+            try await begun.wait()
+            try await story(proxy, app)
+            try await origin.connections[0].closed.wait()
+        }
+    }
+
+    @Test func `content that comes too slowly is 408`() async throws {
+        try await SlowAppStory.upload { proxy, app in
+            // 5 s of grace, and what four bytes have earned at 240 a second.
+            await proxy.advance(by: .seconds(6))
+            let answer = try await app.message()
+            #expect(answer.status == 408)
+            #expect(answer["Proxy-Status"] == "netproxy; error=request_body_timeout")
+            let facts = try await proxy.onlyLine("orders").facts
+            #expect(facts.error == "request_body_timeout")
+            #expect(facts.bytesIn == 4)
+        }
+    }
+
+    @Test func `content may stand still for a while where no pace is asked for`() async throws {
+        try await SlowAppStory.upload(root: "limits: { body_rate: off }") { proxy, app in
+            await proxy.advance(by: .seconds(59))
+            try await app.send("more")
+            await proxy.advance(by: .seconds(61))
+            let answer = try await app.message()
+            #expect(answer.status == 408)
+            #expect(answer["Proxy-Status"] == "netproxy; error=connection_read_timeout")
+        }
+    }
+
+    @Test func `an upstream that takes its time is not the app's slowness`() async throws {
+        let (asked, goOn) = (Gate(), Gate())
+        let origin = try await OriginServer.start { wire in
+            let request = try await wire.message()
+            asked.open()
+            try await goOn.wait()
+            try await wire.send(Raw.ok(request.body))
+            _ = try await wire.next()
+        }
+        try await DaemonHarness.run(channels: SlowAppStory.channel(origin)) { proxy in
+            let app = try await proxy.connect()
+            try await app.send(Raw.post("/orders/1", body: "all of it"))
+            try await asked.wait()
+            await proxy.advance(by: .seconds(50))
+            goOn.open()
+            #expect(try await app.message().body == "all of it")
+        }
+    }
+
+    @Test func `a thousand slow apps do not hold up an honest one`() async throws {
+        let origin = try await OriginServer.start { _ in Raw.ok() }
+        try await DaemonHarness.run(channels: SlowAppStory.channel(origin)) { proxy in
+            var slow: [Wire] = []
+            for _ in 0..<1000 {
+                slow.append(try await RawClient.connect(to: proxy.port, sending: "GET /orders/1 H"))
+            }
+            let honest = try await proxy.connect()
+            let start = ContinuousClock.now
+            for _ in 0..<50 {
+                try await honest.send(Raw.get("/orders/1"))
+                #expect(try await honest.message().status == 200)
+            }
+            // Bounded by the patience of the test, not by the timeouts of the slow.
+            #expect(start.duration(to: .now) < .seconds(10))
+            await proxy.advance(by: .seconds(11))
+            for app in slow { #expect(try await app.rest().text.hasPrefix("HTTP/1.1 408 ")) }
+        }
+    }
+
+    @Test func `more connections than allowed are reset`() async throws {
+        let origin = try await OriginServer.start { _ in Raw.ok() }
+        try await DaemonHarness.run(
+            channels: SlowAppStory.channel(origin),
+            root: "limits: { connections: 2 }"
+        ) { proxy in
+            let apps = try await [proxy.connect(), proxy.connect()]
+            for app in apps {
+                try await app.send(Raw.get("/orders/1"))
+                #expect(try await app.message().status == 200)
+            }
+            // The reset may be faster than the end of the handshake.
+            let end = try? await proxy.connect().rest().end
+            #expect(end == nil || end == .reset)
+            try await apps[0].send(Raw.get("/orders/1"))
+            #expect(try await apps[0].message().status == 200)
+        }
+    }
+}

@@ -1,0 +1,146 @@
+import TestSupport
+import Testing
+
+/// What passes through as it is.
+@Suite struct UntouchedStory {
+    @Test func `range, conditional, cache and coding fields pass in both directions`() async throws
+    {
+        let asked = [
+            "Range: bytes=0-3", "If-Range: \"abc\"", "If-None-Match: W/\"x\", \"y\"",
+            "If-Match: *", "If-Modified-Since: Sat, 29 Oct 1994 19:43:31 GMT",
+            "Cache-Control: no-cache, max-age=0", "Pragma: no-cache",
+            "Accept-Encoding: gzip;q=1.0, identity; q=0.5, *;q=0", "Accept: */*",
+            "Cookie: a=b; c=d", "Cookie: e=f",
+        ]
+        let answered = [
+            "Content-Range: bytes 0-3/10", "Accept-Ranges: bytes", "ETag: W/\"x\"",
+            "Last-Modified: Sat, 29 Oct 1994 19:43:31 GMT", "Age: 12", "Vary: Accept-Encoding, *",
+            "Cache-Control: public, s-maxage=60", "Expires: 0", "Content-Encoding: br, gzip",
+            "Content-Type: application/x-thing; a=\"b\"", "Set-Cookie: a=1; Path=/",
+            "Set-Cookie: b=2", "Location: http://elsewhere.example/", "Warning: 110 - \"Stale\"",
+        ]
+        let origin = try await OriginServer.start(answering: { _ in
+            Raw.response("206 Partial Content", fields: answered, body: "\u{1f}\u{08}xx")
+        })
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
+        ) { proxy in
+            let answer = try await proxy.exchange(
+                Raw.request("GET", "/orders/1", fields: asked)
+            )
+            let request = try #require(origin.requests.first)
+            #expect(
+                UntouchedStory.lines(request).starts(
+                    with: ["Host: 127.0.0.1:\(origin.port)"] + asked
+                )
+            )
+            #expect(answer.startLine == "HTTP/1.1 206 Partial Content")
+            #expect(UntouchedStory.lines(answer).starts(with: answered))
+            #expect(answer.body == "\u{1f}\u{08}xx")
+        }
+    }
+
+    private static func lines(_ message: RawMessage) -> [String] {
+        message.fields.map { "\($0.name): \($0.value)" }
+    }
+
+    @Test func `nothing is told of the app that it does not tell itself`() async throws {
+        let origin = try await OriginServer.start { _ in Raw.ok() }
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
+        ) { proxy in
+            _ = try await proxy.exchange(Raw.get("/orders/1"))
+            _ = try await proxy.exchange(Raw.get("/orders/1", "X-Forwarded-For: 10.0.0.1"))
+            let names = origin.requests.map { $0.fields.map { $0.name.lowercased() } }
+            #expect(
+                names == [
+                    ["host", "via", "x-request-id"],
+                    ["host", "x-forwarded-for", "via", "x-request-id"],
+                ]
+            )
+        }
+    }
+
+    @Test func `redirects are the app's to follow`() async throws {
+        let origin = try await OriginServer.start { _ in
+            Raw.response("307 Temporary Redirect", fields: ["Location: /elsewhere"])
+        }
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
+        ) { proxy in
+            let answer = try await proxy.exchange(Raw.post("/orders/1", body: "x"))
+            #expect(answer.status == 307)
+            #expect(answer["Location"] == "/elsewhere")
+            #expect(origin.requests.count == 1)
+        }
+    }
+
+    @Test(arguments: ["GET", "HEAD", "DELETE", "OPTIONS", "TRACE", "PROPFIND", "X-MINE"])
+    func `content on any method goes on and ends where it ends`(method: String) async throws {
+        let origin = try await OriginServer.start { wire in
+            while let request = try await wire.next() {
+                let length = request.body.utf8.count
+                let content = request.startLine.hasPrefix("HEAD") ? "" : request.body
+                try await wire.send(
+                    "HTTP/1.1 200 OK\r\nContent-Length: \(length)\r\n\r\n\(content)"
+                )
+            }
+        }
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
+        ) { proxy in
+            let app = try await proxy.connect()
+            let content = "GET /orders/smuggled HTTP/1.1\r\nHost: localhost\r\n\r\n"
+            try await app.send(Raw.request(method, "/orders/1", body: content))
+            try await app.send(Raw.get("/orders/2"))
+            let first = try await app.message(method == "HEAD" ? .none : .asFramed)
+            #expect(first["Content-Length"] == "\(content.utf8.count)")
+            if method != "HEAD" { #expect(first.body == content) }
+            #expect(try await app.message().status == 200)
+            #expect(
+                origin.requests.map(\.startLine) == ["\(method) /1 HTTP/1.1", "GET /2 HTTP/1.1"]
+            )
+        }
+    }
+
+    @Test func `an app of HTTP 1-0 may keep its connection`() async throws {
+        let origin = try await OriginServer.start { _ in Raw.ok() }
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
+        ) { proxy in
+            let app = try await proxy.connect()
+            for _ in 1...2 {
+                try await app.send(
+                    "GET /orders/1 HTTP/1.0\r\nHost: localhost\r\nConnection: keep-alive\r\n\r\n"
+                )
+                let answer = try await app.message()
+                #expect(answer.body == "hello")
+                #expect(answer["Connection"] == "keep-alive")
+            }
+            try await app.send("GET /orders/1 HTTP/1.0\r\nHost: localhost\r\n\r\n")
+            #expect(try await app.message()["Connection"] == "close")
+            #expect(try await app.rest().end == .closed)
+            let vias = origin.requests.compactMap { $0["Via"]?.prefix(4) }
+            #expect(vias == ["1.0 ", "1.0 ", "1.0 "])
+        }
+    }
+
+    @Test func `chunks become the end of the connection for an app of HTTP 1-0`() async throws {
+        let origin = try await OriginServer.start { _ in
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n"
+        }
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
+        ) { proxy in
+            let app = try await proxy.connect()
+            try await app.send(
+                "GET /orders/1 HTTP/1.0\r\nHost: localhost\r\nConnection: keep-alive\r\n\r\n"
+            )
+            let (text, end) = try await app.rest()
+            #expect(text.hasSuffix("\r\n\r\nonetwo"))
+            #expect(!text.contains("Transfer-Encoding"))
+            #expect(text.contains("Connection: close\r\n"))
+            #expect(end == .closed)
+        }
+    }
+}

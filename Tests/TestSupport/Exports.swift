@@ -1,0 +1,2 @@
+// Clock, authorization server and the like are what adopters test with, too.
+@_exported import NetworkTesting
