@@ -13,6 +13,8 @@ final class ChannelAssembly: Sendable {
     let environment: [String: String]
     let secrets: SecretResolver
     let oauthClients: OAuthAssembly
+    /// Where tokens are, and bodies that are kept on disk.
+    private let stateDirectory: String
     /// The settings in force; output and format stay as they were at the start.
     private let logSettings: Mutex<LogSettings>
     private let logs = Mutex<[ChannelLog]>([])
@@ -38,6 +40,7 @@ final class ChannelAssembly: Sendable {
         self.report = report
         secrets = SecretResolver(environment: environment)
         oauthClients = try OAuthAssembly(configuration, secrets: secrets, loop: loop)
+        stateDirectory = configuration.state
         let log = configuration.log
         logSettings = Mutex(log)
         if log.output == .file { try LogDirectory.create(log.directory) }

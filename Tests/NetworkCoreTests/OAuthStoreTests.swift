@@ -4,8 +4,15 @@ import Testing
 
 /// Managers, and the store that they share with others.
 @Suite struct OAuthStores {
-    private func harness(store: (any TokenStoring)? = nil) -> OAuthHarness {
-        OAuthHarness(grant: .refreshToken(initial: Secret("initial")), store: store)
+    private func harness(
+        store: (any TokenStoring)? = nil,
+        configure: (inout OAuthConfiguration) -> Void = { _ in }
+    ) -> OAuthHarness {
+        OAuthHarness(
+            grant: .refreshToken(initial: Secret("initial")),
+            store: store,
+            configure: configure
+        )
     }
 
     @Test func `a stored access token serves after a restart`() async throws {

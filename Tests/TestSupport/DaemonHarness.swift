@@ -1,7 +1,7 @@
 import EventIO
 import FoundationEssentials
 package import OriginTransport
-import ProxyConfig
+package import ProxyConfig
 import ProxyDaemon
 import Synchronization
 
@@ -121,6 +121,11 @@ package final class DaemonHarness: Sendable {
     /// Sends one request to the admin socket and takes the answer.
     package func ask(_ request: String) async throws -> RawMessage {
         try await admin(sending: request).message()
+    }
+
+    /// The configuration in force, for what works beside the daemon.
+    package func configuration() throws -> ProxyConfiguration {
+        try DaemonHarness.load(source.value.withLock { $0 }).get()
     }
 
     /// Reads another configuration, as after SIGHUP.

@@ -113,7 +113,7 @@ struct HelperTokens: OAuthService {
     /// keeps for itself: to it, the old one is as good as refused.
     private static func word(for reason: OAuthEvent.Reason) -> String {
         switch reason {
-        case .initial, .recovery: "initial"
+        case .initial, .recovery, .external, .signIn: "initial"
         case .expired, .early: "expired"
         case .unauthorized, .forced: "unauthorized"
         }

@@ -33,7 +33,7 @@ public struct TokenEndpointClient: OAuthService {
         configuration: OAuthConfiguration,
         deadline: ContinuousClock.Instant
     ) async throws(TokenFailure) -> TokenResponse {
-        let request = try TokenRequest.make(grant, configuration, at: clock.wallNow)
+        let request = try TokenRequest.make(grant, configuration, at: serverClock.now)
         var context = RequestContext(deadline: deadline)
         let response: Response
         let body: ByteSlice

@@ -84,6 +84,26 @@ public struct TokenGrant: Sendable {
         self.secretParameters = secretParameters
     }
 
+    /// Describes a grant that presents one secret.
+    ///
+    /// - Parameters:
+    ///   - type: the `grant_type`.
+    ///   - parameters: what belongs to the grant and is no secret.
+    ///   - secretName: the name of the parameter that carries `secret`.
+    ///   - secret: what is presented.
+    public init(
+        type: String,
+        parameters: [FormParameter] = [],
+        secretName: String,
+        secret: Secret
+    ) {
+        self.init(
+            type: type,
+            parameters: parameters,
+            secretParameters: [SecretParameter(secretName, secret)]
+        )
+    }
+
     /// The client's own credentials (RFC 6749 §4.4).
     public static func clientCredentials(scopes: [String]) -> TokenGrant {
         TokenGrant(

@@ -12,6 +12,9 @@ public struct DiscoveringTokenClient: OAuthService {
         self.directory = directory
     }
 
+    /// How far the token endpoint's clock is ahead of ours.
+    public var clockOffset: Duration { client.clockOffset }
+
     /// Presents a grant once, at the endpoint that the metadata names.
     ///
     /// - Throws: `TokenFailure`.

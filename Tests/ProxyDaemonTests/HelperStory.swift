@@ -1,0 +1,116 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Credentials that a program prints.
+@Suite struct HelperStory {
+    /// A helper that notes what it is asked and prints `token-1`, `token-2`, …
+    private final class Helper {
+        let directory: String
+        var path: String { "\(directory)/helper" }
+
+        init(_ lines: String) throws {
+            directory =
+                FileManager.default.temporaryDirectory
+                .appending(path: "helper-\(UInt64.random(in: 0 ... .max))").path()
+            try FileManager.default.createDirectory(
+                atPath: directory,
+                withIntermediateDirectories: true
+            )
+            let script = """
+                #!/bin/sh
+                cd "$(dirname "$0")" || exit 1
+                cat >> asked
+                env >> environment
+                count=$(wc -l < asked)
+                \(lines)
+
+                """
+            try Data(script.utf8).write(to: URL(filePath: path))
+            try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: path)
+        }
+
+        deinit { try? FileManager.default.removeItem(atPath: directory) }
+
+        var asked: [String] {
+            let data = FileManager.default.contents(atPath: "\(directory)/asked") ?? Data()
+            return String(decoding: data, as: UTF8.self).split(separator: "\n").map(String.init)
+        }
+
+        var environment: String {
+            let data = FileManager.default.contents(atPath: "\(directory)/environment") ?? Data()
+            return String(decoding: data, as: UTF8.self)
+        }
+    }
+
+    private func channel(_ origin: OriginServer, _ helper: Helper) -> String {
+        """
+        orders:
+          upstream: http://127.0.0.1:\(origin.port)
+          auth: { exec: [\(helper.path), --json] }
+        """
+    }
+
+    @Test func `a helper is asked once for many requests, and again after a 401`() async throws {
+        let helper = try Helper(#"echo "{\"token\":\"c4nary-$count\",\"expires_in\":3600}""#)
+        let origin = try await OriginServer.start { request in
+            request["Authorization"] == "Bearer c4nary-2"
+                ? Raw.ok()
+                : Raw.response("401 Unauthorized", fields: ["WWW-Authenticate: Bearer"])
+        }
+        try await DaemonHarness.run(channels: channel(origin, helper)) { proxy in
+            for _ in 0..<3 { #expect(try await proxy.exchange(Raw.get("/orders/1")).status == 200) }
+            let lines = try await proxy.log("orders")
+            #expect(lines.first?.facts.retries == ["unauthorized"])
+            #expect(lines.last?.facts.auth?.kind == "exec")
+            let logs = try await proxy.allLogs()
+            #expect(!logs.contains("c4nary"))
+        }
+        #expect(
+            helper.asked == [
+                #"{"channel":"orders","reason":"initial","version":1}"#,
+                #"{"channel":"orders","reason":"unauthorized","version":1}"#,
+            ]
+        )
+    }
+
+    @Test func `a bare token is a bearer token, and a scheme may be named`() async throws {
+        for (lines, field) in [
+            ("echo bare-1", "Bearer bare-1"),
+            (#"echo '{"token":"k","scheme":"Token"}'"#, "Token k"),
+        ] {
+            let helper = try Helper(lines)
+            let origin = try await OriginServer.start { _ in Raw.ok() }
+            try await DaemonHarness.run(channels: channel(origin, helper)) { proxy in
+                let answer = try await proxy.exchange(Raw.get("/orders/1"))
+                #expect(answer.status == 200)
+            }
+            #expect(origin.requests.first?["Authorization"] == field)
+        }
+    }
+
+    @Test(arguments: [
+        ("echo oops >&2; exit 2", "failed with status 2 (oops)"),
+        ("true", "printed nothing"), ("echo a; echo b", "printed neither JSON nor one line"),
+        (#"echo '{"tok":"c4nary"}'"#, "printed JSON that is not understood"),
+        ("echo 'c4nary c4nary'", "characters that no field may hold"),
+    ])
+    func `a helper that fails says why, and nothing goes upstream`(
+        lines: String,
+        words: String
+    ) async throws {
+        let helper = try Helper(lines)
+        let origin = try await OriginServer.start { _ in Raw.ok() }
+        try await DaemonHarness.run(channels: channel(origin, helper)) { proxy in
+            let answer = try await proxy.exchange(Raw.get("/orders/1"))
+            #expect(answer.status == 503)
+            #expect(answer.body.contains("credential_unavailable"))
+            #expect(answer.body.contains(words))
+            #expect(answer["Retry-After"] != nil)
+            #expect(!answer.body.contains("c4nary"))
+            let logs = try await proxy.allLogs()
+            #expect(!logs.contains("c4nary"))
+        }
+        #expect(origin.requests.isEmpty)
+    }
+}

@@ -1,0 +1,230 @@
+import Foundation
+import ProxyConfig
+import ProxyDaemon
+import Synchronization
+import TestSupport
+import Testing
+
+/// Signing in to a channel and out of it, beside a running daemon.
+@Suite struct SignInStory {
+    /// An authorization server that signs everybody in, and an API that takes its tokens.
+    private final class Server: Sendable {
+        let origin: OriginServer
+
+        private init(_ origin: OriginServer) { self.origin = origin }
+
+        static func start() async throws -> Server {
+            let port = Mutex(0)
+            let origin = try await OriginServer.start { request in
+                let issuer = "http://127.0.0.1:\(port.withLock { $0 })"
+                return Server.answer(request, issuer)
+            }
+            port.withLock { $0 = origin.port }
+            return Server(origin)
+        }
+
+        private static func answer(_ request: RawMessage, _ issuer: String) -> String {
+            let json = "Content-Type: application/json"
+            switch request.startLine.split(separator: " ")[1] {
+            case "/.well-known/oauth-authorization-server":
+                return Raw.ok(
+                    """
+                    {"issuer":"\(issuer)","token_endpoint":"\(issuer)/token",
+                     "authorization_endpoint":"\(issuer)/authorize",
+                     "device_authorization_endpoint":"\(issuer)/device",
+                     "revocation_endpoint":"\(issuer)/revoke",
+                     "token_endpoint_auth_methods_supported":["none"]}
+                    """,
+                    json
+                )
+            case "/device":
+                return Raw.ok(
+                    #"{"device_code":"d","user_code":"ABCD","verification_uri":"https://l/d","interval":1}"#,
+                    json
+                )
+            case "/token":
+                if request.body.contains("code=bad") {
+                    return Raw.response(
+                        "400 Bad Request",
+                        fields: [json],
+                        body: #"{"error":"invalid_grant","error_description":"<b>no</b>"}"#
+                    )
+                }
+                return Raw.ok(
+                    #"{"access_token":"c4nary-a","token_type":"Bearer","expires_in":3600,"#
+                        + #""refresh_token":"c4nary-r"}"#,
+                    json
+                )
+            case "/revoke": return Raw.ok("")
+            default:
+                return request["Authorization"] == "Bearer c4nary-a"
+                    ? Raw.ok("mail") : Raw.response("401 Unauthorized")
+            }
+        }
+
+        func channel(_ grant: String = "authorization_code") -> String {
+            """
+            mail:
+              upstream: http://127.0.0.1:\(origin.port)/api
+              auth:
+                oauth:
+                  grant: \(grant)
+                  issuer: http://127.0.0.1:\(origin.port)
+                  client_id: app
+                  client_auth: none
+            """
+        }
+
+        /// The forms that were posted to a path.
+        func forms(_ path: String) -> [String] {
+            origin.requests.filter { $0.startLine.hasPrefix("POST \(path) ") }.map(\.body)
+        }
+    }
+
+    /// What was printed for the person.
+    private final class Terminal: Sendable {
+        private let printed = Mutex<[String]>([])
+        let hasPage = Gate()
+
+        @Sendable func say(_ line: String) {
+            printed.withLock { $0.append(line) }
+            if line.contains("http") { hasPage.open() }
+        }
+
+        var lines: [String] { printed.withLock { $0 } }
+
+        /// The page to open, and its query.
+        func page() async throws -> [String: String] {
+            try await hasPage.wait()
+            let line = try #require(lines.first { $0.contains("http") && $0.contains("?") })
+            var query: [String: String] = [:]
+            for pair in line.split(separator: "?")[1].split(separator: "&") {
+                let parts = pair.split(separator: "=", maxSplits: 1)
+                query[String(parts[0])] = String(parts[1]).removingPercentEncoding ?? ""
+            }
+            return query
+        }
+    }
+
+    /// Opens a URL of the redirect, as a browser does.
+    private func browse(
+        _ redirect: String,
+        _ query: String,
+        host: String? = nil
+    ) async throws -> RawMessage {
+        let authority = redirect.dropFirst("http://".count).split(separator: "/")[0]
+        let port = try #require(Int(authority.split(separator: ":")[1]))
+        let request =
+            "GET /callback?\(query) HTTP/1.1\r\nHost: \(host ?? String(authority))\r\n\r\n"
+        return try await RawClient.connect(to: port, sending: request).message(.asFramed)
+    }
+
+    private func signIn(_ proxy: DaemonHarness, _ terminal: Terminal) async throws -> SignIn {
+        try await SignIn(
+            "mail",
+            of: try proxy.configuration(),
+            environment: [:],
+            say: terminal.say
+        )
+    }
+
+    @Test func `a person signs in through a browser, works, and signs out`() async throws {
+        let server = try await Server.start()
+        try await DaemonHarness.run(channels: server.channel()) { proxy in
+            let terminal = Terminal()
+            let signIn = try await signIn(proxy, terminal)
+            defer { signIn.close() }
+            let signedIn = Task { try await signIn.throughBrowser() }
+            let page = try await terminal.page()
+            let redirect = try #require(page["redirect_uri"])
+            #expect(redirect.hasPrefix("http://127.0.0.1:"))
+            #expect(page["code_challenge_method"] == "S256")
+            let state = try #require(page["state"])
+            // What others send does not end the sign-in, whatever it is.
+            #expect(try await browse(redirect, "code=evil&state=guess").status == 400)
+            #expect(
+                try await browse(redirect, "code=c&state=\(state)", host: "rebound.example").status
+                    == 421
+            )
+            let answer = try await browse(redirect, "code=good&state=\(state)")
+            #expect(answer.status == 200)
+            #expect(answer.body.contains("You are signed in."))
+            #expect(!answer.body.contains("c4nary"))
+            try await signedIn.value
+            let form = try #require(server.forms("/token").first)
+            #expect(
+                form.hasPrefix("grant_type=authorization_code&redirect_uri=http%3A%2F%2F127.0.0.1")
+            )
+            #expect(form.contains("&code=good&code_verifier="))
+            #expect(server.forms("/token").count == 1)
+
+            let work = try await proxy.exchange(Raw.get("/mail/inbox"))
+            #expect(work.body == "mail")
+
+            #expect(try await signIn.accessToken() == "c4nary-a")
+            #expect(
+                try await signIn.revoke() == [
+                    "The server has revoked the refresh token.",
+                    "The server has revoked the access token.",
+                ]
+            )
+            try await signIn.forget()
+            #expect(server.forms("/revoke").count == 2)
+            await #expect(throws: SignIn.Failure.self) { try await signIn.accessToken() }
+            #expect(!terminal.lines.joined().contains("c4nary"))
+        }
+    }
+
+    @Test func `a code that the server refuses is told to browser and terminal`() async throws {
+        let server = try await Server.start()
+        try await DaemonHarness.run(channels: server.channel()) { proxy in
+            let terminal = Terminal()
+            let signIn = try await signIn(proxy, terminal)
+            defer { signIn.close() }
+            let signedIn = Task { try await signIn.throughBrowser() }
+            let page = try await terminal.page()
+            let answer = try await browse(
+                try #require(page["redirect_uri"]),
+                "code=bad&state=\(page["state"] ?? "")"
+            )
+            #expect(answer.status == 502)
+            #expect(answer.body.contains("invalid_grant: &lt;b&gt;no&lt;/b&gt;"))
+            await #expect(throws: SignIn.Failure.self) { try await signedIn.value }
+            // A code is presented once.
+            #expect(server.forms("/token").count == 1)
+        }
+    }
+
+    @Test func `a person signs in on another device`() async throws {
+        let server = try await Server.start()
+        try await DaemonHarness.run(channels: server.channel("device_code")) { proxy in
+            let terminal = Terminal()
+            let signIn = try await signIn(proxy, terminal)
+            defer { signIn.close() }
+            #expect(signIn.prefersDevice)
+            // Waits one poll interval of a real server, which is a second at least.
+            try await signIn.onAnotherDevice()
+            #expect(terminal.lines.contains("  ABCD"))
+            #expect(try await proxy.exchange(Raw.get("/mail/inbox")).body == "mail")
+        }
+    }
+
+    @Test func `nobody signs in where the client has credentials of its own`() async throws {
+        let server = try await Server.start()
+        let channel = server.channel("client_credentials")
+        try await DaemonHarness.run(channels: channel) { proxy in
+            let signIn = try await signIn(proxy, Terminal())
+            defer { signIn.close() }
+            await #expect(throws: SignIn.Failure.self) { try await signIn.throughBrowser() }
+        }
+    }
+
+    @Test func `before a sign-in the app is told what a person must do`() async throws {
+        let server = try await Server.start()
+        try await DaemonHarness.run(channels: server.channel()) { proxy in
+            let answer = try await proxy.exchange(Raw.get("/mail/inbox"))
+            #expect(answer.status == 503)
+            #expect(answer.body.contains("reauthorization_required"))
+        }
+    }
+}
