@@ -104,7 +104,8 @@ let package = Package(
         .target(
             name: "TestSupport",
             dependencies: [
-                "NetworkTesting", "ProxyDaemon", "ProxyConfig", "OriginTransport", "EventIO", "HTTP1",
+                "NetworkTesting", "ProxyDaemon", "ProxyConfig", "OriginTransport", "EventIO",
+                "HTTP1",
                 "NetworkCore", "HTTPMessage", "Bytes",
             ],
             path: "Tests/TestSupport",

@@ -20,6 +20,11 @@ enum SourceTree {
             .sorted()
     }
 
+    /// A file of the package.
+    static func text(of path: String) throws -> String {
+        try String(contentsOf: root.appending(path: path), encoding: .utf8)
+    }
+
     private static func files(of target: String) throws -> [String] {
         try FileManager.default.subpathsOfDirectory(
             atPath: root.appending(path: "Sources/\(target)").path()
