@@ -10,7 +10,7 @@ enum SourceTree {
         var description: String { "\(file):\(number): \(text)" }
     }
 
-    private static let root = URL(filePath: #filePath)
+    static let root = URL(filePath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 
     /// The targets with Swift code below `Sources`.
@@ -18,6 +18,19 @@ enum SourceTree {
         try FileManager.default.contentsOfDirectory(atPath: root.appending(path: "Sources").path())
             .filter { try !files(of: $0).isEmpty }
             .sorted()
+    }
+
+    /// A file of the package.
+    static func text(of path: String) throws -> String {
+        try String(contentsOf: root.appending(path: path), encoding: .utf8)
+    }
+
+    /// All test code in one text.
+    static func tests() throws -> String {
+        try FileManager.default.subpathsOfDirectory(atPath: root.appending(path: "Tests").path())
+            .filter { $0.hasSuffix("Tests.swift") }
+            .map { try text(of: "Tests/\($0)") }
+            .joined()
     }
 
     private static func files(of target: String) throws -> [String] {

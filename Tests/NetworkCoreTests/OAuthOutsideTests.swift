@@ -84,8 +84,7 @@ import Testing
         try await harness.manager.signIn(
             with: TokenGrant(
                 type: "refresh_token",
-                secretName: "refresh_token",
-                secret: Secret("by-code")
+                secretParameters: [.init("refresh_token", Secret("by-code"))]
             )
         )
         #expect(try await harness.token() == "Bearer access-2")
@@ -101,8 +100,7 @@ import Testing
         harness.server.script(.lostAnswer)
         let code = TokenGrant(
             type: "authorization_code",
-            secretName: "code",
-            secret: Secret("c0de")
+            secretParameters: [.init("code", Secret("c0de"))]
         )
         let error = await networkError { try await harness.manager.signIn(with: code) }
         #expect(error?.kind == .credentialUnavailable)

@@ -78,8 +78,7 @@ private struct StampedGrant: GrantProviding {
     ) async throws(TokenFailure) -> TokenGrant {
         TokenGrant(
             type: "urn:ietf:params:oauth:grant-type:jwt-bearer",
-            secretName: "assertion",
-            secret: Secret("\(Int(now.secondsSinceEpoch))")
+            secretParameters: [.init("assertion", Secret("\(Int(now.secondsSinceEpoch))"))]
         )
     }
 }

@@ -119,7 +119,9 @@ import Testing
         }
         try? await app.finishWriting()
         let (text, _) = try await app.rest()
-        #expect(text.isEmpty, "\(comment)")
+        // One that never ends may run into a timeout on a busy machine.
+        let isLate = conversation.verdict.last == "unfinished" && text.hasPrefix("HTTP/1.1 408 ")
+        #expect(text.isEmpty || isLate, "\(comment)")
     }
 
     /// The same bytes with every origin-form target behind `http://a`.

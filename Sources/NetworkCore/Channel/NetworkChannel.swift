@@ -47,7 +47,9 @@ public struct NetworkChannel: Sendable {
     /// Encodes queries and forms.
     public var formEncoder = URLFormEncoder()
     /// The largest content that is kept in memory, in bytes; longer content is
-    /// `http_response_body_size`. Downloads and streams have no limit.
+    /// `http_response_body_size`.
+    ///
+    /// Downloads and streams have no limit.
     ///
     /// Default 16 MiB.
     public var contentLimit = 16 * 1024 * 1024

@@ -5,7 +5,9 @@ public struct SuccessRule: Sendable {
     /// The statuses that are accepted.
     public var statuses: Set<HTTPStatus>
     /// The media types that are accepted, such as `application/json`, `image/*` or `*/*`; empty
-    /// accepts all. Content of length zero has no type to check.
+    /// accepts all.
+    ///
+    /// Content of length zero has no type to check.
     public var contentTypes: [String]
 
     /// Makes a rule of statuses and media types.

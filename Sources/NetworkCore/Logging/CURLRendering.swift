@@ -11,7 +11,7 @@ extension Request {
     ///
     /// - Parameters:
     ///   - redaction: what is left out.
-    ///   - body: whether the body is shown; hidden unless asked for.
+    ///   - shown: whether the body is shown; hidden unless asked for.
     /// - Returns: one line.
     public func curlCommand(
         redacting redaction: Redaction = .standard,

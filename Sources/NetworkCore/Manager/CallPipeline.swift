@@ -253,11 +253,15 @@ extension NetworkError {
 }
 
 extension HTTPBody {
-    /// The first bytes, and whether there are more; the rest is given up. What cannot be read counts
-    /// as more.
+    /// The first bytes, and whether there are more; the rest is given up.
+    ///
+    /// What cannot be read counts as more.
     fileprivate func beginning(_ limit: Int) async -> ([UInt8], Bool) {
         switch self {
-        case .empty, .tunnel: return ([], false)
+        case .empty: return ([], false)
+        case .tunnel:
+            cancel()
+            return ([], false)
         case .bytes(let bytes): return (bytes.prefix(limit).array, bytes.count > limit)
         case .stream(let source, _):
             var content: [UInt8] = []

@@ -162,6 +162,23 @@ import Testing
         #expect(origin.requests.count == 3)
     }
 
+    @Test func `a transport that is dropped closes its connections`() async throws {
+        let ended = Gate()
+        let origin = try await OriginServer.start { wire in
+            while try await wire.next() != nil {
+                try await wire.send("HTTP/1.1 204 No Content\r\n\r\n")
+            }
+            ended.open()
+        }
+        var manager: NetworkManager<PathEndpoint>? = NetworkManager(
+            NetworkChannel(transport: try PooledTransport())
+        )
+        let base: BaseURL = "http://127.0.0.1:\(origin.port)"
+        try await manager?.send(PathEndpoint("/", of: base))
+        manager = nil
+        try await ended.wait()
+    }
+
     @MainActor
     private func onMainActor(
         _ manager: NetworkManager<PathEndpoint>,

@@ -189,19 +189,6 @@ private struct Repeating: RequestRetrier {
     }
 }
 
-/// A transport with an interceptor before it: inside of the channel's retries.
-private struct FaultyTransport: HTTPTransport {
-    private let chain: RequestChain
-
-    init(_ transport: any HTTPTransport, _ faults: FaultInterceptor) {
-        chain = RequestChain([faults], transport: transport)
-    }
-
-    func send(_ request: Request, context: inout RequestContext) async throws -> Response {
-        try await chain.send(request, context: &context)
-    }
-}
-
 @Suite struct FaultTests {
     private func statuses(_ fault: FaultInterceptor, _ count: Int) async -> [Int] {
         let chain = RequestChain([fault], transport: StubTransport { _ in .json("abc") })

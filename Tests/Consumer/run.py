@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+"""The library in the hands of an adopter: a package outside of the checkout.
+
+    run.py [--live] [--scratch DIR]
+
+Builds the example package with warnings as errors, and with it every Swift code block of the
+library's documentation and of the README; runs the example's own tests; checks the documentation's
+links with docc. With --live, also runs the example against nginx with a private authority and an
+OAuth 2.0 server from PyPI, both started as in Tests/Interop. Prints `N passed, N failed`.
+"""
+
+import argparse
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+CHECKOUT = os.path.dirname(os.path.dirname(HERE))
+CATALOG = os.path.join(CHECKOUT, "Sources", "NetworkCore", "Documentation.docc")
+sys.path.insert(0, os.path.join(CHECKOUT, "Tests", "Interop"))
+
+from harness import Failure, clean_environment  # noqa: E402
+from world import World  # noqa: E402
+
+# A comment before a block tells what surrounds it: `<!-- block: in (a: A, b: B) -->` puts it into a
+# function with these parameters, `<!-- block: skip -->` leaves it out.
+BLOCK = re.compile(
+    r"(?:<!-- block: (?P<rule>[^\n]*?) -->\n+)?^```swift\n(?P<code>.*?)^```$", re.M | re.S)
+IMPORT = re.compile(r"^import (\w+)$", re.M)
+
+
+def blocks_of(path):
+    """One Swift file with all blocks of a document, in their order."""
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    imports = {"Foundation", "NetworkCore", "NetworkTesting", "OriginTransport"}
+    parts = []
+    for number, match in enumerate(BLOCK.finditer(text), 1):
+        rule, code = match["rule"] or "", match["code"]
+        if rule == "skip":
+            continue
+        imports.update(IMPORT.findall(code))
+        code = IMPORT.sub("", code)
+        if rule.startswith("in "):
+            code = f"func block{number}{rule[3:]} async throws {{\n{code}}}\n"
+        elif rule:
+            raise Failure(f"{path}: unknown rule '{rule}'")
+        parts.append(code)
+    return len(parts), "".join(f"import {name}\n" for name in sorted(imports)) + "\n".join(parts)
+
+
+def write_blocks(package):
+    """A target for each document with code; returns their names and how many blocks there are."""
+    names, count = [], 0
+    documents = sorted(glob.glob(os.path.join(CATALOG, "**", "*.md"), recursive=True))
+    for path in documents + [os.path.join(CHECKOUT, "README.md")]:
+        found, text = blocks_of(path)
+        if not found:
+            continue
+        name = "Blocks" + re.sub(r"\W", "", os.path.splitext(os.path.basename(path))[0])
+        directory = os.path.join(package, "Sources", "Blocks", name)
+        os.makedirs(directory)
+        with open(os.path.join(directory, "Blocks.swift"), "w", encoding="utf-8") as file:
+            file.write(text)
+        names.append(name)
+        count += found
+    return names, count
+
+
+def swift(package, *arguments, **environment):
+    """Runs SwiftPM; fails with the end of its output when it fails or warns."""
+    done = subprocess.run(
+        ["swift", *arguments, "--package-path", package], stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=2400, text=True, errors="replace",
+        env=clean_environment(**environment))
+    if done.returncode != 0 or "warning:" in done.stdout:
+        lines = [line for line in done.stdout.splitlines()
+                 if re.search(r"error|warning:|✘|failed|recorded", line)]
+        raise Failure(f"swift {arguments[0]}:\n" + "\n".join(lines[-40:] or [done.stdout[-2000:]]))
+    return done.stdout
+
+
+def check_documentation(package):
+    """Converts the catalog with the symbols of the module; a link to nothing fails."""
+    build = subprocess.run(
+        ["swift", "build", "--show-bin-path", "--package-path", package], check=True,
+        stdout=subprocess.PIPE, text=True).stdout.strip()
+    target = "x86_64-unknown-linux-gnu" if os.uname().machine == "x86_64" \
+        else f"{os.uname().machine}-unknown-linux-gnu"
+    symbols = os.path.join(package, "symbols")
+    os.makedirs(symbols)
+    flags = []
+    for module_map in glob.glob(os.path.join(CHECKOUT, "Sources", "C*", "module.modulemap")):
+        flags += ["-Xcc", f"-fmodule-map-file={module_map}"]
+    subprocess.run(
+        ["swift-symbolgraph-extract", "-module-name", "NetworkCore", "-target", target,
+         "-I", os.path.join(build, "Modules"), *flags, "-minimum-access-level", "public",
+         "-output-dir", symbols], check=True, timeout=600, stdout=subprocess.DEVNULL)
+    done = subprocess.run(
+        ["docc", "convert", CATALOG, "--additional-symbol-graph-dir", symbols,
+         "--fallback-display-name", "NetworkCore", "--fallback-bundle-identifier", "NetworkCore",
+         "--output-path", os.path.join(package, "NetworkCore.doccarchive")],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600, text=True)
+    warnings = [line for line in done.stdout.splitlines() if line.startswith(("warning", "error"))]
+    # What symbols' own comments name in other modules has no page here.
+    warnings = [line for line in warnings if "Documentation.docc" in line]
+    if done.returncode != 0 or warnings:
+        raise Failure("docc convert:\n" + "\n".join(warnings or [done.stdout[-2000:]]))
+
+
+def run_live(package):
+    """The example against real servers."""
+    world = World(None)
+    try:
+        world.start()
+        with open(world.path("files", "orders.json"), "w", encoding="utf-8") as file:
+            file.write('[{"id":1,"item":"lamp"}]')
+        client = world.auth.register()
+        output = subprocess.run(
+            ["swift", "run", "--skip-build", "--package-path", package, "orders"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            timeout=180,
+            env=clean_environment(
+                SHOP_URL=f"https://localhost:{world.https_port}", SHOP_CA=world.ca,
+                TOKEN_URL=world.auth.token_url, CLIENT_ID=client.client_id,
+                CLIENT_SECRET=client.secret, CLIENT_NAME=client.name))
+        print(output.stdout, end="")
+        if output.returncode != 0:
+            raise Failure(f"the example exited {output.returncode}")
+        requests = len(world.auth.token_requests(client))
+        if requests != 2:
+            raise Failure(f"expected 2 token requests, found {requests}")
+        return output.stdout.count("ok ")
+    finally:
+        world.stop(keep=False)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--live", action="store_true", help="also against real servers")
+    parser.add_argument("--scratch", help="a directory that keeps the build")
+    options = parser.parse_args()
+    scratch = options.scratch or tempfile.mkdtemp(prefix="netproxy-consumer-")
+    package = os.path.join(scratch, "example")
+    os.makedirs(scratch, exist_ok=True)
+    link = os.path.join(scratch, "netproxy")
+    if not os.path.islink(link):
+        os.symlink(CHECKOUT, link)
+    passed, failed = 0, 0
+    try:
+        for name in ("Sources", "Tests", "symbols"):
+            shutil.rmtree(os.path.join(package, name), ignore_errors=True)
+        shutil.copytree(os.path.join(HERE, "example"), package, dirs_exist_ok=True)
+        with open(os.path.join(package, "Sources", "OrderAPI", "OrderAPI.swift")) as file:
+            if len(file.readlines()) >= 60:
+                raise Failure("the order API is no longer under 60 lines")
+        names, count = write_blocks(package)
+        swift(package, "build", "--build-tests", BLOCKS=" ".join(names))
+        print(f"ok the example and {count} code blocks build without a warning", flush=True)
+        output = swift(package, "test", "--skip-build", BLOCKS=" ".join(names))
+        closing = re.search(r"Test run with (\d+) tests? .* passed", output)
+        if not closing:
+            raise Failure("the example's tests did not run")
+        print(f"ok the example's tests: {closing[0]}", flush=True)
+        check_documentation(package)
+        print("ok every link of the documentation leads somewhere", flush=True)
+        passed = 2 + int(closing[1])
+        if options.live:
+            passed += run_live(package)
+    except Failure as failure:
+        print(f"FAIL {failure}")
+        failed = 1
+    finally:
+        if not options.scratch:
+            shutil.rmtree(scratch, ignore_errors=True)
+    print(f"{passed} passed, {failed} failed", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
