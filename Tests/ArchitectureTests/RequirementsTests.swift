@@ -30,7 +30,7 @@ import Testing
     }
 
     @Test func `every requirement and departure has a test that exists`() throws {
-        let tests = try SourceTree.testNames().union(SourceTree.corpusCases())
+        let tests = try SourceTree.tests().union(SourceTree.corpusCases())
         for row in try Self.rows(ofDepartures: false) + Self.rows(ofDepartures: true) {
             #expect(tests.contains(row.test), "\(row.section): \(row.test)")
         }
@@ -50,7 +50,7 @@ extension SourceTree {
     }
 
     /// The sentences that name the tests.
-    static func testNames() throws -> Set<String> {
+    static func tests() throws -> Set<String> {
         try found(below: "Tests", suffix: ".swift") { _, line in
             guard let start = line.range(of: "func `") else { return nil }
             return line[start.upperBound...].split(separator: "`").first.map(String.init)

@@ -15,6 +15,7 @@ import sys
 import time
 import traceback
 
+import cases_admin  # noqa: F401
 import cases_clients  # noqa: F401
 import cases_daemon  # noqa: F401
 import cases_faults  # noqa: F401
