@@ -20,19 +20,6 @@ enum SourceTree {
             .sorted()
     }
 
-    /// A file of the package.
-    static func text(of path: String) throws -> String {
-        try String(contentsOf: root.appending(path: path), encoding: .utf8)
-    }
-
-    /// All test code in one text.
-    static func tests() throws -> String {
-        try FileManager.default.subpathsOfDirectory(atPath: root.appending(path: "Tests").path())
-            .filter { $0.hasSuffix("Tests.swift") }
-            .map { try text(of: "Tests/\($0)") }
-            .joined()
-    }
-
     private static func files(of target: String) throws -> [String] {
         try FileManager.default.subpathsOfDirectory(
             atPath: root.appending(path: "Sources/\(target)").path()
