@@ -276,6 +276,9 @@ import Glibc
         resumeWriter()
     }
 
+    /// Whether the TLS peer has none of the keys that are pinned, and pins are only reported.
+    package var peerLacksPin: Bool { tls?.lacksPin ?? false }
+
     /// Closes the connection.
     ///
     /// Harmless when it is closed already.

@@ -9,6 +9,8 @@ import Glibc
 @safe final class TLSSession {
     private let ssl: OpaquePointer
     private let context: TLSContext
+    /// Whether pins are only reported, and the peer has none of them.
+    private(set) var lacksPin = false
 
     /// Prepares a client connection to `serverName`, a host name or an IP address.
     init(_ context: TLSContext, serverName: String, over socket: StreamSocket) throws(IOError) {
@@ -157,7 +159,7 @@ import Glibc
 
     /// RFC 7469 §2.6 in spirit: one pinned key anywhere in the verified chain suffices.
     private func checkPins() throws(IOError) {
-        guard !context.pins.isEmpty, context.enforcesPins else { return }
+        guard !context.pins.isEmpty else { return }
         let chain = unsafe SSL_get0_verified_chain(ssl)
         let count = unsafe OPENSSL_sk_num(chain)
         for index in 0..<max(count, 0) {
@@ -166,6 +168,10 @@ import Glibc
             {
                 return
             }
+        }
+        guard context.enforcesPins else {
+            lacksPin = true
+            return
         }
         throw .tlsCertificate("no certificate of the chain has a pinned key")
     }

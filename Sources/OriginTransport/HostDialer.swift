@@ -38,7 +38,7 @@ package enum HostDialer {
             throw FaultTable.error(error, in: .resolving, to: name)
         }
         let resolved = loop.now
-        if resolved > started { timings.dns = .nanoseconds(Int64(resolved - started)) }
+        if resolved > started { timings.dns = Duration(elapsed: resolved - started) }
         let admitted = policy == .any ? addresses : addresses.filter(policy.admits)
         guard !admitted.isEmpty else {
             throw NetworkError(

@@ -14,6 +14,11 @@ package final class OriginPool {
     private var open = 0
     private var waiters: [PoolWaiter] = []
     private var isClosing = false
+    /// What stands in front of a request's path: nothing, or the origin where a proxy forwards plain
+    /// requests (RFC 9112 §3.2.2).
+    let targetPrefix: String
+    /// Called when a peer has none of the pinned keys and is spoken to all the same.
+    package var onUnpinnedPeer: (() -> Void)?
     private var onEmpty: (() -> Void)?
 
     /// How many connections are open, and how many of them wait for work.
@@ -31,6 +36,7 @@ package final class OriginPool {
         self.options = options
         self.tls = tls
         self.loop = loop
+        targetPrefix = options.proxy != nil && tls == nil ? origin.description : ""
         idle.reserveCapacity(16)
     }
 
@@ -159,14 +165,22 @@ package final class OriginPool {
     private func dial(_ context: inout RequestContext) async throws -> UpstreamConnection {
         let deadline = loop.deadline(after: options.connectTimeout)
         let socket = try await HostDialer.connect(
-            to: origin.host,
-            port: origin.port,
+            to: options.proxy?.host ?? origin.host,
+            port: options.proxy?.port ?? origin.port,
             admitting: options.destinations,
             on: loop,
             until: deadline,
             timings: &context.timings
         )
         guard let tls else { return UpstreamConnection(socket, pool: self) }
+        if let proxy = options.proxy {
+            do throws(NetworkError) {
+                try await proxy.openTunnel(over: socket, to: origin, until: deadline)
+            } catch {
+                socket.close()
+                throw error
+            }
+        }
         let connected = loop.now
         do throws(IOError) {
             try await socket.startTLS(
@@ -179,6 +193,7 @@ package final class OriginPool {
             throw FaultTable.error(error, in: .handshake, to: origin.authority)
         }
         context.timings.tls = Duration(elapsed: loop.now - connected)
+        if socket.peerLacksPin { onUnpinnedPeer?() }
         return UpstreamConnection(socket, pool: self)
     }
 }

@@ -113,7 +113,7 @@ final class UpstreamConnection: TimerEntry {
         }
         HeadEncoder.encodeRequest(
             method: request.method,
-            target: request.target,
+            target: pool.targetPrefix.isEmpty ? request.target : target(forProxy: request),
             host: request.origin.authority,
             headers: request.headers,
             framing: framing,
@@ -131,6 +131,11 @@ final class UpstreamConnection: TimerEntry {
             guard error == .closedByPeer else { throw fault(error, in: .sending) }
             mayReuse = false
         }
+    }
+
+    /// The target in absolute-form, for the proxy on the way (RFC 9112 §3.2.2).
+    private func target(forProxy request: Request) -> String {
+        request.target == "*" ? pool.targetPrefix : pool.targetPrefix + request.target
     }
 
     /// Waits for the final head; a body that streams is sent meanwhile by a task of its own.

@@ -43,6 +43,8 @@ public struct UpstreamOptions: Sendable {
     /// The name to ask for and to verify instead of the origin's host.
     public var serverName: String?
 
+    /// A proxy on the way to the origin.
+    package var proxy: ProxyHop?
     /// Which addresses of the origin may be dialled.
     package var destinations = DestinationPolicy.any
 

@@ -28,7 +28,7 @@ struct ChannelReader {
             pool: pool(),
             tls: TLSReader(section: channel.section(.tls, TLSKey.self)).tls(),
             access: access(),
-            proxy: channel.isOff(.proxy) ? nil : channel.endpoint(.proxy),
+            proxy: proxy(),
             stub: channel.isOff(.stub) ? nil : channel.absolutePath(.stub)
         )
         checkCredentialsStayPrivate(in: configuration)
@@ -44,6 +44,17 @@ struct ChannelReader {
         let items = node.items ?? [node]
         if items.isEmpty { reading.report("expected at least one URL", at: node) }
         return items.compactMap { reading.url($0, UpstreamURL.init(text:)) }
+    }
+
+    private func proxy() -> EndpointURL? {
+        guard !channel.isOff(.proxy), let node = channel[.proxy],
+            let proxy = channel.endpoint(.proxy)
+        else { return nil }
+        guard proxy.scheme == .http, proxy.target == "/" else {
+            reading.report("expected a proxy such as http://proxy.example.com:3128", at: node)
+            return nil
+        }
+        return proxy
     }
 
     private func match() -> ChannelConfiguration.Match {

@@ -3,9 +3,6 @@
 /// A key either works or is refused here. Whoever builds a feature deletes its line.
 enum UnsupportedFeatures {
     private static let table: [Feature] = [
-        Feature("channels.*.upstream", when: .severalItems),
-        Feature("channels.*.tls.pin_mode", when: .oneOf(["report"])),
-        Feature("channels.*.proxy", when: .notOff),
         Feature("channels.*.stub", when: .notOff),
     ]
 
@@ -36,7 +33,6 @@ enum UnsupportedFeatures {
         enum Use {
             case notEmpty
             case notOff
-            case severalItems
             case oneOf([String])
         }
 
@@ -53,8 +49,7 @@ enum UnsupportedFeatures {
             }
             switch use {
             case .notEmpty where node.items?.isEmpty != true,
-                .notOff where node.text != "off",
-                .severalItems where (node.items?.count ?? 0) > 1:
+                .notOff where node.text != "off":
                 reading.report("not supported yet by this version", at: node)
             case .oneOf(let values):
                 guard let text = node.text, values.contains(text) else { return }

@@ -16,20 +16,32 @@ final class Channel {
     var counters = ChannelCounters()
     /// Fields that the channel's rules name and the table of known fields does not, at most 64.
     private let ruleFields: [HTTPFieldName]
-    private let pool: OriginPool
+    private let loop: EventLoop
+    /// One for each upstream.
+    private let pools: [OriginPool]
     private let chain: RequestChain
 
     init(_ shared: ChannelShared, on loop: EventLoop, loops: Int) {
         self.shared = shared
-        log = LogBuffer(shared.log)
+        self.loop = loop
+        let log = LogBuffer(shared.log)
+        self.log = log
         ruleFields = Array(shared.configuration.headers.rareNames.prefix(64))
-        pool = OriginPool(
-            shared.origin,
-            options: shared.options(loops: loops),
-            tls: shared.tls,
-            on: loop
-        )
-        chain = RequestChain(shared.stack.interceptors, transport: LoopTransport(pool))
+        let routes = shared.upstreams.map { origin, basePath in
+            let pool = OriginPool(
+                origin,
+                options: shared.options(loops: loops),
+                tls: origin.scheme == .https ? shared.tls : nil,
+                on: loop
+            )
+            pool.onUnpinnedPeer = { Channel.tellUnpinned(origin, log) }
+            return (pool, UpstreamRoute(pool, basePath: basePath))
+        }
+        pools = routes.map(\.0)
+        let transport: any HTTPTransport =
+            routes.count == 1
+            ? LoopTransport(routes[0].0) : FailoverTransport(routes.map(\.1), on: loop)
+        chain = RequestChain(shared.stack.interceptors, transport: transport)
     }
 
     var name: String { shared.name }
@@ -50,7 +62,25 @@ final class Channel {
     }
 
     /// Connections of this loop to the upstream.
-    var poolCounts: (open: Int, idle: Int, queued: Int) { pool.counts }
+    var poolCounts: (open: Int, idle: Int, queued: Int) {
+        pools.reduce(into: (0, 0, 0)) { sum, pool in
+            let counts = pool.counts
+            sum = (sum.0 + counts.open, sum.1 + counts.idle, sum.2 + counts.queued)
+        }
+    }
+
+    private static func tellUnpinned(_ origin: Origin, _ log: LogBuffer) {
+        log.write(
+            EventRecord(
+                time: .now,
+                level: .warning,
+                event: .pool,
+                message: "no certificate of the upstream's chain has a pinned key",
+                facts: [("upstream", .text(origin.authority))]
+            ),
+            now: .now
+        )
+    }
 
     /// Sends a request through the interceptors to the upstream.
     func send(_ request: Request, context: inout RequestContext) async throws -> Response {
@@ -58,7 +88,7 @@ final class Channel {
             return try await chain.send(request, context: &context)
         }
         let (chain, started) = (chain, context)
-        let (response, ended) = try await Deadline.run(on: pool.loop, until: deadline) {
+        let (response, ended) = try await Deadline.run(on: loop, until: deadline) {
             () async throws -> (Response, RequestContext) in
             var context = started
             let response = try await chain.send(request, context: &context)
@@ -68,7 +98,7 @@ final class Channel {
         guard case .stream(let source, let length) = response.body else { return response }
         var limited = response
         limited.body = .stream(
-            DeadlineBody(source, until: deadline, on: pool.loop),
+            DeadlineBody(source, until: deadline, on: loop),
             length: length
         )
         return limited
@@ -88,7 +118,7 @@ final class Channel {
 
     /// Its configuration is no longer in force: exchanges end, then its connections do.
     func retire() {
-        pool.close()
+        for pool in pools { pool.close() }
         log.flush(now: .now)
     }
 }

@@ -196,4 +196,3 @@ extension LogSettings {
     /// The form that loops hand over: the journal takes lines apart, and shapes its messages itself.
     fileprivate var lineFormat: LogFormat { output == .journal ? .json : messageFormat }
 }
-

@@ -8,7 +8,10 @@ import RequestLog
 /// What a channel's parts on all loops share: settings, credential, budget, log file.
 final class ChannelShared: Sendable {
     let configuration: ChannelConfiguration
+    /// Of the first upstream.
     let origin: Origin
+    /// Every upstream's origin and base path, in the order of the configuration.
+    let upstreams: [(origin: Origin, basePath: String)]
     let access: AccessPolicy
     let authorizer: (any Authorizing)?
     let tls: TLSContext?
@@ -28,15 +31,21 @@ final class ChannelShared: Sendable {
         self.authorizer = authorizer
         self.access = access
         self.log = log
-        guard let upstream = configuration.upstreams.first else {
+        upstreams = configuration.upstreams.map { upstream in
+            let origin = Origin(
+                scheme: upstream.scheme == .https ? .https : .http,
+                host: upstream.host,
+                port: UInt16(clamping: upstream.port)
+            )
+            return (origin, upstream.basePath)
+        }
+        guard let origin = upstreams.first?.origin else {
             throw IOError.system("channel \(configuration.name) has no upstream")
         }
-        origin = Origin(
-            scheme: upstream.scheme == .https ? .https : .http,
-            host: upstream.host,
-            port: UInt16(clamping: upstream.port)
-        )
-        tls = origin.scheme == .https ? try TLSContext(configuration.tls.options) : nil
+        self.origin = origin
+        tls =
+            upstreams.contains { $0.origin.scheme == .https }
+            ? try TLSContext(configuration.tls.options) : nil
         credentialFields = configuration.authentication.credentialFields
         loggedHeaders = configuration.log.headers.compactMap { HTTPFieldName($0) }
         stack = InterceptorStack(
@@ -62,6 +71,9 @@ final class ChannelShared: Sendable {
         options.queueLength = max(1, configuration.pool.queue / loops)
         options.queueTimeout = configuration.pool.wait
         options.serverName = configuration.tls.serverName
+        options.proxy = configuration.proxy.map { proxy in
+            ProxyHop(host: proxy.host, port: UInt16(clamping: proxy.port))
+        }
         return options
     }
 }

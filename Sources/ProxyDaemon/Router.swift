@@ -29,27 +29,34 @@ struct Router: Sendable {
         let rule: RoutingRule
     }
 
+    /// One of a channel's URLs.
+    private struct Upstream {
+        let channel: Int
+        let port: Int
+        let basePath: String
+    }
+
     private let names: [String]
     private let basePaths: [String]
-    private let ports: [Int]
     private let channelsByName: [String: Int]
     private let channelsByHost: [String: Int]
-    private let channelsByUpstream: [String: [Int]]
+    private let upstreamsByHost: [String: [Upstream]]
     private let paths: PathTable
 
     init(_ channels: [ChannelConfiguration]) {
         names = channels.map(\.name)
         basePaths = channels.map { $0.upstreams.first?.basePath ?? "" }
-        ports = channels.map { $0.upstreams.first?.port ?? 0 }
         var byName: [String: Int] = [:]
         var byHost: [String: Int] = [:]
-        var byUpstream: [String: [Int]] = [:]
+        var byUpstream: [String: [Upstream]] = [:]
         var rules: [PathTable.Rule] = []
         for (index, channel) in channels.enumerated() {
             byName[channel.name] = index
             for host in channel.match.hosts { byHost[host.lowercased()] = index }
             for upstream in channel.upstreams {
-                byUpstream[upstream.host, default: []].append(index)
+                byUpstream[upstream.host, default: []].append(
+                    Upstream(channel: index, port: upstream.port, basePath: upstream.basePath)
+                )
             }
             let prefix = channel.match.path == "/" ? "" : Router.trimmed(channel.match.path)
             rules.append(
@@ -63,8 +70,8 @@ struct Router: Sendable {
         channelsByName = byName
         channelsByHost = byHost
         // The longest base path first: the channel that says most about the request has it.
-        channelsByUpstream = byUpstream.mapValues { [basePaths] list in
-            list.sorted { basePaths[$0].utf8.count > basePaths[$1].utf8.count }
+        upstreamsByHost = byUpstream.mapValues { list in
+            list.sorted { $0.basePath.utf8.count > $1.basePath.utf8.count }
         }
         paths = PathTable(rules)
     }
@@ -146,13 +153,23 @@ struct Router: Sendable {
         _ authority: Authority,
         _ target: String
     ) throws(NetworkError) -> Route {
-        for channel in channelsByUpstream[authority.host] ?? []
-        where authority.port.map({ Int($0) == ports[channel] }) ?? true {
-            let base = basePaths[channel]
+        for upstream in upstreamsByHost[authority.host] ?? []
+        where authority.port.map({ Int($0) == upstream.port }) ?? true {
+            let base = upstream.basePath
             guard target == "*" ? base.isEmpty : TargetPath.staysUnder(base, target) else {
                 continue
             }
-            return Route(channel: channel, target: target, rule: .upstream)
+            // A route has the base path of the first upstream; whoever sends elsewhere exchanges it.
+            let first = basePaths[upstream.channel]
+            if base == first || target == "*" {
+                return Route(channel: upstream.channel, target: target, rule: .upstream)
+            }
+            let moved = first + target.dropFirst(base.count)
+            return Route(
+                channel: upstream.channel,
+                target: moved.isEmpty ? "/" : moved,
+                rule: .upstream
+            )
         }
         throw NetworkError(.noChannel, side: .downstream, detail: nobody, status: 403)
     }

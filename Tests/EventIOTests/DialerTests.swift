@@ -5,7 +5,7 @@ import Testing
 @Suite struct DialerTests {
     @Test func `a port without a listener refuses`() async throws {
         let loop = try TestLoop.shared()
-        let port = UInt16(try RefusingPort.any())
+        let port = UInt16(RefusingPort.any())
         let address = try #require(SocketAddress(ip: "127.0.0.1", port: port))
         await #expect(throws: IOError.refused) {
             try await Task(executorPreference: loop) {

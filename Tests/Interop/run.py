@@ -18,6 +18,7 @@ import traceback
 import cases_clients  # noqa: F401
 import cases_daemon  # noqa: F401
 import cases_faults  # noqa: F401
+import cases_grants  # noqa: F401
 import cases_messages  # noqa: F401
 import cases_routing  # noqa: F401
 import cases_strict  # noqa: F401

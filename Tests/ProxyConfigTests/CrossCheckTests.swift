@@ -97,11 +97,17 @@ import Testing
         #expect(errors(inChannel: lines) == [expected])
     }
 
-    @Test(arguments: [
-        "proxy: http://proxy.example:3128", "stub: /tmp/orders.yaml",
-    ])
-    func `what a channel cannot do yet is refused`(line: String) throws {
-        let lines = errors(inChannel: line)
+    @Test(arguments: ["https://proxy.example:3128", "http://proxy.example:3128/path"])
+    func `a proxy is spoken to in plain HTTP and has no path`(url: String) {
+        #expect(
+            errors(inChannel: "proxy: \(url)") == [
+                "channels.a.proxy: expected a proxy such as http://proxy.example.com:3128"
+            ]
+        )
+    }
+
+    @Test func `what a channel cannot do yet is refused`() {
+        let lines = errors(inChannel: "stub: /tmp/orders.yaml")
         #expect(lines.count == 1)
         #expect(lines.first?.hasSuffix(": not supported yet by this version") == true)
     }

@@ -3,7 +3,7 @@ import Testing
 
 @Suite struct BrokenUpstreamStory {
     @Test func `an upstream that refuses connections is 502`() async throws {
-        let port = try RefusingPort.any()
+        let port = RefusingPort.any()
         try await DaemonHarness.run(
             channels: "orders: { upstream: http://127.0.0.1:\(port), retry: { attempts: 0 } }"
         ) { proxy in

@@ -97,7 +97,7 @@ import Testing
     }
 
     @Test func `a destination that refuses is 502`() async throws {
-        let port = try RefusingPort.any()
+        let port = RefusingPort.any()
         try await ConnectStory.run(connect: "'127.0.0.1:\(port)'", ConnectStory.echo) {
             proxy,
             _ in

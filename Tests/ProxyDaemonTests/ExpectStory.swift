@@ -19,7 +19,8 @@ import Testing
             _ = try await wire.next()
         }
         try await DaemonHarness.run(
-            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }",
+            root: "limits: { body_rate: off }"
         ) { proxy in
             let app = try await proxy.connect()
             try await app.send(ExpectStory.ask)
@@ -48,7 +49,7 @@ import Testing
     }
 
     @Test func `a connection fault asks for nothing of the body`() async throws {
-        let port = try RefusingPort.any()
+        let port = RefusingPort.any()
         try await DaemonHarness.run(
             channels: "orders: { upstream: http://127.0.0.1:\(port), retry: { attempts: 0 } }"
         ) { proxy in
@@ -89,7 +90,8 @@ import Testing
             try await wire.rest()
         }
         try await DaemonHarness.run(
-            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }",
+            root: "limits: { body_rate: off }"
         ) { proxy in
             let app = try await proxy.connect()
             try await app.send(

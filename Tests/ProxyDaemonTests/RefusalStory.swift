@@ -113,7 +113,7 @@ import Testing
 
     @Test(arguments: ["/orders/1", "/nobody/1"])
     func `an answer of our own to HEAD has no content`(target: String) async throws {
-        let port = try RefusingPort.any()
+        let port = RefusingPort.any()
         try await DaemonHarness.run(
             channels: """
                 orders: { upstream: http://127.0.0.1:\(port), retry: { attempts: 0 } }

@@ -43,12 +43,14 @@ import Testing
     /// An upload whose first part has arrived upstream when `story` begins.
     private static func upload(
         root: String = "",
-        _ story: (DaemonHarness, Wire) async throws -> Void
+        _ story: (DaemonHarness, Wire, _ more: Gate) async throws -> Void
     ) async throws {
-        let begun = Gate()
+        let (begun, more) = (Gate(), Gate())
         let origin = try await OriginServer.start { wire in
             try await wire.read(through: "part")
             begun.open()
+            try await wire.read(through: "more")
+            more.open()
             try await wire.rest()
         }
         try await DaemonHarness.run(channels: SlowAppStory.channel(origin), root: root) { proxy in
@@ -57,13 +59,13 @@ import Testing
                 "POST /orders/1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10000\r\n\r\npart"
             )
             try await begun.wait()
-            try await story(proxy, app)
+            try await story(proxy, app, more)
             try await origin.connections[0].closed.wait()
         }
     }
 
     @Test func `content that comes too slowly is 408`() async throws {
-        try await SlowAppStory.upload { proxy, app in
+        try await SlowAppStory.upload { proxy, app, _ in
             // 5 s of grace, and what four bytes have earned at 240 a second.
             await proxy.advance(by: .seconds(6))
             let answer = try await app.message()
@@ -76,9 +78,10 @@ import Testing
     }
 
     @Test func `content may stand still for a while where no pace is asked for`() async throws {
-        try await SlowAppStory.upload(root: "limits: { body_rate: off }") { proxy, app in
+        try await SlowAppStory.upload(root: "limits: { body_rate: off }") { proxy, app, more in
             await proxy.advance(by: .seconds(59))
             try await app.send("more")
+            try await more.wait()
             await proxy.advance(by: .seconds(61))
             let answer = try await app.message()
             #expect(answer.status == 408)
@@ -108,9 +111,13 @@ import Testing
     @Test func `a thousand slow apps do not hold up an honest one`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         try await DaemonHarness.run(channels: SlowAppStory.channel(origin)) { proxy in
-            var slow: [Wire] = []
-            for _ in 0..<1000 {
-                slow.append(try await RawClient.connect(to: proxy.port, sending: "GET /orders/1 H"))
+            let slow = try await withThrowingTaskGroup(of: Wire.self) { group in
+                for _ in 0..<1000 {
+                    group.addTask {
+                        try await RawClient.connect(to: proxy.port, sending: "GET /orders/1 H")
+                    }
+                }
+                return try await group.reduce(into: [Wire]()) { $0.append($1) }
             }
             let honest = try await proxy.connect()
             let start = ContinuousClock.now

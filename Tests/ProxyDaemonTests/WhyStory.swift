@@ -76,7 +76,7 @@ import Testing
     }
 
     @Test func `a failure says what to do`() async throws {
-        let port = try RefusingPort.any()
+        let port = RefusingPort.any()
         try await DaemonHarness.run(
             channels: "orders: { upstream: http://127.0.0.1:\(port), retry: { attempts: 0 } }"
         ) { proxy in

@@ -1,0 +1,88 @@
+package import EventIO
+package import NetworkCore
+
+/// One of the URLs under which an API is to be had.
+package struct UpstreamRoute {
+    let pool: OriginPool
+    let basePath: String
+
+    /// Makes a route.
+    ///
+    /// - Parameters:
+    ///   - pool: the connections to its origin.
+    ///   - basePath: what its paths begin with; empty, or without a slash at its end.
+    package init(_ pool: OriginPool, basePath: String) {
+        self.pool = pool
+        self.basePath = basePath
+    }
+}
+
+/// Sends to the first of several upstreams that can be reached, in their order.
+///
+/// Called on its loop only. Only what happens before a request is sent leads to the next upstream: no
+/// name, no connection, no handshake. Requests come with the base path of the first.
+package struct FailoverTransport: HTTPTransport {
+    private final class Routes {
+        let all: [UpstreamRoute]
+        /// Until when each is tried after the others, on the loop's clock.
+        var restsUntil: [UInt64]
+
+        init(_ all: [UpstreamRoute]) {
+            self.all = all
+            restsUntil = all.map { _ in 0 }
+        }
+
+        /// Those that worked lately first, and the others after them, rather than none.
+        func order(now: UInt64) -> [Int] {
+            all.indices.filter { restsUntil[$0] <= now }
+                + all.indices.filter { restsUntil[$0] > now }
+        }
+    }
+
+    /// How long an upstream that could not be reached is left alone: 10 s, like nginx's `fail_timeout`.
+    private static let rest = Duration.seconds(10)
+
+    private let routes: LoopBound<Routes>
+
+    /// Sends over several pools of one loop; at least one.
+    package init(_ routes: [UpstreamRoute], on loop: EventLoop) {
+        self.routes = LoopBound(Routes(routes), on: loop)
+    }
+
+    package func send(
+        _ request: Request,
+        context: inout RequestContext
+    ) async throws -> Response {
+        let (bound, loop) = (routes.value, routes.loop)
+        let order = bound.order(now: loop.now)
+        for index in order.dropLast() {
+            do {
+                return try await send(request, over: index, context: &context)
+            } catch let error as NetworkError {
+                // A certificate that is not trusted is no outage: a person must hear of it.
+                guard error.retry == .safe, error.kind != .tlsCertificateError else { throw error }
+                bound.restsUntil[index] = loop.deadline(after: FailoverTransport.rest)
+                context.retries.append(.fault(error.kind))
+            }
+        }
+        return try await send(request, over: order[order.count - 1], context: &context)
+    }
+
+    private func send(
+        _ request: Request,
+        over index: Int,
+        context: inout RequestContext
+    ) async throws -> Response {
+        let (first, route) = (routes.value.all[0], routes.value.all[index])
+        var request = request
+        request.origin = route.pool.origin
+        if first.basePath != route.basePath, request.target.hasPrefix(first.basePath) {
+            let rest = request.target.dropFirst(first.basePath.count)
+            request.target = route.basePath + rest
+            if request.target.isEmpty { request.target = "/" }
+        }
+        let response = try await LoopTransport(route.pool).send(request, context: &context)
+        routes.value.restsUntil[index] = 0
+        return response
+    }
+}

@@ -1,0 +1,74 @@
+import Bytes
+import EventIO
+import HTTP1
+import HTTPMessage
+import NetworkCore
+
+/// Another proxy on the way to an origin.
+package struct ProxyHop: Sendable, Hashable {
+    let host: String
+    let port: UInt16
+
+    /// A proxy that is spoken to in plain HTTP.
+    package init(host: String, port: UInt16) {
+        self.host = host
+        self.port = port
+    }
+
+    /// Asks the proxy for a tunnel (RFC 9110 §9.3.6), in which TLS with the origin then begins.
+    ///
+    /// - Throws: `destination_unavailable` when the proxy refuses, and what reading and writing throw.
+    func openTunnel(
+        over socket: StreamSocket,
+        to origin: Origin,
+        until deadline: UInt64
+    ) async throws(NetworkError) {
+        let name = "the proxy \(host):\(port)"
+        let bracketed =
+            origin.host.utf8.contains(UInt8(ascii: ":")) ? "[\(origin.host)]" : origin.host
+        let authority = "\(bracketed):\(origin.port)"
+        let loop = socket.loop
+        let output = loop.outputs.take()
+        defer { loop.outputs.give(output) }
+        HeadEncoder.encodeRequest(
+            method: .connect,
+            target: authority,
+            host: authority,
+            headers: HTTPHeaders(),
+            framing: .none,
+            into: output
+        )
+        var buffer = ReadBuffer()
+        do throws(IOError) {
+            try await socket.write(output, until: deadline)
+            var decoder = ResponseHeadDecoder(limits: UpstreamConnection.limits)
+            while true {
+                let decoded: (head: ResponseHead, consumed: Int)?
+                do throws(HTTP1Error) {
+                    decoded =
+                        buffer.isEmpty ? nil : try decoder.decode(buffer.span, answering: .connect)
+                } catch {
+                    throw IOError.system("\(name) sent a malformed answer: \(error.reason)")
+                }
+                guard let (head, consumed) = decoded else {
+                    guard try await socket.read(into: &buffer, until: deadline) > 0 else {
+                        throw IOError.closedByPeer
+                    }
+                    continue
+                }
+                buffer.consume(consumed)
+                if head.status.kind == .informational {
+                    decoder = ResponseHeadDecoder(limits: UpstreamConnection.limits)
+                    continue
+                }
+                // The origin speaks second: what comes before that is not its.
+                guard head.status.kind == .successful, buffer.isEmpty else {
+                    throw IOError.system("\(name) refuses a tunnel with \(head.status)")
+                }
+                return
+            }
+        } catch {
+            throw FaultTable.error(error, in: .connecting, to: authority)
+        }
+    }
+}

@@ -1,0 +1,86 @@
+import TestSupport
+import Testing
+
+/// Channels with several upstreams.
+@Suite struct FailoverStory {
+    private static func channel(_ ports: [Int], _ paths: [String] = ["", ""]) -> String {
+        let urls = zip(ports, paths).map { "'http://127.0.0.1:\($0)\($1)'" }
+        return "orders: { upstream: [\(urls.joined(separator: ", "))], retry: { attempts: 0 } }"
+    }
+
+    @Test func `an upstream that cannot be reached leads to the next`() async throws {
+        let origin = try await OriginServer.start { Raw.ok($0.body) }
+        let channels = FailoverStory.channel(
+            [RefusingPort.any(), origin.port],
+            ["/v1", "/other/v1"]
+        )
+        try await DaemonHarness.run(channels: channels) { proxy in
+            let answer = try await proxy.exchange(Raw.post("/orders/1?a=b", body: "once"))
+            #expect(answer.body == "once")
+            _ = try await proxy.exchange(Raw.get("/orders/"))
+            #expect(
+                origin.requests.map(\.startLine) == [
+                    "POST /other/v1/1?a=b HTTP/1.1", "GET /other/v1 HTTP/1.1",
+                ]
+            )
+            #expect(origin.requests[0]["Host"] == "127.0.0.1:\(origin.port)")
+            let facts = try await proxy.log("orders").map(\.facts)
+            #expect(facts.map(\.attempts) == [2, 1])
+            // The second request did not try the first upstream again.
+            #expect(facts.map(\.retries) == [["connection_refused"], nil])
+        }
+    }
+
+    @Test func `an upstream that is back is the first again`() async throws {
+        let origin = try await OriginServer.start { _ in Raw.ok() }
+        let channels = FailoverStory.channel([RefusingPort.any(), origin.port])
+        try await DaemonHarness.run(channels: channels) { proxy in
+            let app = try await proxy.connect()
+            for _ in 1...2 {
+                try await app.send(Raw.get("/orders/1"))
+                #expect(try await app.message().status == 200)
+            }
+            await proxy.advance(by: .seconds(11))
+            try await app.send(Raw.get("/orders/1"))
+            #expect(try await app.message().status == 200)
+            #expect(try await proxy.log("orders").map(\.facts.attempts) == [2, 1, 2])
+        }
+    }
+
+    @Test func `an answer is an answer, whatever its status`() async throws {
+        let first = try await OriginServer.start { _ in Raw.response("503 Service Unavailable") }
+        let second = try await OriginServer.start { _ in Raw.ok() }
+        let channels = FailoverStory.channel([first.port, second.port])
+        try await DaemonHarness.run(channels: channels) { proxy in
+            let answer = try await proxy.exchange(Raw.get("/orders/1"))
+            #expect(answer.status == 503)
+            #expect(second.connections.isEmpty)
+        }
+    }
+
+    @Test func `when none can be reached the answer is of the last`() async throws {
+        let channels = FailoverStory.channel([RefusingPort.any(), RefusingPort.any()])
+        try await DaemonHarness.run(channels: channels) { proxy in
+            let answer = try await proxy.exchange(Raw.get("/orders/1"))
+            #expect(answer.status == 502)
+            #expect(answer["Proxy-Status"] == "netproxy; error=connection_refused")
+            #expect(try await proxy.onlyLine("orders").facts.attempts == 2)
+        }
+    }
+
+    @Test func `each upstream's authority is the channel's`() async throws {
+        let (first, second) = try await (
+            OriginServer.start { _ in Raw.ok("first") },
+            OriginServer.start { _ in Raw.ok("second") }
+        )
+        let channels = FailoverStory.channel([first.port, second.port], ["/v1", "/v2"])
+        try await DaemonHarness.run(channels: channels) { proxy in
+            let authority = "127.0.0.1:\(second.port)"
+            let answer = try await proxy.exchange(
+                "GET http://\(authority)/v2/7 HTTP/1.1\r\nHost: \(authority)\r\n\r\n"
+            )
+            #expect(answer.body == "first")
+            #expect(first.requests.map(\.startLine) == ["GET /v1/7 HTTP/1.1"])
+        }
+    }
+}

@@ -1,0 +1,80 @@
+import TestSupport
+import Testing
+
+/// Channels with another proxy on the way.
+@Suite struct ProxyHopStory {
+    @Test func `plain requests go to the proxy in absolute-form`() async throws {
+        let hop = try await OriginServer.start { Raw.ok($0.body) }
+        try await DaemonHarness.run(
+            channels: """
+                orders:
+                  upstream: http://127.0.0.1:1/v1
+                  proxy: http://127.0.0.1:\(hop.port)
+                  auth: { bearer: 'literal:sesame' }
+                """
+        ) { proxy in
+            let app = try await proxy.connect()
+            for _ in 1...2 {
+                try await app.send(Raw.post("/orders/1?a=b", body: "hello"))
+                #expect(try await app.message().body == "hello")
+            }
+            let request = try #require(hop.requests.first)
+            #expect(request.startLine == "POST http://127.0.0.1:1/v1/1?a=b HTTP/1.1")
+            #expect(request["Host"] == "127.0.0.1:1")
+            #expect(request["Authorization"] == "Bearer sesame")
+            #expect(hop.connections.count == 1)
+        }
+    }
+
+    @Test func `TLS goes through a tunnel that knows no credential`() async throws {
+        let hop = try await OriginServer.start { wire in
+            _ = try await wire.next(.none)
+            try await wire.send("HTTP/1.1 200 Connection established\r\nX-Hop: 1\r\n\r\n")
+            // What comes now is TLS.
+            try await wire.read(through: "\u{16}")
+        }
+        try await DaemonHarness.run(
+            channels: """
+                orders:
+                  upstream: https://api.example:8443
+                  proxy: http://127.0.0.1:\(hop.port)
+                  auth: { bearer: 'literal:sesame' }
+                  retry: { attempts: 0 }
+                """
+        ) { proxy in
+            let answer = try await proxy.exchange(Raw.get("/orders/1"))
+            #expect(answer.status == 502)
+            #expect(answer["Proxy-Status"] == "netproxy; error=tls_protocol_error")
+            let request = try #require(hop.requests.first)
+            #expect(request.startLine == "CONNECT api.example:8443 HTTP/1.1")
+            #expect(request.fields.map(\.name) == ["Host"])
+            #expect(!hop.connections[0].received.contains("sesame"))
+        }
+    }
+
+    @Test(arguments: [
+        "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n", "nonsense\r\n\r\n",
+        "HTTP/1.1 200 OK\r\n\r\nearly",
+    ])
+    func `a proxy that opens no tunnel is 502`(refusal: String) async throws {
+        let hop = try await OriginServer.start { wire in
+            _ = try await wire.next(.none)
+            try await wire.send(refusal)
+            try await wire.rest()
+        }
+        try await DaemonHarness.run(
+            channels: """
+                orders:
+                  upstream: https://api.example
+                  proxy: http://127.0.0.1:\(hop.port)
+                  retry: { attempts: 0 }
+                """
+        ) { proxy in
+            let answer = try await proxy.exchange(Raw.get("/orders/1"))
+            #expect(answer.status == 502)
+            #expect(answer["Proxy-Status"] == "netproxy; error=destination_unavailable")
+            #expect(answer.body.contains("127.0.0.1:\(hop.port)"))
+            try await hop.connections[0].closed.wait()
+        }
+    }
+}
