@@ -58,7 +58,9 @@ import Testing
             func continues(_ character: Character?) -> Bool {
                 character.map { $0.isLetter || $0.isNumber || $0 == "_" } ?? false
             }
-            if !continues(before), !continues(after), before != ".", !text.contains("case unsafe") {
+            if !continues(before), !continues(after), before != ".", before != "'",
+                !text.contains("case unsafe")
+            {
                 return true
             }
             rest = rest[range.upperBound...]
