@@ -272,6 +272,10 @@ final class UpstreamConnection: TimerEntry {
     func read(minimum: Int = 4096, until deadline: UInt64) async throws(IOError) -> Int {
         while true {
             if let count = try socket.readNow(into: &buffer, minimum: minimum) { return count }
+            if let relay = AbortRelay.current, relay.loop === loop, relay.value.isFree {
+                try await relay.value.waitReadable(socket, until: deadline)
+                continue
+            }
             let bound = LoopBound(socket, on: loop)
             let failure = await withTaskCancellationHandler {
                 await socket.settleReadable(until: deadline)
