@@ -16,6 +16,8 @@ import Glibc
     package var onPeerClosed: (() -> Void)?
     /// Whether the peer has sent its end of the stream, or the connection broke.
     package var isPeerClosed: Bool { unsafe hasPeerClosed }
+    /// Whether it speaks TLS.
+    package var isEncrypted: Bool { unsafe tls != nil }
     /// Whether `close()` was called.
     package var isClosed: Bool { unsafe hasClosed }
 

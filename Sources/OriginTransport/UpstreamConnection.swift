@@ -286,9 +286,11 @@ final class UpstreamConnection: TimerEntry {
         }
     }
 
-    private func response(_ head: ResponseHead) throws -> Response {
+    private func response(_ head: consuming ResponseHead) throws -> Response {
         if !head.keepAlive { mayReuse = false }
-        var headers = head.headers
+        // Moved, not copied: it is edited in place.
+        var headers = HTTPHeaders()
+        swap(&headers, &head.headers)
         let upgrade = head.status == 101 ? headers[.upgrade] : nil
         _ = HopByHop(removingFrom: &headers)
         if let upgrade {

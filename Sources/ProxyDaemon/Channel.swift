@@ -127,13 +127,27 @@ final class Channel {
 }
 
 /// The channels of a configuration on one loop.
-struct ChannelTable {
+///
+/// Not `Sendable`.
+final class ChannelTable {
     let router: Router
     let channels: [Channel]
     /// What no channel claims is logged here.
     let ownLog: LogBuffer
     /// What no channel claims goes through here, if anywhere.
     let forward: ForwardProxy
+
+    init(
+        router: Router,
+        channels: [Channel],
+        ownLog: LogBuffer,
+        forward: ForwardProxy
+    ) {
+        self.router = router
+        self.channels = channels
+        self.ownLog = ownLog
+        self.forward = forward
+    }
 
     /// Whether the request's host is one that a channel claims.
     func isChannelHost(_ host: Authority) -> Bool {
