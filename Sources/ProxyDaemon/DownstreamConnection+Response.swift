@@ -66,7 +66,7 @@ extension DownstreamConnection {
                 if framing == .chunked {
                     output.removeAll()
                     // RFC 9110 §6.5.1: only to an app that said it would look at them.
-                    let trailers = head.takesTrailers ? source.trailers() : nil
+                    let trailers = takesTrailers ? source.trailers() : nil
                     HeadEncoder.lastChunk(trailers: trailers, into: output)
                     try await send(output, nil)
                 }

@@ -30,6 +30,8 @@ final class DownstreamConnection {
     private(set) var exchange = 0
     var bytesIn = 0
     var owesContinue = false
+    /// Whether the app reads trailer fields.
+    private(set) var takesTrailers = false
     /// Takes interim answers to the app; whoever serves the connection sets it.
     var interim: InterimWriter?
     var isWritingInterim = false
@@ -129,6 +131,7 @@ final class DownstreamConnection {
 
     private func begin(_ head: RequestHead) {
         owesContinue = head.expectsContinue && head.framing != .none
+        takesTrailers = head.takesTrailers
         if head.framing == .none || head.framing == .length(0) {
             body = nil
         } else {
