@@ -86,7 +86,11 @@ struct CallPipeline<Item: Endpoint>: Sendable {
 
     /// The head of a response that is a success; the content is still to come.
     func head(_ call: NetworkCall) async throws(NetworkError) -> (Response, NetworkExchange) {
-        try await run(call) { call, exchange in try await send(call, &exchange) }
+        try await run(call) { call, exchange in
+            let response = try await send(call, &exchange)
+            exchange.duration = exchange.started.duration(to: channel.clock.now)
+            return response
+        }
     }
 
     // MARK: - The way
@@ -123,7 +127,7 @@ struct CallPipeline<Item: Endpoint>: Sendable {
     ) async throws(NetworkError) -> (Result, NetworkExchange) {
         let started = channel.clock.now
         let context = RequestContext(
-            requestID: String(UInt64.random(in: .min ... .max), radix: 36),
+            requestID: CallID.next(),
             deadline: call.timeout.map { started + $0 }
         )
         var exchange = NetworkExchange(
@@ -166,7 +170,6 @@ struct CallPipeline<Item: Endpoint>: Sendable {
         let response = try await answer(call, &exchange)
         exchange.status = response.status
         exchange.headers = response.headers
-        exchange.duration = exchange.started.duration(to: channel.clock.now)
         guard let objection = call.validation.objection(to: response) else { return response }
         throw await NetworkError.unacceptable(response, objection)
     }
