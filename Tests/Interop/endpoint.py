@@ -68,6 +68,7 @@ class Endpoint:
         self.api = Gate()       # an API request with a good token
         self.drop_held = False  # whether what waits in `before` is forgotten instead of answered
         self.lost_share = self.error_share = 0.0
+        self.slowness = 0.0     # the longest pause before and after a token request is judged
         self.chance = random.Random(1)
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), handler_of(self), False)
         self.server.daemon_threads = True
@@ -123,6 +124,8 @@ class Endpoint:
             self.requests.append(record)
             fails = self.chance.random() < self.error_share
             loses = self.chance.random() < self.lost_share
+            pauses = [self.chance.random() * self.slowness for _ in range(2)]
+        time.sleep(pauses[0])
         self.before.wait()
         if self.drop_held:
             record["outcome"] = "dropped"
@@ -132,6 +135,7 @@ class Endpoint:
             return 500, {}
         with self.lock:
             status, document = self.judge(form.get("refresh_token"), record)
+        time.sleep(pauses[1])
         self.after.wait()
         if loses and status == 200:
             record["outcome"] += ", lost"

@@ -49,7 +49,7 @@ class Netproxy:
         self.variables = {}
         self.outputs = []
         # Whoever knows secrets that must not be seen.
-        self.secret_sources = [world.auth]
+        self.secret_sources = [world.auth] if world.auth else []
         self.child = None
 
     def __enter__(self):
