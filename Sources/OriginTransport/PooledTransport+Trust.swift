@@ -19,6 +19,11 @@ extension PooledTransport {
     }
 }
 
+extension PooledTransport {
+    /// Every attempt ends at the context's deadline.
+    public var keepsDeadlines: Bool { true }
+}
+
 extension NetworkChannel {
     /// Opens a channel to one host, over connections of its own.
     ///

@@ -38,10 +38,10 @@ struct OAuthReader {
     }
 
     private func redirectPort() -> Int? {
-        section.value(.redirectPort, expected: "auto or a port from 1 to 65535") { text -> Int?? in
-            if text == "auto" { return .some(nil) }
-            return WholeNumber.parse(text).flatMap { (1...65_535).contains($0) ? $0 : nil }
-        } ?? nil
+        if section[.redirectPort]?.text == "auto" { return nil }
+        return section.value(.redirectPort, expected: "auto or a port from 1 to 65535") { text in
+            WholeNumber.parse(text).flatMap { (1...65_535).contains($0) ? $0 : nil }
+        }
     }
 
     /// The issuer is compared byte for byte, so its text is kept as it is.

@@ -3,7 +3,7 @@
 /// A key either works or is refused here. Whoever builds a feature deletes its line.
 enum UnsupportedFeatures {
     private static let table: [Feature] = [
-        Feature("channels.*.stub", when: .notOff),
+        Feature("channels.*.stub", when: .notOff)
     ]
 
     /// Reports the uses in the keys at the top.

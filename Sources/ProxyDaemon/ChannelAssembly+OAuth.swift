@@ -47,13 +47,6 @@ extension ChannelAssembly {
         return made
     }
 
-    /// Reads a secret from where the configuration says it is.
-    ///
-    /// - Throws: an error that names the place.
-    func secret(_ reference: SecretReference) async throws -> Secret {
-        Secret(String(decoding: try await secrets.resolve(reference), as: UTF8.self))
-    }
-
     private func oauth(
         _ settings: OAuthSettings,
         of channel: ChannelConfiguration,

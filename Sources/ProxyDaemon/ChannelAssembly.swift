@@ -15,8 +15,11 @@ final class ChannelAssembly: Sendable {
     let oauthClients: OAuthAssembly
     /// Where tokens are, and bodies that are kept on disk.
     private let stateDirectory: String
-    private let logSettings: LogSettings
+    /// The settings in force; output and format stay as they were at the start.
+    private let logSettings: Mutex<LogSettings>
     private let logs = Mutex<[ChannelLog]>([])
+    /// What a reload has read so far; empty between reloads.
+    private let resolved = Mutex<[SecretReference: Secret]>([:])
     private let ownLog: ChannelLog
     /// One for all channels, so that their lines never mix; nothing where the log goes to files.
     private let stream: LogSink?
@@ -38,33 +41,84 @@ final class ChannelAssembly: Sendable {
         secrets = SecretResolver(environment: environment)
         oauthClients = try OAuthAssembly(configuration, secrets: secrets, loop: loop)
         stateDirectory = configuration.state
-        logSettings = configuration.log
-        if logSettings.output == .file { try LogDirectory.create(logSettings.directory) }
-        stream = try ChannelAssembly.stream(logSettings)
+        let log = configuration.log
+        logSettings = Mutex(log)
+        if log.output == .file { try LogDirectory.create(log.directory) }
+        stream = try ChannelAssembly.stream(log)
         ownLog = ChannelAssembly.log(
             named: LogDirectory.ownLog,
             LogLabels(),
-            logSettings,
+            log,
             stream,
             feed
         )
     }
 
-    /// The channels; one whose configuration is the same as before is kept as it is, with its
-    /// token, its pools and its open connections.
+    /// The channels; one whose configuration, secrets and certificates are the same as before is kept
+    /// as it is, with its token, its pools and its open connections.
     func channels(
         of configuration: ProxyConfiguration,
         keeping present: [ChannelShared]
     ) async throws -> [ChannelShared] {
+        forgetSecrets()
+        defer { forgetSecrets() }
         var channels: [ChannelShared] = []
         for wanted in configuration.channels {
-            if let kept = present.first(where: { $0.configuration == wanted }) {
+            let inputs = try await inputs(of: wanted)
+            if let kept = present.first(where: {
+                $0.configuration == wanted && $0.inputs == inputs
+            }) {
                 channels.append(kept)
             } else {
-                channels.append(try await make(wanted))
+                channels.append(try await make(wanted, inputs))
             }
         }
         return channels
+    }
+
+    /// The secrets and files that a channel is made of.
+    func inputs(of channel: ChannelConfiguration) async throws -> ChannelInputs {
+        var inputs = ChannelInputs(files: channel.tls.files)
+        for reference in channel.secretReferences {
+            inputs.secrets[reference] = try await secret(reference)
+        }
+        for reference in channel.documentReferences {
+            let bytes = try await secrets.resolveDocument(reference)
+            inputs.documents[reference] = Secret(String(decoding: bytes, as: UTF8.self))
+        }
+        return inputs
+    }
+
+    /// Has every secret read anew.
+    func forgetSecrets() {
+        resolved.withLock { $0 = [:] }
+    }
+
+    /// Reads a secret from where the configuration says it is; once in a reload.
+    ///
+    /// - Throws: an error that names the place.
+    func secret(_ reference: SecretReference) async throws -> Secret {
+        if let known = resolved.withLock({ $0[reference] }) { return known }
+        let secret = Secret(String(decoding: try await secrets.resolve(reference), as: UTF8.self))
+        resolved.withLock { $0[reference] = secret }
+        return secret
+    }
+
+    /// Goes on in other log files, or with another rotation.
+    ///
+    /// - Throws: if the directory cannot be made.
+    func moveLogs(to wanted: LogSettings) throws {
+        let present = logSettings.withLock { $0 }
+        var next = present
+        next.directory = wanted.directory
+        next.rotate = wanted.rotate
+        guard next != present, present.output == .file else { return }
+        try LogDirectory.create(next.directory)
+        logSettings.withLock { [next] in $0 = next }
+        for log in [ownLog] + logs.withLock({ $0 }) {
+            let name = log.labels.channel ?? LogDirectory.ownLog
+            log.sink.redirect(to: ChannelAssembly.file(named: name, next))
+        }
     }
 
     /// The channels of one loop; those that `present` has already are kept.
@@ -109,15 +163,17 @@ final class ChannelAssembly: Sendable {
         if let stream {
             return ChannelLog(labels: labels, sink: stream, feed: feed, format: settings.lineFormat)
         }
-        let path = LogDirectory.path(of: name, in: settings.directory)
+        let format = settings.lineFormat
+        let sink = LogSink(labels: labels, to: file(named: name, settings), format: format)
+        return ChannelLog(labels: labels, sink: sink, feed: feed, format: format)
+    }
+
+    private static func file(named name: String, _ settings: LogSettings) -> RotatingFile {
         let rotation = settings.rotate.map { Rotation(size: $0.size.bytes, keep: $0.keep) }
-        let file = RotatingFile(
-            path: path,
+        return RotatingFile(
+            path: LogDirectory.path(of: name, in: settings.directory),
             rotation: rotation ?? Rotation(size: .max, keep: 0)
         )
-        let format = settings.lineFormat
-        let sink = LogSink(labels: labels, to: file, format: format)
-        return ChannelLog(labels: labels, sink: sink, feed: feed, format: format)
     }
 
     /// What all channels write to; nothing where each has a file.
@@ -145,7 +201,10 @@ final class ChannelAssembly: Sendable {
         }
     }
 
-    private func make(_ configuration: ChannelConfiguration) async throws -> ChannelShared {
+    private func make(
+        _ configuration: ChannelConfiguration,
+        _ inputs: ChannelInputs
+    ) async throws -> ChannelShared {
         var access = AccessPolicy()
         access.hosts = configuration.access.hosts
         access.origins = configuration.access.origins
@@ -162,7 +221,7 @@ final class ChannelAssembly: Sendable {
                 headers: configuration.log.headers.compactMap { HTTPFieldName($0) },
                 credentialField: configuration.authentication.credentialFields.first
             ),
-            logSettings,
+            logSettings.withLock { $0 },
             stream,
             feed
         )
@@ -172,6 +231,7 @@ final class ChannelAssembly: Sendable {
         }
         return try ChannelShared(
             configuration,
+            inputs,
             authorizer: try await authorizer(configuration, log),
             access: access,
             log: log,
@@ -196,4 +256,3 @@ extension LogSettings {
     /// The form that loops hand over: the journal takes lines apart, and shapes its messages itself.
     fileprivate var lineFormat: LogFormat { output == .journal ? .json : messageFormat }
 }
-

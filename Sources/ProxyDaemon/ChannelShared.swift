@@ -8,6 +8,8 @@ import RequestLog
 /// What a channel's parts on all loops share: settings, credential, budget, log file.
 final class ChannelShared: Sendable {
     let configuration: ChannelConfiguration
+    /// The secrets and files that it was made of.
+    let inputs: ChannelInputs
     /// Of the first upstream.
     let origin: Origin
     /// Every upstream's origin and base path, in the order of the configuration.
@@ -22,12 +24,14 @@ final class ChannelShared: Sendable {
 
     init(
         _ configuration: ChannelConfiguration,
+        _ inputs: ChannelInputs,
         authorizer: (any Authorizing)?,
         access: AccessPolicy,
         log: ChannelLog,
         spillDirectory: String
     ) throws {
         self.configuration = configuration
+        self.inputs = inputs
         self.authorizer = authorizer
         self.access = access
         self.log = log

@@ -87,7 +87,10 @@ extension Daemon {
             generation: status.generation == 0 ? nil : status.generation,
             ageS: status.age.map { ($0.seconds * 10).rounded() / 10 },
             expiresInS: status.expiresIn.map { ($0.seconds * 10).rounded() / 10 },
-            lastError: status.lastFailure?.detail,
+            scope: status.scope,
+            isUnsaved: status.isUnsaved ? true : nil,
+            waiters: status.waiters,
+            lastError: status.lastFailure?.words,
             nextAttemptS: status.nextAttempt.map { ($0.seconds * 10).rounded() / 10 }
         )
     }
@@ -99,17 +102,34 @@ extension Daemon {
         return listeners.isEmpty ? ["no listener"] : []
     }
 
+    /// Whether a reload would make the channel anew; a secret that cannot be read is for the reload
+    /// to tell.
+    private func isChanged(
+        _ wanted: ChannelConfiguration,
+        comparedTo present: ChannelConfiguration
+    ) async -> Bool {
+        guard wanted == present else { return true }
+        guard let shared = channels.first(where: { $0.name == wanted.name }),
+            let inputs = try? await assembly?.inputs(of: wanted)
+        else { return true }
+        return shared.inputs != inputs
+    }
+
     /// Which channels a reload would change.
     package func plan() async -> Result<[String], ReloadFailure> {
         switch reloadConfiguration() {
         case .failure(let errors):
             return .failure(ReloadFailure(lines: errors.errors.map(\.description)))
         case .success(let next):
+            assembly?.forgetSecrets()
+            defer { assembly?.forgetSecrets() }
             var lines: [String] = []
             for channel in next.channels {
                 let present = configuration.channels.first { $0.name == channel.name }
                 if present == nil { lines.append("added: \(channel.name)") }
-                if let present, present != channel { lines.append("changed: \(channel.name)") }
+                if let present, await isChanged(channel, comparedTo: present) {
+                    lines.append("changed: \(channel.name)")
+                }
             }
             for channel in configuration.channels
             where !next.channels.contains(where: { $0.name == channel.name }) {
@@ -117,5 +137,13 @@ extension Daemon {
             }
             return .success(lines.isEmpty ? ["no channel would change"] : lines)
         }
+    }
+}
+
+extension OAuthFailure {
+    /// The detail, with the server's own word in front if the detail has it not.
+    fileprivate var words: String {
+        guard let serverError, !detail.contains(serverError) else { return detail }
+        return "\(serverError): \(detail)"
     }
 }

@@ -18,16 +18,18 @@ package actor Daemon {
         case off, plain, colored
     }
 
-    private let console: Console
+    let console: Console
     private let destinations: DestinationPolicy
     private let report: Report
-    private let environment: [String: String]
+    let environment: [String: String]
     private(set) var configuration: ProxyConfiguration
     let started = ContinuousClock.now
     let reloadConfiguration: @Sendable () -> Result<ProxyConfiguration, ConfigurationErrors>
     private(set) var loops: [EventLoop] = []
     private(set) var workers: [LoopBound<Worker>] = []
-    private(set) var listeners: [ServedAddress] = []
+    var listeners: [ServedAddress] = []
+    var listenerCount = 0
+    private var reloading: Task<Result<[String], ReloadFailure>, Never>?
     private(set) var channels: [ChannelShared] = []
     private(set) var assembly: ChannelAssembly?
     private var admin: LoopBound<LocalServer>?
@@ -97,7 +99,8 @@ package actor Daemon {
         channels = try await assembly.channels(of: configuration, keeping: [])
         SignalSource.ignoreBrokenPipes()
         try await startWorkers()
-        try await listen()
+        let places = configuration.listenPlaces
+        try await serve(try open(places))
         try await startAdmin()
         if handlesSignals { await takeSignals() }
         assembly.tell(.daemon, "serving \(channels.count) channels")
@@ -111,19 +114,7 @@ package actor Daemon {
     package var adminAddress: SocketAddress? { adminSocket?.address }
 
     private func startWorkers() async throws {
-        let limits = configuration.limits
-        var wire = HTTP1Limits()
-        wire.sectionSize = limits.headerSize.bytes
-        wire.fieldCount = limits.headerCount
-        wire.targetSize = limits.targetSize.bytes
-        let settings = Worker.Settings(
-            limits: wire,
-            headTimeout: limits.headTimeout,
-            bodyRate: limits.bodyRate?.bytes,
-            connections: max(1, limits.connections / loops.count),
-            sharesListeners: loops.count > 1,
-            console: console
-        )
+        let settings = workerSettings(configuration.limits)
         let requests = UpstreamRequest(
             pseudonym: "netproxy-" + String(UInt32.random(in: .min ... .max), radix: 36)
         )
@@ -155,36 +146,6 @@ package actor Daemon {
             connect: configuration.connect,
             destinations: destinations
         )
-    }
-
-    private func listen() async throws {
-        let inherited = ServiceManager.inheritedSockets(environment)
-        for address in configuration.listen {
-            for socket in try SharedSocket.open(address, inherited) {
-                try await serve(socket, channel: nil)
-            }
-        }
-        for channel in configuration.channels {
-            guard let address = channel.match.listen else { continue }
-            for socket in try SharedSocket.open(address, inherited) {
-                try await serve(socket, channel: channel.name)
-            }
-        }
-    }
-
-    private func serve(_ socket: SharedSocket, channel: String?) async throws {
-        listeners.append(ServedAddress(socket: socket, channel: channel))
-        for worker in workers {
-            let failure = await worker.call { worker -> IOError? in
-                do throws(IOError) {
-                    try worker.listen(on: socket.socket, channel: channel)
-                    return nil
-                } catch {
-                    return error
-                }
-            }
-            if let failure { throw failure }
-        }
     }
 
     private func startAdmin() async throws {
@@ -243,6 +204,17 @@ package actor Daemon {
     /// Reads the configuration again; what is wrong with it is reported, and the old one stays.
     @discardableResult
     package func reload() async -> Result<[String], ReloadFailure> {
+        let previous = reloading
+        // One after the other: each looks at what the one before it has put in force.
+        let next = Task {
+            _ = await previous?.value
+            return await reloadNow()
+        }
+        reloading = next
+        return await next.value
+    }
+
+    private func reloadNow() async -> Result<[String], ReloadFailure> {
         notify("RELOADING=1\nMONOTONIC_USEC=\(monotonicNanoseconds() / 1000)")
         defer { notify("READY=1\nSTATUS=serving \(channels.count) channels") }
         var lines: [String]
@@ -266,16 +238,22 @@ package actor Daemon {
 
     private func install(_ next: ProxyConfiguration) async throws {
         guard let assembly else { return }
-        channels = try await assembly.channels(of: next, keeping: channels)
-        if next.listen != configuration.listen || next.workers != configuration.workers
-            || next.limits != configuration.limits || next.log != configuration.log
-        {
-            report("listen, workers, limits and log take effect at the next start")
+        // What can fail comes first; until then nothing has changed.
+        let places = next.listenPlaces
+        let opened = try open(places.filter { place in !listeners.contains { $0.place == place } })
+        let nextChannels = try await assembly.channels(of: next, keeping: channels)
+        try assembly.moveLogs(to: next.log)
+        channels = nextChannels
+        let ignored = configuration.needingRestart(comparedTo: next)
+        if !ignored.isEmpty {
+            report("\(ignored.joined(separator: ", ")): takes effect at the next start")
         }
         configuration = next
         let (channels, count, forwarding) = (channels, loops.count, forwarding)
+        let settings = workerSettings(next.limits)
         for worker in workers {
             await worker.call { worker in
+                worker.apply(settings)
                 worker.install(
                     assembly.table(
                         of: channels,
@@ -287,6 +265,8 @@ package actor Daemon {
                 )
             }
         }
+        try await serve(opened)
+        await stopServing(listeners.filter { !places.contains($0.place) })
     }
 
     // MARK: - Stopping

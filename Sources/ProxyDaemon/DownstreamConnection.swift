@@ -38,6 +38,8 @@ final class DownstreamConnection {
     var isDraining = false
     /// Whether the drain's limit ended it.
     private(set) var isCut = false
+    /// The number of the listener that it came over.
+    var listener: Int?
     /// The task that serves it.
     var task: Task<Void, Never>?
 
@@ -129,6 +131,11 @@ final class DownstreamConnection {
         isCut = true
         task?.cancel()
         socket.abort()
+    }
+
+    /// Ends it, unless that has happened by itself: its task is gone then.
+    func cutUnlessClosed() {
+        if task != nil { cut() }
     }
 
     /// Whether every byte of the request was read, so that another may follow.

@@ -4,6 +4,17 @@ import ProxyConfig
 /// A socket that is served, and whose it is.
 struct ServedAddress: Sendable {
     let socket: SharedSocket
+    /// As the configuration names it.
+    let place: ListenPlace
+    /// What the loops call it.
+    let number: Int
+
+    var channel: String? { place.channel }
+}
+
+/// An address of the configuration, and whose it is.
+struct ListenPlace: Sendable, Hashable {
+    let address: ListenAddress
     /// The channel of every request, if it is a channel's own listener.
     let channel: String?
 }

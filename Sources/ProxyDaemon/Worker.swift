@@ -10,10 +10,12 @@ import RequestLog
 /// Not `Sendable`.
 final class Worker {
     let loop: EventLoop
-    private let settings: Settings
+    private var settings: Settings
     private let handler: ProxyHandler
-    private var listeners: [Listener] = []
+    private var listeners: [Int: Listener] = [:]
     private var connections: [ObjectIdentifier: DownstreamConnection] = [:]
+    /// Channels whose exchanges may still end.
+    private var retired: [RetiredChannel] = []
     private var flusher: FlushTimer?
     private var isFlusherArmed = false
     private var onDrained: (() -> Void)?
@@ -40,23 +42,47 @@ final class Worker {
     }
 
     /// Serves what arrives at a socket.
-    func listen(on socket: borrowing ListeningSocket, channel: String?) throws(IOError) {
-        listeners.append(
-            try Listener(socket, on: loop, sharesSocket: settings.sharesListeners) {
-                [unowned self] in serve($0, channel: channel)
-            }
-        )
+    func listen(
+        on socket: borrowing ListeningSocket,
+        number: Int,
+        channel: String?
+    ) throws(IOError) {
+        listeners[number] = try Listener(
+            socket,
+            on: loop,
+            sharesSocket: settings.sharesListeners
+        ) { [unowned self] in serve($0, listener: number, channel: channel) }
+    }
+
+    /// Accepts no more at a socket; what came over it ends after its exchange, at the latest when
+    /// `limit` is over.
+    func stopListening(_ number: Int, within limit: Duration) {
+        listeners.removeValue(forKey: number)?.close()
+        let affected = connections.values.filter { $0.listener == number }
+        for connection in affected { connection.drain() }
+        guard !affected.isEmpty else { return }
+        let timer = FlushTimer {
+            for connection in affected { connection.cutUnlessClosed() }
+        }
+        loop.schedule(timer, at: loop.deadline(after: limit))
+    }
+
+    /// Puts other limits in force for connections to come.
+    func apply(_ settings: Settings) {
+        self.settings = settings
     }
 
     /// Puts another configuration in force for what comes next.
     func install(_ table: ChannelTable) {
-        let retired = handler.channels
+        let previous = handler.channels
         handler.channels = table
-        for channel in retired.channels
+        for channel in previous.channels
         where !table.channels.contains(where: { $0 === channel }) {
             channel.retire()
+            retired.removeAll { $0.channel == nil }
+            retired.append(RetiredChannel(channel: channel))
         }
-        if retired.forward !== table.forward { retired.forward.retire() }
+        if previous.forward !== table.forward { previous.forward.retire() }
     }
 
     /// The channels of this loop.
@@ -72,7 +98,7 @@ final class Worker {
 
     // MARK: - Connections
 
-    private func serve(_ socket: StreamSocket, channel: String?) {
+    private func serve(_ socket: StreamSocket, listener: Int, channel: String?) {
         guard connections.count < settings.connections else {
             // Cheaper than an answer, and the kernel tells the app.
             socket.reset()
@@ -85,6 +111,7 @@ final class Worker {
             pace: BodyPace(rate: settings.bodyRate),
             dedicatedChannel: channel
         )
+        connection.listener = listener
         connections[ObjectIdentifier(connection)] = connection
         let bound = LoopBound((worker: self, connection: connection), on: loop)
         // One task for the connection's life, which never leaves the loop.
@@ -133,8 +160,8 @@ final class Worker {
 
     /// Accepts no more, and ends idle connections; `completion` is called when all have ended.
     func drain(_ completion: @escaping () -> Void) {
-        for listener in listeners { listener.close() }
-        listeners = []
+        for listener in listeners.values { listener.close() }
+        listeners = [:]
         onDrained = completion
         for connection in connections.values { connection.drain() }
         if connections.isEmpty { completion() }
@@ -165,8 +192,14 @@ final class Worker {
     private func flushLogs() {
         isFlusherArmed = false
         for channel in handler.channels.channels { channel.log.flush(now: .now) }
+        for retired in retired { retired.channel?.log.flush(now: .now) }
         handler.channels.ownLog.flush(now: .now)
     }
+}
+
+/// A channel that is no longer in force, for as long as somebody uses it.
+private struct RetiredChannel {
+    weak var channel: Channel?
 }
 
 /// Lets no line wait longer than this in a loop's buffer.

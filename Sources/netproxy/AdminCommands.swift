@@ -1,5 +1,4 @@
 import ArgumentParser
-import FoundationEssentials
 import ProxyConfig
 import ProxyDaemon
 
@@ -43,7 +42,17 @@ struct AdminSession {
         guard !(200..<300).contains(answer.status) else { return }
         let text = answer.text.hasSuffix("\n") ? String(answer.text.dropLast()) : answer.text
         StandardError.write(answer.problem.map { "netproxy: \($0)" } ?? text)
-        throw ExitCode.failure
+        // What a reload refuses is the configuration.
+        throw answer.status == 422 ? ExitStatus.configuration : ExitCode.failure
+    }
+
+    /// The daemon's state.
+    func status() async throws -> DaemonStatus {
+        guard let status = DaemonStatus(json: try await answer("GET", "/status")) else {
+            StandardError.write("netproxy: the daemon's answer is not understood")
+            throw ExitCode.failure
+        }
+        return status
     }
 
     /// Sends, prints what was said, and fails if the daemon refused.
@@ -64,12 +73,7 @@ struct StatusCommand: AsyncParsableCommand {
     func run() async throws {
         let session = AdminSession(try file.load())
         if json { return try await session.perform("GET", "/status") }
-        let answer = try await session.send("GET", "/status")
-        guard let report = StatusReport(json: answer.text) else {
-            StandardError.write("netproxy: the daemon's answer is not understood")
-            throw ExitCode.failure
-        }
-        for line in report.lines { print(line) }
+        for line in try await session.status().lines { print(line) }
     }
 }
 
@@ -141,86 +145,12 @@ struct TokenCommand: AsyncParsableCommand {
                 print(try await $0.accessToken())
             }
         }
-        let answer = try await session.send("GET", "/status")
-        guard let report = StatusReport(json: answer.text),
-            let line = report.tokenLine(of: channel)
-        else {
+        let status = try await session.status()
+        guard let token = status.channels.first(where: { $0.name == channel })?.token else {
             print("\(channel): no OAuth token")
             return
         }
-        print(line)
-    }
-}
-
-/// The daemon's status, for people.
-struct StatusReport {
-    private struct Status: Decodable {
-        struct Channel: Decodable {
-            struct Token: Decodable {
-                var state: String
-                var generation: Int?
-                var ageS: Double?
-                var expiresInS: Double?
-                var lastError: String?
-                var nextAttemptS: Double?
-            }
-            struct Pool: Decodable {
-                var open: Int
-                var idle: Int
-                var queued: Int
-            }
-            var name: String
-            var upstream: String
-            var token: Token?
-            var pool: Pool
-            var requests: Int
-            var errors: Int
-            var retries: Int
-        }
-        var uptimeS: Double
-        var state: String
-        var listen: [String]
-        var connections: Int
-        var channels: [Channel]
-    }
-
-    private let status: Status
-
-    init?(json: String) {
-        let decoder = JSONDecoder()
-        decoder.keyDecodingStrategy = .convertFromSnakeCase
-        guard let status = try? decoder.decode(Status.self, from: Data(json.utf8)) else {
-            return nil
-        }
-        self.status = status
-    }
-
-    var lines: [String] {
-        let places = status.listen.joined(separator: ", ")
-        var lines = [
-            "\(status.state) on \(places) for \(Int(status.uptimeS)) s, \(status.connections) connections"
-        ]
-        for channel in status.channels {
-            let pool = channel.pool
-            let counts =
-                "\(channel.requests) requests, \(channel.errors) errors, \(channel.retries) retries"
-            let places = "pool \(pool.open) open, \(pool.idle) idle, \(pool.queued) waiting"
-            lines.append("\(channel.name) → \(channel.upstream): \(counts), \(places)")
-            if let token = tokenLine(of: channel.name) { lines.append("  token of \(token)") }
-        }
-        return lines
-    }
-
-    func tokenLine(of name: String) -> String? {
-        guard let token = status.channels.first(where: { $0.name == name })?.token else {
-            return nil
-        }
-        var parts = ["\(name): \(token.state)"]
-        if let generation = token.generation { parts.append("generation \(generation)") }
-        if let age = token.ageS { parts.append("\(Int(age)) s old") }
-        if let left = token.expiresInS { parts.append("expires in \(Int(left)) s") }
-        if let error = token.lastError { parts.append("last error: \(error)") }
-        if let next = token.nextAttemptS { parts.append("next attempt in \(Int(next)) s") }
-        return parts.joined(separator: ", ")
+        print("\(channel): \(token.summary)")
+        if let error = token.lastError { print("last error: \(error)") }
     }
 }

@@ -49,7 +49,7 @@ struct DemoCommand: AsyncParsableCommand {
             Paste into another terminal:
 
               curl http://\(address)/public/hello            # no credential needed
-              curl http://\(address)/orders/42?x=1           # netproxy adds headers and a token
+              curl 'http://\(address)/orders/42?x=1'         # netproxy adds headers and a token
               curl -X POST http://\(address)/orders/revoke   # the API revokes every token
               curl -d @/etc/services http://\(address)/orders/import   # 401, refresh, sent again
               curl -N http://\(address)/orders/stream        # an event stream

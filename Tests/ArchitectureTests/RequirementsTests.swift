@@ -44,11 +44,6 @@ import Testing
 }
 
 extension SourceTree {
-    /// The text of a file, by its path in the package.
-    static func text(of path: String) throws -> String {
-        try String(contentsOf: root.appending(path: path), encoding: .utf8)
-    }
-
     /// Whether the package has the file.
     static func exists(_ path: String) -> Bool {
         FileManager.default.fileExists(atPath: root.appending(path: path).path())

@@ -58,7 +58,11 @@ import Testing
             func continues(_ character: Character?) -> Bool {
                 character.map { $0.isLetter || $0.isNumber || $0 == "_" } ?? false
             }
-            if !continues(before), !continues(after), before != ".", !text.contains("case unsafe") {
+            // `unsafe-inline` is a word of Content-Security-Policy.
+            let isPolicy = after == "-"
+            if !continues(before), !continues(after), before != ".", !isPolicy,
+                !text.contains("case unsafe")
+            {
                 return true
             }
             rest = rest[range.upperBound...]

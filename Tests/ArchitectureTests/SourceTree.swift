@@ -25,14 +25,6 @@ enum SourceTree {
         try String(contentsOf: root.appending(path: path), encoding: .utf8)
     }
 
-    /// All test code in one text.
-    static func tests() throws -> String {
-        try FileManager.default.subpathsOfDirectory(atPath: root.appending(path: "Tests").path())
-            .filter { $0.hasSuffix("Tests.swift") }
-            .map { try text(of: "Tests/\($0)") }
-            .joined()
-    }
-
     private static func files(of target: String) throws -> [String] {
         try FileManager.default.subpathsOfDirectory(
             atPath: root.appending(path: "Sources/\(target)").path()

@@ -3,30 +3,39 @@ import Testing
 
 /// The process has one set of signal handlers, hence one after the other.
 @Suite(.serialized) struct ChildProcessTests {
-    private func run(_ script: String, _ environment: [String: String] = [:]) throws -> Int32 {
-        let path = ["PATH": "/usr/bin:/bin"]
-        return try ChildProcess.run(
-            ["sh", "-c", script],
-            environment: path.merging(environment) { $1 }
-        )
+    /// On a thread of its own, which may be blocked.
+    private func run(
+        _ script: String,
+        _ environment: [String: String] = [:]
+    ) async throws -> Int32 {
+        let loop = try EventLoop(index: 97)
+        loop.start()
+        defer { loop.stop() }
+        let variables = ["PATH": "/usr/bin:/bin"].merging(environment) { $1 }
+        return try await Task(executorPreference: loop) {
+            try ChildProcess.run(["sh", "-c", script], environment: variables)
+        }.value
     }
 
     @Test(arguments: [("exit 0", 0), ("exit 7", 7), ("exit 255", 255), ("kill -9 $$", 137)])
-    func `the exit code is the program's`(script: String, code: Int32) throws {
-        #expect(try run(script) == code)
+    func `the exit code is the program's`(script: String, code: Int32) async throws {
+        #expect(try await run(script) == code)
     }
 
-    @Test func `the program has the environment that it was given`() throws {
+    @Test func `the program has the environment that it was given`() async throws {
         #expect(
-            try run("test \"$NETPROXY_KEY\" = 'a b' && test -z \"$HOME\"", ["NETPROXY_KEY": "a b"])
+            try await run(
+                "test \"$NETPROXY_KEY\" = 'a b' && test -z \"$HOME\"",
+                ["NETPROXY_KEY": "a b"]
+            )
                 == 0
         )
     }
 
-    @Test func `a signal is sent on`() throws {
+    @Test func `a signal is sent on`() async throws {
         // The program asks its parent, which is this process, for the signal.
         let script = "trap 'exit 9' USR1; kill -USR1 $PPID; while :; do sleep 0.01; done"
-        #expect(try run(script) == 9)
+        #expect(try await run(script) == 9)
     }
 
     @Test(arguments: [("/nowhere/program", 127), ("/etc/passwd", 126)])

@@ -15,11 +15,13 @@ import sys
 import time
 import traceback
 
+import cases_admin  # noqa: F401
 import cases_clients  # noqa: F401
 import cases_crash  # noqa: F401
 import cases_daemon  # noqa: F401
 import cases_faults  # noqa: F401
 import cases_fleet  # noqa: F401
+import cases_grants  # noqa: F401
 import cases_messages  # noqa: F401
 import cases_routing  # noqa: F401
 import cases_strict  # noqa: F401

@@ -100,6 +100,7 @@ class AuthorizationServer:
             AUTH_DATABASE=os.path.join(directory, "auth.sqlite"),
             AUTH_TOKEN_LOG=self.token_log,
             AUTH_API_LOG=self.api_log,
+            AUTH_ISSUER=self.base,
             HOME=directory,
             PYTHONDONTWRITEBYTECODE="1",
         )

@@ -4,7 +4,7 @@ import Testing
 
 /// Credentials that a program prints.
 @Suite struct HelperStory {
-    /// A helper that notes what it is asked and prints `token-1`, `token-2`, …
+    /// A helper that notes what it is asked.
     private final class Helper {
         let directory: String
         var path: String { "\(directory)/helper" }

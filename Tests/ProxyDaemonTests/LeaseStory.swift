@@ -86,7 +86,7 @@ import Testing
         #expect(variables["http_proxy"] == "http://netproxy:K@127.0.0.1:8080")
         #expect(variables["HTTP_PROXY"] == variables["http_proxy"])
         #expect(variables["https_proxy"] == nil)
-        #expect(variables["no_proxy"] == "corp.example,localhost,::1")
+        #expect(variables["no_proxy"] == "corp.example,localhost,::1,127.0.0.1:8080")
         #expect(variables["NETPROXY_MY_ORDERS_URL"] == "http://127.0.0.1:8080/my-orders")
         #expect(variables["NETPROXY_KEY"] == "K")
     }

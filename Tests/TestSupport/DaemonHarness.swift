@@ -12,7 +12,8 @@ package final class DaemonHarness: Sendable {
     /// Where its admin socket listens.
     package let adminPort: Int
     private let daemon: Daemon
-    private let directory: String
+    /// Where everything of it is, for what a story adds.
+    package let directory: String
     private let source: Box<String>
     private let reported: Box<[String]>
 
@@ -76,12 +77,15 @@ package final class DaemonHarness: Sendable {
 
     private static func yaml(_ channels: String, _ root: String, _ directory: String) -> String {
         let indented = channels.split(separator: "\n").map { "  \($0)" }.joined(separator: "\n")
+        let defaults = [
+            "listen: [127.0.0.1:0]", "admin: 127.0.0.1:0", "workers: 1",
+            "state: \(directory)/state", "log: { directory: \(directory)/log }",
+        ]
+        // What the story says itself takes the place of a default.
+        let own = root.split(separator: "\n").compactMap { $0.split(separator: ":").first }
+        let lines = defaults.filter { !own.contains($0.prefix { $0 != ":" }) }
         return """
-            listen: [127.0.0.1:0]
-            admin: 127.0.0.1:0
-            workers: 1
-            state: \(directory)/state
-            log: { directory: \(directory)/log }
+            \(lines.joined(separator: "\n"))
             \(root)
             channels:
             \(indented)
@@ -129,6 +133,16 @@ package final class DaemonHarness: Sendable {
         let text = DaemonHarness.yaml(channels, root, directory)
         source.value.withLock { $0 = text }
         await daemon.reload()
+    }
+
+    /// The ports that it listens on now.
+    package var ports: [Int] {
+        get async { await daemon.addresses.map { Int($0.port ?? 0) } }
+    }
+
+    /// Which channels a reload would change.
+    package func plan() async throws -> [String] {
+        try await daemon.plan().get()
     }
 
     /// Moves the daemon's clocks forward, in place of waiting.

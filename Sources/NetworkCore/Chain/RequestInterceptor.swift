@@ -20,4 +20,15 @@ public protocol HTTPTransport: Sendable {
     ///
     /// - Throws: `NetworkError`.
     func send(_ request: Request, context: inout RequestContext) async throws -> Response
+
+    /// Whether it throws `http_response_timeout` by itself when a head has not come by the
+    /// context's deadline.
+    ///
+    /// Default no: the caller watches the time.
+    var keepsDeadlines: Bool { get }
+}
+
+extension HTTPTransport {
+    /// The caller watches the time.
+    public var keepsDeadlines: Bool { false }
 }

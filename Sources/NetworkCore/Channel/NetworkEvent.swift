@@ -25,7 +25,7 @@ public enum NetworkEvent: Sendable {
 /// A call as loggers see it.
 public struct NetworkExchange: Sendable {
     /// The endpoint, in its own words.
-    public let endpoint: String
+    public var endpoint: String { subject.description }
     /// The request as the endpoint describes it, not signed.
     public let request: Request
     /// Its id, attempts, timings and connection, as far as they are known.
@@ -40,14 +40,16 @@ public struct NetworkExchange: Sendable {
     /// How long the call took so far.
     public internal(set) var duration = Duration.zero
     let started: ContinuousClock.Instant
+    /// Asked for its words only by those who listen.
+    private let subject: any CustomStringConvertible & Sendable
 
     init(
-        endpoint: String,
+        _ subject: any CustomStringConvertible & Sendable,
         request: Request,
         context: RequestContext,
         started: ContinuousClock.Instant
     ) {
-        self.endpoint = endpoint
+        self.subject = subject
         self.request = request
         self.context = context
         self.started = started

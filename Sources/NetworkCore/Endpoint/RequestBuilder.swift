@@ -15,7 +15,7 @@ public struct RequestBuilder: Sendable {
     private var task: HTTPTask = .plain
     private var headers: HTTPHeaders = [:]
     private var fault: NetworkError?
-    private var encoder = JSONEncoder()
+    private var encoder: JSONEncoder?
     private var formEncoder = URLFormEncoder()
 
     /// Starts below a base URL.
@@ -183,7 +183,7 @@ public struct RequestBuilder: Sendable {
 
     private func json(_ value: any Encodable & Sendable) throws(NetworkError) -> HTTPBody {
         do {
-            return .bytes(ByteSlice(Array(try encoder.encode(value))))
+            return .bytes(ByteSlice(Array(try (encoder ?? JSONEncoder()).encode(value))))
         } catch {
             throw RequestBuilder.unencodable("the JSON body", error)
         }

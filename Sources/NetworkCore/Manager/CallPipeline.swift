@@ -48,7 +48,7 @@ struct CallPipeline<Item: Endpoint>: Sendable {
                     length: total
                 )
             }
-            let content = try await body.collect(upTo: limit)
+            let content = try await collect(body, limit, call)
             exchange.contentLength = content.count
             exchange.duration = exchange.started.duration(to: channel.clock.now)
             return WholeResponse(
@@ -60,6 +60,27 @@ struct CallPipeline<Item: Endpoint>: Sendable {
                 decoder: call.decoder ?? channel.decoder
             )
         }
+    }
+
+    /// Reads the content, within the call's time where nobody else watches it.
+    private func collect(
+        _ body: HTTPBody,
+        _ limit: Int,
+        _ call: NetworkCall
+    ) async throws -> ByteSlice {
+        guard case .stream = body, keepsDeadline(of: call), let deadline = call.deadline else {
+            return try await body.collect(upTo: limit)
+        }
+        return try await CallDeadline.run(until: deadline, on: channel.clock) {
+            try await body.collect(upTo: limit)
+        }
+    }
+
+    /// Whether everything up to the head of the response ends at the deadline by itself: then there
+    /// is no need for a second watch.
+    private func keepsDeadline(of call: NetworkCall) -> Bool {
+        channel.interceptors.isEmpty && call.options.interceptors.isEmpty
+            && (call.transport ?? channel.transport).keepsDeadlines
     }
 
     /// The head of a response that is a success; the content is still to come.
@@ -83,7 +104,7 @@ struct CallPipeline<Item: Endpoint>: Sendable {
             request.body = MeteredBody.upload(request.body, progress)
         }
         return NetworkCall(
-            name: endpoint.description,
+            subject: endpoint,
             request: request,
             authorization: options.authorization ?? endpoint.authorization,
             validation: options.validation ?? endpoint.validation ?? channel.validation,
@@ -100,12 +121,13 @@ struct CallPipeline<Item: Endpoint>: Sendable {
             @escaping @Sendable (NetworkCall, inout NetworkExchange) async throws -> Result
     ) async throws(NetworkError) -> (Result, NetworkExchange) {
         let started = channel.clock.now
+        let call = call.timed(from: started)
         let context = RequestContext(
             requestID: String(UInt64.random(in: .min ... .max), radix: 36),
-            deadline: call.timeout.map { started + $0 }
+            deadline: call.deadline
         )
         var exchange = NetworkExchange(
-            endpoint: call.name,
+            call.subject,
             request: call.request,
             context: context,
             started: started
@@ -159,7 +181,7 @@ struct CallPipeline<Item: Endpoint>: Sendable {
                 .reauthorizationRequired,
                 side: .downstream,
                 retry: .safe,
-                detail: "\(call.name) requires authorization, and the channel has no authorizer"
+                detail: "\(call.subject) requires authorization, and the channel has no authorizer"
             )
         }
         do {
@@ -200,14 +222,22 @@ struct CallPipeline<Item: Endpoint>: Sendable {
 
 /// A call with everything decided that is decided before it is sent.
 struct NetworkCall: Sendable {
-    var name: String
+    var subject: any CustomStringConvertible & Sendable
     var request: Request
     var authorization: AuthorizationRequirement
     var validation: SuccessRule
     var decoder: (any ContentDecoding)?
     var timeout: Duration?
+    var deadline: ContinuousClock.Instant?
     var transport: (any HTTPTransport)?
     var options: CallOptions
+
+    /// The call with its timeout as an instant.
+    func timed(from start: ContinuousClock.Instant) -> NetworkCall {
+        var call = self
+        call.deadline = timeout.map { start + $0 }
+        return call
+    }
 }
 
 /// Which transport an endpoint's calls go over.

@@ -103,7 +103,7 @@ public final class NetworkManager<Item: Endpoint>: Sendable {
         options: CallOptions = CallOptions()
     ) async throws(NetworkError) -> WholeResponse {
         let call = NetworkCall(
-            name: "\(request.method) \(request.origin)\(TargetPath(request.target).path)",
+            subject: "\(request.method) \(request.origin)\(TargetPath(request.target).path)",
             request: request,
             authorization: options.authorization ?? authorization,
             validation: options.validation ?? channel.validation,

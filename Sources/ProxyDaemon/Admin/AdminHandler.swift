@@ -1,5 +1,4 @@
 import Bytes
-import FoundationEssentials
 import HTTPMessage
 import NetworkCore
 import RequestLog
@@ -29,7 +28,7 @@ struct AdminHandler: Sendable {
                 HTTPField(validated: .contentType, "text/plain; version=0.0.4; charset=utf-8")
             )
             return response
-        case (.get, ["status"]): return await status()
+        case (.get, ["status"]): return .json(200, await daemon.status().json)
         case (.get, ["tail"]): return await tail(AdminQuery(call.query))
         case (.get, let parts) where parts.count == 2 && parts[0] == "why":
             return await why(AdminQuery.decoded(parts[1]))
@@ -51,16 +50,6 @@ struct AdminHandler: Sendable {
         let reasons = await daemon.reasonsNotReady
         return reasons.isEmpty
             ? .text(200, "ready\n") : .text(503, reasons.joined(separator: "\n") + "\n")
-    }
-
-    private func status() async -> Response {
-        let encoder = JSONEncoder()
-        encoder.keyEncodingStrategy = .convertToSnakeCase
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        guard let data = try? encoder.encode(await daemon.status()) else {
-            return problem(500, "the status cannot be encoded")
-        }
-        return .json(200, String(decoding: data, as: UTF8.self))
     }
 
     private func why(_ requestID: String) async -> Response {

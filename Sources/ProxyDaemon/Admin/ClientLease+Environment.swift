@@ -29,6 +29,9 @@ extension ClientLease {
             exceptions.append(name)
         }
         exceptions.removeAll { upstreams.contains($0) }
+        // With an upstream on this machine its address is no exception, but the proxy itself is:
+        // Python and Go understand a port here.
+        exceptions.append(proxy)
         for name in ["no_proxy", "NO_PROXY"] {
             variables[name] = exceptions.joined(separator: ",")
         }

@@ -109,8 +109,10 @@ struct HelperTokens: OAuthService {
 
     private var name: String { "the helper \(command.first ?? "")" }
 
-    /// The contract has three words. A person who asks for a new token wants one, whatever the helper
-    /// keeps for itself: to it, the old one is as good as refused.
+    /// The contract's word for why a token is asked for; it has three.
+    ///
+    /// A person who asks for a new token wants one, whatever the helper keeps for itself: to it, the
+    /// old one is as good as refused.
     private static func word(for reason: OAuthEvent.Reason) -> String {
         switch reason {
         case .initial, .recovery, .external, .signIn: "initial"

@@ -85,7 +85,7 @@ final class LoopbackRedirect: Sendable {
         let html = """
             <!DOCTYPE html>
             <html lang="en"><meta charset="utf-8"><title>netproxy</title>
-            <body style="font-family: sans-serif; margin: 4em"><p>\(text)</p></body></html>
+            <body><p>\(text)</p></body></html>
 
             """
         var response = Response(
@@ -96,7 +96,7 @@ final class LoopbackRedirect: Sendable {
             body: .bytes(ByteSlice(html))
         )
         for (name, value) in [
-            ("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'"),
+            ("Content-Security-Policy", "default-src 'none'"),
             ("Referrer-Policy", "no-referrer"), ("X-Content-Type-Options", "nosniff"),
         ] {
             if let name = HTTPFieldName(name), let field = HTTPField(name, value) {

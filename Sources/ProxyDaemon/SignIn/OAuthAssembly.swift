@@ -175,8 +175,10 @@ struct OAuthAssembly: Sendable {
         Secret(String(decoding: try await secrets.resolveDocument(reference), as: UTF8.self))
     }
 
-    /// Token endpoints are trusted by the system's roots, or by the channel's own authority beside
-    /// whose API they mostly are. With client_auth tls they are shown the channel's certificate.
+    /// Token endpoints are trusted as the channel's API is: they mostly are beside it.
+    ///
+    /// By the system's roots, or by the channel's own authority. With client_auth tls they are shown
+    /// the channel's certificate.
     private func transport(
         _ channel: ChannelConfiguration,
         _ settings: OAuthSettings
@@ -189,70 +191,5 @@ struct OAuthAssembly: Sendable {
         options.certificate = certificate?.certificate
         options.certificateKey = certificate?.key
         return try PooledTransport(options: options, on: loop)
-    }
-}
-
-/// All that speaks for a channel's client to its authorization server.
-struct OAuthClient: Sendable {
-    let settings: OAuthSettings
-    let configuration: OAuthConfiguration
-    let service: any OAuthService
-    let transport: PooledTransport
-    let store: FileTokenStore
-    /// Nothing if only URLs are configured.
-    let metadata: MetadataDirectory?
-
-    /// The server's endpoints: as configured, the others by its metadata.
-    ///
-    /// - Throws: `MetadataError` if an endpoint that is needed is not configured and cannot be found.
-    func server(needing needed: KeyPath<ServerMetadata, ServerEndpoint?>) async throws
-        -> ServerMetadata
-    {
-        var server = ServerMetadata(issuer: settings.issuer)
-        var failure: MetadataError?
-        if let metadata {
-            do throws(MetadataError) {
-                server = try await metadata.metadata()
-            } catch {
-                failure = error
-            }
-        }
-        func configured(_ url: EndpointURL?, _ found: ServerEndpoint?) -> ServerEndpoint? {
-            url.map(ServerEndpoint.init) ?? found
-        }
-        server.authorizationEndpoint =
-            configured(settings.authorizationURL, server.authorizationEndpoint)
-        server.deviceEndpoint = configured(settings.deviceURL, server.deviceEndpoint)
-        server.revocationEndpoint = configured(settings.revocationURL, server.revocationEndpoint)
-        if let failure, server[keyPath: needed] == nil { throw failure }
-        return server
-    }
-}
-
-extension ServerEndpoint {
-    /// A URL of the configuration.
-    init(_ url: EndpointURL) {
-        self.init(
-            origin: Origin(
-                scheme: url.scheme == .https ? .https : .http,
-                host: url.host,
-                port: UInt16(clamping: url.port)
-            ),
-            target: url.target
-        )
-    }
-}
-
-extension OAuthConfiguration.ClientAuthentication {
-    init(_ setting: OAuthSettings.ClientAuthentication) {
-        self =
-            switch setting {
-            case .basic: .basic
-            case .basicRaw: .basicRaw
-            case .post: .post
-            case .privateKeyJWT: .privateKeyJWT
-            case .tls: .tls
-            case .none: .none
-            }
     }
 }

@@ -36,6 +36,11 @@ package final class LogBuffer {
         json = isTranscoding ? OutputBuffer(capacity: 1024) : lines
     }
 
+    deinit {
+        // The channel is gone, and with it whoever would have asked for it.
+        if !lines.isEmpty { flush(now: .now) }
+    }
+
     /// Adds the line of an exchange that is over, and keeps a copy of it in `recent`.
     package func write(
         _ record: ExchangeRecord,

@@ -18,7 +18,7 @@ package final class LogSink: Sendable {
     }
 
     fileprivate struct State {
-        let destination: any LogDestination
+        var destination: any LogDestination
         var encoder: LineEncoder
         let format: LogFormat
         var counters = Counters()
@@ -51,6 +51,17 @@ package final class LogSink: Sendable {
     /// Opens the file anew (SIGUSR1).
     package func reopen() {
         state.withLock { $0.destination.reopen() }
+    }
+
+    /// Goes on in another place.
+    package func redirect(to destination: sending any LogDestination) {
+        let next = Mutex<(any LogDestination)?>(destination)
+        state.withLock { state in
+            guard let destination = next.withLock({ $0.take() }) else { return }
+            state.destination = destination
+            // No generation of any destination: the rest of a line stays where its beginning is.
+            state.generation = -1
+        }
     }
 
     /// Writes whole lines, or drops them.

@@ -1,7 +1,9 @@
 import Bytes
 
-/// Writes a line with the names of the Elastic Common Schema (version 8.11): flat, dotted keys, as
-/// its logging libraries write them. What the schema has no name for is below `netproxy`.
+/// Writes a line with the names of the Elastic Common Schema (version 8.11).
+///
+/// Flat, dotted keys, as its logging libraries write them. What the schema has no name for is below
+/// `netproxy`.
 enum ECSLine {
     private static let names: [String: String] = [
         "request_id": "http.request.id", "trace_id": "trace.id", "client_uid": "client.user.id",

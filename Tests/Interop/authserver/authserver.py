@@ -6,6 +6,7 @@ environment says where the database and the two logs are:
   AUTH_DATABASE   sqlite file
   AUTH_TOKEN_LOG  JSON lines, one per token or revocation request
   AUTH_API_LOG    JSON lines, one per request to the protected API
+  AUTH_ISSUER     the issuer identifier
 """
 
 import base64
@@ -28,7 +29,7 @@ settings.configure(
     USE_TZ=True,
     DEFAULT_AUTO_FIELD="django.db.models.BigAutoField",
     INSTALLED_APPS=["django.contrib.auth", "django.contrib.contenttypes", "oauth2_provider"],
-    MIDDLEWARE=[__name__ + ".log_token_requests"],
+    MIDDLEWARE=[__name__ + ".log_token_requests", __name__ + ".somebody_is_signed_in"],
     DATABASES={
         "default": {
             "ENGINE": "django.db.backends.sqlite3",
@@ -51,7 +52,13 @@ settings.configure(
         # A rotated refresh token that comes back revokes its whole family.
         "REFRESH_TOKEN_REUSE_PROTECTION": True,
         "REFRESH_TOKEN_GRACE_PERIOD_SECONDS": 0,
-        "PKCE_REQUIRED": False,
+        # Of those who use authorization codes, that is everybody.
+        "PKCE_REQUIRED": True,
+        "OIDC_ISS_ENDPOINT": os.environ["AUTH_ISSUER"],
+        "COMPLIANT_BCP_RFC9700_PKCE_METHOD": True,
+        "COMPLIANT_BCP_RFC9700_AUTHZ_RESPONSE_ISS": True,
+        "OAUTH_DEVICE_VERIFICATION_URI": "http://127.0.0.1/device",
+        "DEVICE_FLOW_INTERVAL": 1,
     },
 )
 django.setup()
@@ -61,8 +68,9 @@ from django.core.wsgi import get_wsgi_application  # noqa: E402
 from django.http import HttpResponse, JsonResponse, StreamingHttpResponse  # noqa: E402
 from django.urls import include, path, re_path  # noqa: E402
 from django.utils import timezone  # noqa: E402
-from oauth2_provider.models import AccessToken, Application  # noqa: E402
+from oauth2_provider.models import AccessToken, Application, DeviceGrant  # noqa: E402
 from oauth2_provider.oauth2_backends import get_oauthlib_core  # noqa: E402
+from oauth2_provider.urls import metadata_urlpatterns  # noqa: E402
 
 _log_lock = threading.Lock()
 
@@ -108,6 +116,17 @@ def log_token_requests(get_response):
             },
         )
         return response
+
+    return middleware
+
+
+def somebody_is_signed_in(get_response):
+    """Middleware: who opens the authorization page is alice, as if she had typed her password."""
+
+    def middleware(request):
+        if request.path == "/o/authorize/":
+            request.user = get_user_model().objects.get(username="alice")
+        return get_response(request)
 
     return middleware
 
@@ -214,14 +233,20 @@ def control_clients(request):
     if created:
         user.set_password("wonderland")
         user.save()
+    is_public = grant in ("authorization_code", "device_code")
     application = Application(
         name=name,
         user=user,
-        client_type=Application.CLIENT_CONFIDENTIAL,
+        client_type=Application.CLIENT_PUBLIC if is_public else Application.CLIENT_CONFIDENTIAL,
         authorization_grant_type={
             "client_credentials": Application.GRANT_CLIENT_CREDENTIALS,
             "refresh_token": Application.GRANT_PASSWORD,
+            "authorization_code": Application.GRANT_AUTHORIZATION_CODE,
+            "device_code": Application.GRANT_DEVICE_CODE,
         }[grant],
+        # RFC 8252, section 7.3: any port of the loopback address.
+        redirect_uris="http://127.0.0.1/callback" if grant == "authorization_code" else "",
+        skip_authorization=True,
         hash_client_secret=False,
     )
     application.save()
@@ -246,13 +271,26 @@ def control_tokens(request):
 
 control_tokens.csrf_exempt = True
 
+def control_devices(request):
+    """POST user_code, status: alice decides on a device's sign-in."""
+    grant = DeviceGrant.objects.get(user_code=request.POST["user_code"])
+    grant.user = get_user_model().objects.get(username="alice")
+    grant.status = request.POST["status"]
+    grant.save()
+    return JsonResponse({})
+
+
+control_devices.csrf_exempt = True
+
 urlpatterns = [
+    *metadata_urlpatterns,
     path("o/", include("oauth2_provider.urls", namespace="oauth2_provider")),
     path("api/slow", slow),
     path("api/drip", drip),
     path("api/always-401", always_401),
     re_path(r"^api/(?P<rest>.*)$", echo),
     path("control/clients", control_clients),
+    path("control/devices", control_devices),
     path("control/tokens", control_tokens),
 ]
 

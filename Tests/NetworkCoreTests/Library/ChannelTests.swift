@@ -151,7 +151,7 @@ import Testing
         let order = try await manager.request(
             PathEndpoint("/orders/1", of: base),
             as: Order.self,
-            options: CallOptions(timeout: .seconds(10))
+            options: CallOptions(timeout: .seconds(120))
         )
         #expect(order == Order(id: 1, name: "w"))
         try await manager.send(

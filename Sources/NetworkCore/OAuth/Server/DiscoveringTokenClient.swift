@@ -49,7 +49,9 @@ public struct DiscoveringTokenClient: OAuthService {
         for configuration: OAuthConfiguration
     ) throws(TokenFailure) -> ServerEndpoint {
         let method = configuration.clientAuthentication
-        if let offered = server.clientAuthentications,
+        // Public clients prove nothing, and servers that take them do not all list "none"
+        // (django-oauth-toolkit).
+        if method != .none, let offered = server.clientAuthentications,
             !method.names.contains(where: offered.contains)
         {
             let words = ServerWords.clean(offered.joined(separator: ", "), secrets: []) ?? "none"

@@ -1,5 +1,6 @@
-/// One sign-in through a browser with an authorization code (RFC 6749 §4.1, RFC 8252): its secrets,
-/// the page to open, and the judgement of what comes back. No I/O.
+/// One sign-in through a browser with an authorization code (RFC 6749 §4.1, RFC 8252).
+///
+/// Its secrets, the page to open, and the judgement of what comes back. No I/O.
 public struct AuthorizationCodeFlow: Sendable {
     private let server: ServerMetadata
     private let configuration: OAuthConfiguration

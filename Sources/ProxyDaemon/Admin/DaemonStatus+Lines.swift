@@ -1,0 +1,71 @@
+extension DaemonStatus {
+    /// The lines that `netproxy status` prints.
+    package var lines: [String] {
+        var head = [
+            "\(state) on \(listen.joined(separator: ", ")) for \(DaemonStatus.time(uptimeS))",
+            DaemonStatus.count(connections, "connection"), DaemonStatus.count(workers, "worker"),
+        ]
+        if logLinesDropped > 0 { head.append("\(logLinesDropped) log lines dropped") }
+        return [head.joined(separator: ", ")] + channels.flatMap(\.lines)
+    }
+
+    /// Seconds as a person says them: `9 s`, `3 min 20 s`, `2 h 5 min`, `4 d 1 h`.
+    static func time(_ seconds: Double) -> String {
+        let whole = Int(max(0, seconds).rounded())
+        switch whole {
+        case ..<60: return "\(whole) s"
+        case ..<3600: return pair(whole / 60, "min", whole % 60, "s")
+        case ..<86_400: return pair(whole / 3600, "h", whole / 60 % 60, "min")
+        default: return pair(whole / 86_400, "d", whole / 3600 % 24, "h")
+        }
+    }
+
+    private static func pair(_ large: Int, _ unit: String, _ rest: Int, _ small: String) -> String {
+        rest == 0 ? "\(large) \(unit)" : "\(large) \(unit) \(rest) \(small)"
+    }
+
+    static func count(_ number: Int, _ noun: String) -> String {
+        "\(number) \(noun)\(number == 1 ? "" : "s")"
+    }
+}
+
+extension DaemonStatus.Channel {
+    fileprivate var lines: [String] {
+        var lines = ["\(name) → \(upstream)"]
+        let classes = statuses.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }
+        var counts = [
+            DaemonStatus.count(requests, "request")
+                + (classes.isEmpty ? "" : " (\(classes.joined(separator: ", ")))"),
+            DaemonStatus.count(errors, "error"),
+        ]
+        counts.append("\(retries) \(retries == 1 ? "retry" : "retries")")
+        lines.append("  traffic  \(counts.joined(separator: ", "))")
+        lines.append("  pool     \(pool.open) open, \(pool.idle) idle, \(pool.queued) waiting")
+        guard let token else { return lines }
+        lines.append("  token    \(token.summary)")
+        if let error = token.lastError { lines.append("           last error: \(error)") }
+        return lines
+    }
+}
+
+extension DaemonStatus.Token {
+    /// State, generation, age, end, next attempt; not the last error.
+    package var summary: String {
+        var parts = [state]
+        if let generation { parts.append("generation \(generation)") }
+        if let ageS { parts.append("\(DaemonStatus.time(ageS)) old") }
+        if let expiresInS {
+            parts.append(
+                expiresInS > 0 ? "expires in \(DaemonStatus.time(expiresInS))" : "expired"
+            )
+        }
+        if let scope { parts.append("scope \(scope)") }
+        if let waiters, waiters > 0 {
+            parts.append("\(DaemonStatus.count(waiters, "request")) waiting")
+        }
+        if isUnsaved == true { parts.append("not saved in the state directory") }
+        if let nextAttemptS { parts.append("next attempt in \(DaemonStatus.time(nextAttemptS))") }
+        if state == "dead" { parts.append("a person must sign in again") }
+        return parts.joined(separator: ", ")
+    }
+}

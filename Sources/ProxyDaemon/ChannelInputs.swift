@@ -1,0 +1,54 @@
+import FoundationEssentials
+import NetworkCore
+import ProxyConfig
+
+/// What a channel is made of beside its configuration: with another secret or certificate it is
+/// another channel, although no word of the configuration has changed.
+struct ChannelInputs: Sendable, Equatable {
+    var secrets: [SecretReference: Secret] = [:]
+    /// Keys of several lines.
+    var documents: [SecretReference: Secret] = [:]
+    /// The contents by path; nothing for what cannot be read, which those who need it will tell.
+    var files: [String: Data?]
+
+    init(files: [String]) {
+        self.files = Dictionary(
+            files.map { ($0, FileManager.default.contents(atPath: $0)) }
+        ) { first, _ in first }
+    }
+}
+
+extension ChannelConfiguration {
+    /// The secrets that the channel names.
+    var secretReferences: [SecretReference] {
+        var references: [SecretReference?] = [access.key]
+        switch authentication {
+        case .none, .exec: break
+        case .bearer(let reference), .basic(_, let reference), .header(_, let reference):
+            references.append(reference)
+        case .oauth(let settings):
+            references.append(settings.clientSecret)
+            if settings.grant == .refreshToken { references.append(settings.refreshToken) }
+        }
+        return references.compactMap { $0 }
+    }
+
+    /// The keys of several lines that the channel names; the tokens of an exchange are read anew
+    /// for each request anyway.
+    var documentReferences: [SecretReference] {
+        guard case .oauth(let settings) = authentication else { return [] }
+        var references = [settings.clientKey?.key]
+        switch settings.assertion?.signer {
+        case .key(let reference, _), .serviceAccount(let reference): references.append(reference)
+        case nil: break
+        }
+        return references.compactMap { $0 }
+    }
+}
+
+extension UpstreamTLS {
+    /// The files that the channel's TLS is made of.
+    var files: [String] {
+        [authorities, clientCertificate?.certificate, clientCertificate?.key].compactMap { $0 }
+    }
+}

@@ -1,0 +1,69 @@
+import HTTPMessage
+import NetworkCore
+import OriginTransport
+import ProxyConfig
+
+/// All that speaks for a channel's client to its authorization server.
+struct OAuthClient: Sendable {
+    let settings: OAuthSettings
+    let configuration: OAuthConfiguration
+    let service: any OAuthService
+    let transport: PooledTransport
+    let store: FileTokenStore
+    /// Nothing if only URLs are configured.
+    let metadata: MetadataDirectory?
+
+    /// The server's endpoints: as configured, the others by its metadata.
+    ///
+    /// - Throws: `MetadataError` if an endpoint that is needed is not configured and cannot be found.
+    func server(needing needed: KeyPath<ServerMetadata, ServerEndpoint?>) async throws
+        -> ServerMetadata
+    {
+        var server = ServerMetadata(issuer: settings.issuer)
+        var failure: MetadataError?
+        if let metadata {
+            do throws(MetadataError) {
+                server = try await metadata.metadata()
+            } catch {
+                failure = error
+            }
+        }
+        func configured(_ url: EndpointURL?, _ found: ServerEndpoint?) -> ServerEndpoint? {
+            url.map(ServerEndpoint.init) ?? found
+        }
+        server.authorizationEndpoint =
+            configured(settings.authorizationURL, server.authorizationEndpoint)
+        server.deviceEndpoint = configured(settings.deviceURL, server.deviceEndpoint)
+        server.revocationEndpoint = configured(settings.revocationURL, server.revocationEndpoint)
+        if let failure, server[keyPath: needed] == nil { throw failure }
+        return server
+    }
+}
+
+extension ServerEndpoint {
+    /// A URL of the configuration.
+    init(_ url: EndpointURL) {
+        self.init(
+            origin: Origin(
+                scheme: url.scheme == .https ? .https : .http,
+                host: url.host,
+                port: UInt16(clamping: url.port)
+            ),
+            target: url.target
+        )
+    }
+}
+
+extension OAuthConfiguration.ClientAuthentication {
+    init(_ setting: OAuthSettings.ClientAuthentication) {
+        self =
+            switch setting {
+            case .basic: .basic
+            case .basicRaw: .basicRaw
+            case .post: .post
+            case .privateKeyJWT: .privateKeyJWT
+            case .tls: .tls
+            case .none: .none
+            }
+    }
+}

@@ -1,0 +1,132 @@
+import EventIO
+import NetworkCore
+import ProxyConfig
+import Synchronization
+
+extension SignIn {
+    /// How long a person has for signing in with a browser.
+    private static let browserLimit = Duration.seconds(300)
+
+    /// Signs in through a browser on this machine (RFC 8252): prints the page to open and waits for
+    /// the browser to come back, five minutes at most.
+    ///
+    /// - Throws: `Failure`, `CancellationError`.
+    package func throughBrowser() async throws {
+        try checkGrant()
+        do {
+            let server = try await client.server(needing: \.authorizationEndpoint)
+            try await throughBrowser(server)
+        } catch let error as MetadataError {
+            throw Failure(description: error.description)
+        } catch let error as IOError {
+            throw Failure(description: "\(error)")
+        } catch let error as SignInError {
+            throw Failure(description: error.description)
+        }
+    }
+
+    private func throughBrowser(_ server: ServerMetadata) async throws {
+        let (endings, continuation) = AsyncStream<LoopbackRedirect.Ending>.makeStream()
+        let (shown, shownContinuation) = AsyncStream<Void>.makeStream()
+        let attempt = BrowserAttempt()
+        let redirect = try await LoopbackRedirect(port: settings.redirectPort, on: loop) { query in
+            guard let ending = await attempt.judge(query, keep) else { return nil }
+            continuation.yield(ending)
+            return ending
+        } onShown: {
+            shownContinuation.yield()
+        }
+        let flow = AuthorizationCodeFlow(
+            server: server,
+            configuration: client.configuration,
+            redirect: redirect.uri
+        )
+        let page: String
+        do {
+            page = try flow.page()
+        } catch {
+            await redirect.close()
+            throw error
+        }
+        attempt.begin(flow)
+        say("Open this page in a browser on this machine to sign in to \(channel.name):")
+        say("")
+        say("  \(page)")
+        say("")
+        let ending = await first(of: endings, within: Self.browserLimit)
+        // The last page is on its way; the browser gets it unless it has gone.
+        if ending != nil { _ = await first(of: shown, within: .seconds(2)) }
+        await redirect.close()
+        switch ending {
+        case .signedIn: return
+        case .failed(let words): throw SignInError(words)
+        case nil:
+            try Task.checkCancellation()
+            throw SignInError("nobody signed in within 5 minutes")
+        }
+    }
+
+    /// Presents the code, once, and keeps what comes of it.
+    @Sendable private func keep(_ grant: TokenGrant) async -> LoopbackRedirect.Ending {
+        do {
+            let asked = SystemClock().moment
+            let response = try await client.service.tokens(
+                for: grant,
+                configuration: client.configuration,
+                deadline: asked.steady + client.configuration.requestTimeout
+            )
+            try await store(response, asked: asked)
+            return .signedIn
+        } catch let error as TokenFailure {
+            return .failed(error.detail)
+        } catch {
+            return .failed("\(error)")
+        }
+    }
+
+    /// The first element, or nothing if none comes in time.
+    private func first<Element: Sendable>(
+        of stream: AsyncStream<Element>,
+        within limit: Duration
+    ) async -> Element? {
+        await withTaskGroup(of: Element?.self) { group in
+            group.addTask { await stream.first { _ in true } }
+            group.addTask {
+                // A cancelled sleep ends the wait just as well.
+                do { try await Task.sleep(for: limit) } catch {}
+                return nil
+            }
+            defer { group.cancelAll() }
+            return await group.next() ?? nil
+        }
+    }
+}
+
+/// One sign-in through a browser, which takes one answer.
+private final class BrowserAttempt: Sendable {
+    private let state = Mutex<(flow: AuthorizationCodeFlow?, isAnswered: Bool)>((nil, false))
+
+    /// From now on answers are for this flow.
+    func begin(_ flow: AuthorizationCodeFlow) {
+        state.withLock { $0.flow = flow }
+    }
+
+    /// Judges a query; a code is presented once, however often the browser sends it.
+    func judge(
+        _ query: String,
+        _ present: @Sendable (TokenGrant) async -> LoopbackRedirect.Ending
+    ) async -> LoopbackRedirect.Ending? {
+        let answer: AuthorizationCodeFlow.Answer? = state.withLock { state in
+            guard let flow = state.flow, !state.isAnswered else { return nil }
+            let answer = flow.answer(query)
+            if case .foreign = answer { return nil }
+            state.isAnswered = true
+            return answer
+        }
+        switch answer {
+        case nil, .foreign: return nil
+        case .refused(let error): return .failed(error.description)
+        case .grant(let grant): return await present(grant)
+        }
+    }
+}

@@ -1,0 +1,34 @@
+import NetworkCore
+import ProxyConfig
+
+extension SignIn {
+    /// Signs in on another device (RFC 8628): prints the page and the code, and polls.
+    ///
+    /// - Throws: `Failure`, `CancellationError`.
+    package func onAnotherDevice() async throws {
+        try checkGrant()
+        do {
+            let flow = DeviceFlow(
+                service: client.service,
+                transport: client.transport,
+                server: try await client.server(needing: \.deviceEndpoint),
+                configuration: client.configuration
+            )
+            let code = try await flow.begin()
+            say(
+                "To sign in to \(channel.name), open \(code.page) on any device and enter the code:"
+            )
+            say("")
+            say("  \(code.userCode)")
+            say("")
+            if let page = code.completePage { say("Or open \(page) and compare the code.") }
+            say("The code is good for \(code.lifetime.components.seconds / 60) minutes.")
+            let asked = SystemClock().moment
+            try await store(try await flow.tokens(for: code), asked: asked)
+        } catch let error as MetadataError {
+            throw Failure(description: error.description)
+        } catch let error as SignInError {
+            throw Failure(description: error.description)
+        }
+    }
+}

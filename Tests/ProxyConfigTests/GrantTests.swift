@@ -1,0 +1,187 @@
+import ProxyConfig
+import Testing
+
+/// The keys of grants and of client authentication.
+@Suite struct GrantKeys {
+    private let base = "client_id: a, issuer: https://login.example"
+
+    private func settings(_ oauth: String) throws -> OAuthSettings {
+        guard
+            case .oauth(let settings) = try channel("auth: { oauth: { \(oauth) } }").authentication
+        else { throw Missing() }
+        return settings
+    }
+
+    private struct Missing: Error {}
+
+    @Test func `an issuer is kept letter for letter`() throws {
+        let text = "HTTPS://Login.Example:443/tenant/"
+        let settings = try settings("client_id: a, client_auth: none, issuer: '\(text)'")
+        #expect(settings.issuer == text)
+        #expect(settings.tokenURL == nil)
+    }
+
+    @Test func `the endpoints of a sign-in can be given by hand`() throws {
+        let settings = try settings(
+            """
+            grant: authorization_code, client_id: a, client_auth: none, token_url: https://l.example/t,
+                authorization_url: 'https://l.example/a?x=1', device_url: https://l.example/d,
+                revocation_url: https://l.example/r, redirect_port: 7000
+            """
+        )
+        #expect(settings.authorizationURL?.target == "/a?x=1")
+        #expect(settings.deviceURL?.target == "/d")
+        #expect(settings.revocationURL?.target == "/r")
+        #expect(settings.redirectPort == 7000)
+    }
+
+    @Test(arguments: ["redirect_port: auto", ""])
+    func `any free port is the default`(line: String) throws {
+        let settings = try settings("\(base), client_auth: none, \(line)")
+        #expect(settings.redirectPort == nil)
+    }
+
+    @Test func `a client key signs where it is asked to`() throws {
+        let settings = try settings(
+            "\(base), client_auth: private_key_jwt, client_key: { key: file:/k.pem, id: k1 }"
+        )
+        #expect(settings.clientAuthentication == .privateKeyJWT)
+        #expect(settings.clientKey?.key == .file("/k.pem"))
+        #expect(settings.clientKey?.id == "k1")
+        #expect(settings.clientKey?.audience == nil)
+    }
+
+    @Test func `a service account needs neither client nor token endpoint`() throws {
+        let settings = try settings(
+            "grant: jwt_bearer, assertion: { service_account: file:/account.json }"
+        )
+        #expect(settings.clientAuthentication == OAuthSettings.ClientAuthentication.none)
+        #expect(settings.assertion?.signer == .serviceAccount(.file("/account.json")))
+    }
+
+    @Test func `a token exchange has types by default`() throws {
+        let settings = try settings(
+            "\(base), client_auth: none, grant: token_exchange, exchange: { subject_token: env:T }"
+        )
+        let type = "urn:ietf:params:oauth:token-type:access_token"
+        #expect(settings.exchange?.subjectToken == .environment("T"))
+        #expect(settings.exchange?.subjectTokenType == type)
+        #expect(settings.exchange?.actorToken == nil)
+        #expect(settings.exchange?.requestedTokenType == nil)
+    }
+
+    @Test(arguments: [
+        (
+            "client_id: a, client_auth: private_key_jwt, token_url: https://l.example/t",
+            "client_key: required for client_auth private_key_jwt"
+        ),
+        (
+            "client_id: a, client_auth: private_key_jwt, token_url: https://l.example/t, "
+                + "client_key: { key: file:/k }",
+            "client_key.audience: required, because there is no issuer to make it out to"
+        ),
+        (
+            "client_id: a, client_auth: none, issuer: https://l.example, client_key: { key: file:/k }",
+            "client_key: only client_auth private_key_jwt uses it"
+        ),
+        (
+            "grant: jwt_bearer, issuer: https://l.example",
+            "assertion: required for the grant jwt_bearer"
+        ),
+        (
+            "grant: jwt_bearer, issuer: https://l.example, assertion: { subject: a }",
+            "assertion.key: key or service_account is required"
+        ),
+        (
+            "grant: jwt_bearer, issuer: https://l.example, "
+                + "assertion: { key: file:/k, service_account: file:/s }",
+            "assertion.service_account: key and service_account exclude each other"
+        ),
+        (
+            "grant: jwt_bearer, issuer: https://l.example, assertion: { key: file:/k }",
+            "assertion.issuer: required, because there is no client_id to be it"
+        ),
+        (
+            "grant: token_exchange, client_auth: none, client_id: a, issuer: https://l.example",
+            "exchange: required for the grant token_exchange"
+        ),
+        (
+            "grant: device_code, client_auth: none, client_id: a, token_url: https://l.example/t",
+            "device_url: device_url or issuer is required for device_code"
+        ),
+        (
+            "grant: authorization_code, client_auth: none, client_id: a, token_url: https://l.example/t",
+            "authorization_url: authorization_url or issuer is required for authorization_code"
+        ),
+        (
+            "client_id: 'a:b', client_auth: basic_raw, client_secret: env:S, issuer: https://l.example",
+            "client_id: a client id with a colon cannot be sent with basic_raw, use basic or post"
+        ),
+        (
+            "client_id: a, client_auth: none, issuer: 'https://l.example?x=1'",
+            "issuer: an issuer must not have a query"
+        ),
+        (
+            "client_id: a, client_auth: none, issuer: http://l.example",
+            "issuer: would send credentials over http://, use https:// or set auth.allow_insecure: true"
+        ),
+        (
+            "client_id: a, client_auth: none, issuer: https://l.example, redirect_port: 70000",
+            "redirect_port: expected auto or a port from 1 to 65535, found '70000'"
+        ),
+        (
+            "client_id: a, client_auth: none, issuer: https://l.example, "
+                + "grant: token_exchange, exchange: { subject_token: env:T }, refresh_token: env:R",
+            "refresh_token: the grant token_exchange has no refresh token"
+        ),
+    ])
+    func `what a grant needs and does not need is checked`(oauth: String, expected: String) {
+        #expect(
+            errors(inChannel: "auth: { oauth: { \(oauth) } }")
+                == ["channels.a.auth.oauth.\(expected)"]
+        )
+    }
+
+    @Test func `client_auth tls needs the channel's certificate`() {
+        let oauth = "auth: { oauth: { \(base), client_auth: tls } }"
+        #expect(
+            errors(inChannel: oauth)
+                == ["channels.a.tls.client_certificate: required for client_auth tls"]
+        )
+        let tls = "tls: { client_certificate: /c.pem, client_key: /k.pem }"
+        #expect(errors(inChannel: "\(oauth)\n\(tls)").isEmpty)
+    }
+
+    @Test func `a secret of several lines is read as it is`() async throws {
+        let pem = "-----BEGIN PRIVATE KEY-----\nMC4C\n-----END PRIVATE KEY-----\n"
+        let resolver = SecretResolver(
+            environment: [:],
+            readFile: { path throws(SecretError) in
+                path == "/k.pem" ? Array(pem.utf8) : [0x61, 0x00]
+            }
+        )
+        #expect(try await resolver.resolveDocument(.file("/k.pem")) == Array(pem.utf8))
+        await #expect(throws: SecretError.self) { try await resolver.resolve(.file("/k.pem")) }
+        await #expect(throws: SecretError.self) {
+            try await resolver.resolveDocument(.file("/nul"))
+        }
+    }
+
+    @Test func `token files are sealed with the key that is named`() throws {
+        let channels = "channels: { a: { upstream: https://a.example } }"
+        #expect(try load("state_key: cred:state\n\(channels)").stateKey == .credential("state"))
+        #expect(try load(channels).stateKey == nil)
+    }
+
+    @Test func `a helper that is not there is found by the check`() throws {
+        let configuration = try load(
+            "channels: { a: { upstream: https://a.example, auth: { exec: [/does/not/exist] } } }"
+        )
+        let errors = ConfigurationChecker.check(
+            configuration,
+            file: "netproxy.yaml",
+            resolver: SecretResolver(environment: [:])
+        )
+        #expect(errors.contains { $0.description.contains("is not an executable file") })
+    }
+}

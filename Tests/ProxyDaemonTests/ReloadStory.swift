@@ -1,0 +1,123 @@
+import FoundationEssentials
+import TestSupport
+import Testing
+
+@Suite struct ReloadStory {
+    /// An origin that tells the credential that it got.
+    private func origin() async throws -> OriginServer {
+        try await OriginServer.start { wire in
+            while let request = try await wire.next() {
+                try await wire.send(Raw.ok(request["Authorization"] ?? "none"))
+            }
+        }
+    }
+
+    private func write(_ text: String, to path: String) throws {
+        try Data(text.utf8).write(to: URL(filePath: path))
+    }
+
+    @Test func `a secret that was changed is in force after a reload`() async throws {
+        let origin = try await origin()
+        let path = FileManager.default.temporaryDirectory
+            .appending(path: "reload-\(UInt64.random(in: 0 ... .max))").path()
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        try write("first\n", to: path)
+        let channels = """
+            orders: { upstream: "http://127.0.0.1:\(origin.port)", auth: { bearer: "file:\(path)" } }
+            bills: { upstream: "http://127.0.0.1:\(origin.port)" }
+            """
+        try await DaemonHarness.run(channels: channels) { proxy async throws in
+            #expect(try await proxy.exchange(Raw.get("/orders/1")).body == "Bearer first")
+            #expect(try await proxy.plan() == ["no channel would change"])
+            try write("second\n", to: path)
+            #expect(try await proxy.plan() == ["changed: orders"])
+            #expect(try await proxy.exchange(Raw.get("/orders/1")).body == "Bearer first")
+            await proxy.reload(channels: channels)
+            #expect(try await proxy.exchange(Raw.get("/orders/1")).body == "Bearer second")
+            try FileManager.default.removeItem(atPath: path)
+            await proxy.reload(channels: channels)
+            #expect(proxy.reports.contains { $0.contains("the old one stays in force") })
+            #expect(try await proxy.exchange(Raw.get("/orders/1")).body == "Bearer second")
+        }
+    }
+
+    @Test func `listeners come and go with a reload`() async throws {
+        let origin = try await origin()
+        let upstream = "upstream: \"http://127.0.0.1:\(origin.port)\""
+        try await DaemonHarness.run(channels: "orders: { \(upstream) }") { proxy async throws in
+            let first = proxy.port
+            await proxy.reload(
+                channels: "orders: { \(upstream), match: { listen: \"127.0.0.1:0\" } }"
+            )
+            let ports = await proxy.ports
+            #expect(ports.count == 2 && ports[0] == first)
+            let app = try await RawClient.connect(to: ports[1], sending: Raw.get("/1"))
+            #expect(try await app.message().body == "none")
+            await proxy.reload(channels: "orders: { \(upstream) }")
+            // The connection is idle, so it ends with its listener.
+            #expect(try await app.rest().end == .closed)
+            #expect(await proxy.ports == [first])
+            #expect(try await proxy.exchange(Raw.get("/orders/1")).status == 200)
+        }
+    }
+
+    @Test func `an address that cannot be used leaves everything as it was`() async throws {
+        let origin = try await origin()
+        let upstream = "upstream: \"http://127.0.0.1:\(origin.port)\""
+        try await DaemonHarness.run(channels: "orders: { \(upstream) }") { proxy async throws in
+            await proxy.reload(
+                channels: "bills: { \(upstream) }",
+                root: "listen: [\"127.0.0.1:0\", \"127.0.0.1:\(origin.port)\"]"
+            )
+            #expect(proxy.reports.contains { $0.contains("cannot listen on") })
+            #expect(try await proxy.exchange(Raw.get("/orders/1")).status == 200)
+            #expect(await proxy.ports == [proxy.port])
+        }
+    }
+
+    @Test func `limits are those of the last reload`() async throws {
+        let origin = try await origin()
+        let channels = "orders: { upstream: \"http://127.0.0.1:\(origin.port)\" }"
+        try await DaemonHarness.run(channels: channels) { proxy async throws in
+            let long = Raw.get("/orders/" + String(repeating: "x", count: 2000))
+            #expect(try await proxy.exchange(long).status == 200)
+            await proxy.reload(channels: channels, root: "limits: { target_size: 1KiB }")
+            #expect(try await proxy.exchange(long).status == 414)
+            await proxy.reload(channels: channels, root: "workers: 2")
+            #expect(proxy.reports.contains("workers: takes effect at the next start"))
+        }
+    }
+
+    @Test func `the log moves to another directory`() async throws {
+        let origin = try await origin()
+        let channels = "orders: { upstream: \"http://127.0.0.1:\(origin.port)\" }"
+        try await DaemonHarness.run(channels: channels) { proxy async throws in
+            let other = "\(proxy.directory)/other"
+            await proxy.reload(channels: channels, root: "log: { directory: \"\(other)\" }")
+            _ = try await proxy.exchange(Raw.get("/orders/moved"))
+            #expect(try await proxy.log("orders").isEmpty)
+            let text = try String(contentsOfFile: "\(other)/orders.log", encoding: .utf8)
+            #expect(text.contains("/moved"))
+        }
+    }
+
+    @Test func `an exchange that outlives its channel is logged`() async throws {
+        let (asked, reloaded) = (Gate(), Gate())
+        let origin = try await OriginServer.start { wire in
+            _ = try await wire.message()
+            asked.open()
+            try await reloaded.wait()
+            try await wire.send(Raw.ok())
+        }
+        let upstream = "upstream: \"http://127.0.0.1:\(origin.port)\""
+        try await DaemonHarness.run(channels: "orders: { \(upstream) }") { proxy async throws in
+            let app = try await proxy.connect()
+            try await app.send(Raw.get("/orders/1"))
+            try await asked.wait()
+            await proxy.reload(channels: "orders: { \(upstream), pool: { connections: 7 } }")
+            reloaded.open()
+            #expect(try await app.message().status == 200)
+            #expect(try await proxy.onlyLine("orders").facts.status == 200)
+        }
+    }
+}

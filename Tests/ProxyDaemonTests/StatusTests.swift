@@ -1,0 +1,44 @@
+import ProxyDaemon
+import TestSupport
+import Testing
+
+@Suite struct StatusTests {
+    @Test func `the daemon's answer is what the command reads`() async throws {
+        let origin = try await OriginServer.start { wire in
+            while try await wire.next() != nil { try await wire.send(Raw.ok()) }
+        }
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
+        ) { proxy in
+            _ = try await proxy.exchange(Raw.get("/orders/1"))
+            let answer = try await proxy.ask(Raw.get("/status"))
+            #expect(answer.body.contains("\"log_lines_dropped\":0"))
+            let status = try #require(DaemonStatus(json: answer.body))
+            #expect(status.state == "serving")
+            #expect(status.channels[0].statuses == ["2xx": 1])
+            #expect(status.lines.contains("  traffic  1 request (2xx 1), 0 errors, 0 retries"))
+        }
+    }
+
+    @Test func `a token's state is told with the server's words`() throws {
+        let json = """
+            {"uptime_s":3725,"state":"serving","listen":["127.0.0.1:8080"],"workers":2,
+            "connections":1,"log_lines_dropped":0,"channels":[{"name":"orders",
+            "upstream":"https://api.example","pool":{"open":1,"idle":1,"queued":0},"requests":0,
+            "errors":0,"retries":1,"statuses":{},"bytes_in":0,"bytes_out":0,
+            "token":{"state":"failed","generation":3,"age_s":75,"expires_in_s":-2,"waiters":2,
+            "last_error":"invalid_client: who are you?","next_attempt_s":4.6}}]}
+            """
+        #expect(
+            try #require(DaemonStatus(json: json)).lines == [
+                "serving on 127.0.0.1:8080 for 1 h 2 min, 1 connection, 2 workers",
+                "orders → https://api.example",
+                "  traffic  0 requests, 0 errors, 1 retry",
+                "  pool     1 open, 1 idle, 0 waiting",
+                "  token    failed, generation 3, 1 min 15 s old, expired, 2 requests waiting, "
+                    + "next attempt in 5 s",
+                "           last error: invalid_client: who are you?",
+            ]
+        )
+    }
+}
