@@ -2,7 +2,9 @@
 
 import asyncio
 import os
+import random
 
+import storm
 from endpoint import Endpoint, expect_no_reuse
 from fleet import Load, Mortal
 from harness import case, check, equal
@@ -47,3 +49,9 @@ def two_daemons_on_one_state_directory_refresh_once_per_expiry(world):
 @case
 def four_daemons_on_one_state_directory_refresh_once_per_expiry(world):
     fleet_under_load(world, 4)
+
+
+@case
+def a_storm_on_a_rotating_refresh_token_does_no_harm(world):
+    """Half a minute of it; `storm.py 600` is the long one."""
+    storm.blow(world, 30, random.randrange(1 << 32))

@@ -68,6 +68,7 @@ class Endpoint:
         self.api = Gate()       # an API request with a good token
         self.drop_held = False  # whether what waits in `before` is forgotten instead of answered
         self.lost_share = self.error_share = 0.0
+        self.faults_in_row = 0
         self.slowness = 0.0     # the longest pause before and after a token request is judged
         self.chance = random.Random(1)
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), handler_of(self), False)
@@ -122,25 +123,35 @@ class Endpoint:
         with self.lock:
             record["at"] = time.monotonic()
             self.requests.append(record)
-            fails = self.chance.random() < self.error_share
-            loses = self.chance.random() < self.lost_share
+            fault = self.fault()
             pauses = [self.chance.random() * self.slowness for _ in range(2)]
         time.sleep(pauses[0])
         self.before.wait()
         if self.drop_held:
             record["outcome"] = "dropped"
             raise Lost
-        if fails:
+        if fault == "error":
             record["outcome"] = "error"
             return 500, {}
         with self.lock:
             status, document = self.judge(form.get("refresh_token"), record)
         time.sleep(pauses[1])
         self.after.wait()
-        if loses and status == 200:
+        if fault == "lost" and status == 200:
             record["outcome"] += ", lost"
             raise Lost
         return status, document
+
+    def fault(self):
+        """What goes wrong with the next request; never more than twice in a row, which would be an
+        endpoint that is down for longer than a request bears."""
+        throw = self.chance.random()
+        word = ("error" if throw < self.error_share
+                else "lost" if throw < self.error_share + self.lost_share else None)
+        if self.faults_in_row == 2:
+            word = None
+        self.faults_in_row = self.faults_in_row + 1 if word else 0
+        return word
 
     def judge(self, presented, record):
         now = record["at"] = time.monotonic()

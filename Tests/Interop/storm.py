@@ -4,11 +4,12 @@
     storm.py SECONDS --netproxy PATH [--seed N]
 
 Three daemons share a state directory with a rotating refresh token. The token endpoint is slow at
-random, rotates and loses 5 % of its answers, answers 5 % with 500; access tokens are revoked at
-random, daemons are killed at random and started again, and a bounded client sends requests all the
-time. A failure at the app is avoidable unless its request was in flight on a daemon that was
-killed before it had answered. Prints the counts; exits 1 if one failure was avoidable, if a spent
-refresh token was presented outside of the grace window, or if the session is dead in the end.
+random, rotates and loses 5 % of its answers, and answers 5 % with 500, never more than two of
+these in a row. Access tokens are revoked at random, daemons are killed at random and started
+again, and a bounded client sends requests all the time. A failure at the app is avoidable unless
+its request was in flight on a daemon that was killed before it had answered. Prints the counts;
+exits 1 if one failure was avoidable, if a spent refresh token was presented outside of the grace
+window, or if the session is dead in the end.
 """
 
 import argparse
