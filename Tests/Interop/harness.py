@@ -81,6 +81,8 @@ def clean_environment(**extra):
 class Child:
     """A child process with its output in files; stopped by its own process id and no other."""
 
+    started = []
+
     def __init__(self, arguments, directory, name, environment=None):
         self.name = name
         self.stdout_path = os.path.join(directory, name + ".stdout")
@@ -95,6 +97,15 @@ class Child:
                 env=environment or clean_environment(),
                 start_new_session=True,
             )
+        Child.started.append(self)
+
+    @classmethod
+    def kill_the_rest(cls):
+        """Kills what a case that failed has left running."""
+        for child in cls.started:
+            if child.running():
+                child.process.kill()
+                child.process.wait(5)
 
     @property
     def pid(self):

@@ -48,6 +48,8 @@ class Netproxy:
         }
         self.variables = {}
         self.outputs = []
+        # Whoever knows secrets that must not be seen.
+        self.secret_sources = [world.auth] if world.auth else []
         self.child = None
 
     def __enter__(self):
@@ -149,7 +151,7 @@ class Netproxy:
         for path in (self.child.stdout_path, self.child.stderr_path):
             with open(path, encoding="utf-8", errors="replace") as file:
                 texts.append((os.path.basename(path), file.read()))
-        for secret in self.world.auth.every_secret():
+        for secret in set().union(*(each.every_secret() for each in self.secret_sources)):
             for form in {secret, quote_plus(secret)}:
                 for where, text in texts:
                     check(form not in text, f"{where} contains a secret (…{secret[-4:]})")

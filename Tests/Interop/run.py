@@ -17,8 +17,10 @@ import traceback
 
 import cases_admin  # noqa: F401
 import cases_clients  # noqa: F401
+import cases_crash  # noqa: F401
 import cases_daemon  # noqa: F401
 import cases_faults  # noqa: F401
+import cases_fleet  # noqa: F401
 import cases_grants  # noqa: F401
 import cases_messages  # noqa: F401
 import cases_routing  # noqa: F401

@@ -7,15 +7,18 @@ ORIGIN-PORT. Exits 1 with the first message that was repaired, split, joined or 
 another's response.
 """
 
+import fcntl
+import select
 import socket
 import sys
+import termios
 import threading
 
 import h11
 import httptools
 
 import corpus
-from harness import Failure, check
+from harness import Failure, check, eventually
 
 MUTANTS = 700
 PATIENCE = 0.05
@@ -104,39 +107,83 @@ class H11(Reading):
         return rest if rest and persists else None
 
 
+class RawConnection:
+    """One connection of a RawOrigin; what it has read is in its log at once."""
+
+    def __init__(self, accepted, lock):
+        self.socket, self.lock = accepted, lock
+        self.log = bytearray()
+        self.is_open = True
+        self.sendall = accepted.sendall
+
+    def recv(self, size):
+        select.select([self.socket], [], [])
+        # Nobody must see the bytes gone from the socket and not yet in the log.
+        with self.lock:
+            piece = self.socket.recv(size)
+            self.log += piece
+        return piece
+
+    def unread(self):
+        """How many bytes wait in the socket."""
+        if not self.is_open:
+            return 0
+        count = fcntl.ioctl(self.socket, termios.FIONREAD, b"\0" * 4)
+        return int.from_bytes(count, sys.byteorder)
+
+
 class RawOrigin:
     """A TCP server that keeps every byte and lets `play` answer; one thread a connection."""
 
     def __init__(self, port, play):
         self.play = play
-        self.received = []
+        self.lock = threading.Lock()
+        self.connections = []
         self.socket = socket.create_server(("127.0.0.1", port))
         threading.Thread(target=self.accept, daemon=True).start()
 
     def accept(self):
         while True:
-            try:
-                connection, _ = self.socket.accept()
-            except OSError:
-                return
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            log = bytearray()
-            self.received.append(log)
-            threading.Thread(target=self.serve, args=(connection, log), daemon=True).start()
+            select.select([self.socket], [], [])
+            with self.lock:
+                try:
+                    accepted, _ = self.socket.accept()
+                except OSError:
+                    return
+                accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                connection = RawConnection(accepted, self.lock)
+                self.connections.append(connection)
+            threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
 
-    def serve(self, connection, log):
+    def serve(self, connection):
         try:
-            with connection:
-                self.play(connection, log)
+            self.play(connection)
         except OSError:
             pass
+        with self.lock:
+            connection.is_open = False
+            connection.socket.close()
+
+    def received(self):
+        """What came on each connection so far, once everything that was sent has been read."""
+
+        def everything():
+            with self.lock:
+                waiting = select.select([self.socket], [], [], 0)[0]
+                if waiting or any(each.unread() for each in self.connections):
+                    return None
+                return True, [bytes(each.log) for each in self.connections]
+
+        return eventually(everything, "the origin has read what it was sent", 20, every=0.001)[1]
 
     def close(self):
         self.socket.close()
 
 
 def exchange(port, raw, patience=PATIENCE):
-    """Everything that comes back, and whether the connection ended cleanly or with a reset."""
+    """Everything that comes back, and whether the connection ended cleanly or with a reset.
+
+    Returns when netproxy is done with the connection, so that nothing of it comes later."""
     answer = bytearray()
     with socket.create_connection(("127.0.0.1", port), timeout=10) as app:
         try:
@@ -146,17 +193,30 @@ def exchange(port, raw, patience=PATIENCE):
                 answer += piece
             return bytes(answer), "end"
         except socket.timeout:
+            wait_for_the_end(app)
             return bytes(answer), "open"
         except OSError:
             return bytes(answer), "reset"
 
 
-def answer_requests(connection, log):
+def wait_for_the_end(app):
+    """Goes away, and waits until netproxy has ended what it was doing and closes as well."""
+    app.settimeout(20)
+    try:
+        app.shutdown(socket.SHUT_WR)
+        while app.recv(65536):
+            pass
+    except socket.timeout:
+        raise Failure("netproxy keeps a connection whose app has gone") from None
+    except OSError:
+        pass
+
+
+def answer_requests(connection):
     """An origin that answers as many requests as h11 sees, with their number."""
     answered = 0
-    while piece := connection.recv(65536):
-        log += piece
-        seen = len(H11(bytes(log)).messages)
+    while connection.recv(65536):
+        seen = len(H11(bytes(connection.log)).messages)
         while answered < seen:
             answered += 1
             connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
@@ -183,9 +243,11 @@ def hostile_requests(port, origin_port, reshape):
         # What follows a request for another protocol is for that protocol to say.
         if b"upgrade:" in raw.lower() or b"CONNECT" in raw:
             continue
-        before = {id(log): len(log) for log in origin.received}
+        before = [len(log) for log in origin.received()]
         exchange(port, raw)
-        new = [bytes(log[before.get(id(log), 0):]) for log in list(origin.received)]
+        after = origin.received()
+        before += [0] * (len(after) - len(before))
+        new = [log[length:] for log, length in zip(after, before)]
         seen = []
         for bytes_seen in filter(None, new):
             strict, other = H11(bytes_seen), Llhttp(bytes_seen, httptools.HttpRequestParser)
@@ -215,9 +277,8 @@ def hostile_responses(port, origin_port):
                  and not any(line.startswith("101 ") for line in one.verdict)]
     current = {}
 
-    def play(connection, log):
+    def play(connection):
         while piece := connection.recv(65536):
-            log += piece
             if not piece.endswith(b"\r\n\r\n"):
                 continue
             if b"/hostile " not in piece:

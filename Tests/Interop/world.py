@@ -209,6 +209,7 @@ class World:
         for child in (self.nginx, self.auth and self.auth.process):
             if child:
                 child.stop()
+        Child.kill_the_rest()
         if keep:
             print(f"kept {self.directory}")
         else:

@@ -72,6 +72,27 @@ import Testing
         #expect(!harness.server.sawReuse)
     }
 
+    @Test func `tokens that live for seconds are renewed for as long as they serve`() async throws {
+        let harness = OAuthHarness(grant: .refreshToken(initial: Secret("initial")))
+        harness.server.setLifetime("3")
+        for expected in 1...30 {
+            #expect(try await harness.token() == "Bearer access-\(expected)")
+            harness.clock.advance(by: .seconds(2))
+        }
+        #expect(harness.requests == 30)
+        #expect(!harness.server.sawReuse)
+    }
+
+    @Test func `tokens that are refused before their time still count`() async throws {
+        let harness = OAuthHarness()
+        harness.server.setLifetime("3")
+        _ = try await harness.token()
+        for generation in 1..<5 { #expect(await harness.reject(generation) == .replay) }
+        harness.clock.advance(by: .seconds(2))
+        #expect(await harness.reject(5) == .passThrough(.excess))
+        #expect(harness.requests == 5)
+    }
+
     @Test func `a request during a background renewal is not kept waiting`() async throws {
         let harness = OAuthHarness()
         _ = try await harness.token()

@@ -31,6 +31,8 @@ final class OAuthHarness: Sendable {
         configure: (inout OAuthConfiguration) -> Void = { _ in }
     ) {
         var configuration = OAuthHarness.configuration(grant)
+        // So that a failure is seen without the clock being advanced behind it.
+        configuration.failurePatience = .zero
         configure(&configuration)
         let log = EventLog()
         let server =

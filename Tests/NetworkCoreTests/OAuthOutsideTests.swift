@@ -67,6 +67,38 @@ import Testing
         #expect(await harness.failure()?.kind == .reauthorizationRequired)
     }
 
+    @Test func `a renewal that another process died of is settled within the grace`() async throws {
+        let clock = ManualClock()
+        let server = AuthorizationServerModel(clock: clock, grace: .seconds(30))
+        let store = signedIn()
+        func harness() -> OAuthHarness {
+            OAuthHarness(
+                grant: .refreshToken(initial: nil),
+                clock: clock,
+                server: server,
+                store: store
+            ) { $0.lostResponse = .wait }
+        }
+        let survivor = harness()
+        #expect(try await survivor.token() == "Bearer access-1")
+        server.script(.lostAnswer)
+        try? await harness().manager.forceRefresh()
+        #expect(store.record?.intent != nil)
+        // The token at hand lives for long, but the refresh token that was spent does not.
+        clock.advance(by: .seconds(11))
+        for _ in 0..<2 {
+            #expect(survivor.manager.currentCredential() != nil)
+            #expect(await eventually { await survivor.manager.status().state != .refreshing })
+        }
+        #expect(
+            await eventually {
+                survivor.manager.currentCredential()?.value == Secret("Bearer access-2")
+            }
+        )
+        #expect(store.record?.intent == nil)
+        #expect(!server.sawReuse)
+    }
+
     @Test func `looking costs no token request and changes nothing by itself`() async throws {
         let harness = harness(signedIn())
         for _ in 0..<20 {

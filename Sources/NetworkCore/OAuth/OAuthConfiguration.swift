@@ -113,6 +113,10 @@ public struct OAuthConfiguration: Sendable {
     ///
     /// Default 15 s; its own deadline counts too.
     public var waitTimeout: Duration = .seconds(15)
+    /// How long a request without a token waits behind a failed attempt for the next one.
+    ///
+    /// It fails at once if the back-off ends later than that. Default 5 s; zero never waits.
+    public var failurePatience: Duration = .seconds(5)
     /// How many requests may wait for a token.
     ///
     /// Default 4096, the default limit of connections.

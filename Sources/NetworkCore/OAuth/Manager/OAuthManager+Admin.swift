@@ -101,7 +101,7 @@ extension OAuthManager {
             scope: current?.token.scope,
             hasRefreshToken: (record?.refreshToken ?? current?.token.refreshToken) != nil,
             isUnsaved: isUnsaved,
-            waiters: renewal?.room.count ?? 0,
+            waiters: renewal?.room.count ?? outage?.room.count ?? 0,
             lastFailure: lastFailure,
             nextAttempt: outage.map { max($0.until - now.steady, .zero) },
             clockOffset: service.clockOffset == .zero ? nil : service.clockOffset

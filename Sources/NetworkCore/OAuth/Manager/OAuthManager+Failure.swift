@@ -28,11 +28,26 @@ extension OAuthManager {
     private func rest(_ failure: OAuthFailure, for delay: Duration) -> WaitingRoom.Outcome {
         var failure = failure
         failure.nextAttempt = clock.wallNow + delay
-        outage = Outage(failure: failure, until: clock.now + delay)
+        outage = Outage(
+            failure: failure,
+            until: clock.now + delay,
+            room: WaitingRoom(clock: clock, limit: configuration.waiterLimit)
+        )
         lastFailure = failure
         onEvent(.failed(failure))
         publish()
         return .failed(failure)
+    }
+
+    /// Whether the token at hand was never doubted and has lived half of its time at least: its
+    /// renewal is no excess, however often tokens that live for seconds need one.
+    var hasRunItsCourse: Bool {
+        guard let current, current.doubt == .none, let end = current.token.expiresAt else {
+            return false
+        }
+        let issued = current.token.issuedAt
+        let lifetime = end.remaining(at: issued)
+        return lifetime >= .seconds(1) && clock.now - issued.steady >= lifetime / 2
     }
 
     /// Refuses a token request that would be one too many.

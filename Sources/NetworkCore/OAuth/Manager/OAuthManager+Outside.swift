@@ -21,6 +21,9 @@ extension OAuthManager {
             (found?.revision ?? 0) != known
         else { return lookAgainLater() }
         takeOver(found)
+        // Another process is about to renew, or has died of it: the server's grace runs, so this
+        // one asks for the lock and sees.
+        if record?.intent != nil { current?.windows?.advance(to: clock.moment) }
         lookAgainLater()
     }
 

@@ -15,12 +15,29 @@ extension OAuthManager {
         case .suspected: doubt = .suspected
         case .refused: doubt = .refused
         }
+        let limit = waitLimit(rejection.deadline)
+        let patience = patienceLimit(limit)
+        while true {
+            let verdict = await verdict(generation, doubt, rejection.intent, until: limit)
+            guard verdict == .passThrough(.refreshFailed), rejection.intent == .replay,
+                await outlivesFailure(until: patience, as: .replay)
+            else { return verdict }
+        }
+    }
+
+    /// Judges, and waits for the renewal if there is one.
+    private nonisolated func verdict(
+        _ generation: Int,
+        _ doubt: CurrentToken.Doubt,
+        _ intent: Rejection.Intent,
+        until limit: ContinuousClock.Instant
+    ) async -> Verdict {
         let room: WaitingRoom
-        switch await judge(generation, doubt, rejection.intent) {
+        switch await judge(generation, doubt, intent) {
         case .verdict(let verdict): return verdict
         case .wait(let waitingRoom): room = waitingRoom
         }
-        switch await room.wait(until: waitLimit(rejection.deadline), as: .replay) {
+        switch await room.wait(until: limit, as: .replay) {
         case .outcome(.credential), .outcome(.idle): return .replay
         case .outcome(.refusedAgain): return .passThrough(.tokenRefusedAgain)
         case .outcome(.sameToken): return .passThrough(.sameToken)

@@ -32,7 +32,9 @@ public actor OAuthManager: Authorizing {
     /// The new token that one request tries while others wait.
     var probe: Probe?
     /// Until when the token endpoint is left alone, and why.
-    var outage: Outage?
+    var outage: Outage? {
+        didSet { if oldValue?.room !== outage?.room { oldValue?.room.finish(.idle) } }
+    }
     /// How many attempts failed in a row.
     var failuresInRow = 0
     /// Why only a person can help.
@@ -126,17 +128,25 @@ public actor OAuthManager: Authorizing {
         until deadline: ContinuousClock.Instant?
     ) async throws -> Credential {
         let limit = waitLimit(deadline)
+        let patience = patienceLimit(limit)
         while true {
             switch await admit() {
             case .credential(let credential): return credential
-            case .refused(let error): throw error
+            case .refused(let error):
+                guard await outlivesFailure(until: patience, as: .request) else { throw error }
             case .wait(let room):
                 switch await room.wait(until: limit, as: .request) {
                 case .outcome(.credential(let credential)): return credential
                 case .outcome(.idle): continue
                 case .outcome(.failed), .outcome(.dead), .outcome(.sameToken),
                     .outcome(.refusedAgain), .timedOut:
-                    return try await settle()
+                    do {
+                        return try await settle()
+                    } catch {
+                        guard await outlivesFailure(until: patience, as: .request) else {
+                            throw error
+                        }
+                    }
                 case .full:
                     throw OAuthManager.unavailable(
                         "too many requests wait for a token already",

@@ -55,6 +55,8 @@ struct Renewal {
 struct Outage {
     let failure: OAuthFailure
     let until: ContinuousClock.Instant
+    /// Where requests wait for the end.
+    let room: WaitingRoom
 }
 
 /// Only a person can help.

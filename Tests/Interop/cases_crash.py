@@ -1,0 +1,233 @@
+"""SIGKILL at every step of a refresh of a rotating refresh token, then a start on what is left.
+
+The steps of a refresh: the intent is made durable, the request is sent, the server rotates, the
+answer arrives, the new tokens are made durable, the app gets its answer.
+"""
+
+import json
+import os
+import shutil
+import threading
+
+from endpoint import REFRESH, Endpoint, expect_no_reuse
+from fleet import Mortal
+from harness import Skipped, case, check, equal, eventually
+from traffic import curl
+
+
+def get(daemon, path="/orders/1"):
+    return curl(daemon, daemon.url(path), seconds=40)
+
+
+def expect_ok(daemon):
+    answer = get(daemon)
+    equal(answer.status, 200, f"status ({answer})")
+
+
+class Refreshing:
+    """`netproxy token --refresh` in the background: it ends with the daemon."""
+
+    def __init__(self, daemon):
+        self.thread = threading.Thread(
+            target=daemon.command, args=("token", "orders", "--refresh"), kwargs={"seconds": 60})
+        self.thread.start()
+
+    def end(self):
+        self.thread.join(60)
+
+
+def started(world, endpoint):
+    """A daemon whose first token is there."""
+    daemon = Mortal(world, endpoint)
+    daemon.start()
+    expect_ok(daemon)
+    equal(endpoint.outcomes(), ["rotated"], "token requests of the first start")
+    return daemon
+
+
+def expect_alive(daemon, endpoint, outcomes):
+    """Starts the daemon again: the app is served, and the refresh tokens go on from there."""
+    with daemon:
+        expect_ok(daemon)
+        # A start that has something to settle does so at once, whether anybody asks or not.
+        eventually(lambda: len(endpoint.outcomes()) >= len(outcomes), "the start settles it")
+        equal(endpoint.outcomes(), outcomes, "token requests after the start")
+        done = daemon.command("token", "orders", "--refresh")
+        equal(done.returncode, 0, f"netproxy token --refresh ({done.stderr})")
+        expect_ok(daemon)
+        equal(endpoint.outcomes(), [*outcomes, "rotated"], "token requests in the end")
+        expect_no_reuse(endpoint)
+
+
+def left_behind(daemon):
+    """What a restart finds: the number of the refresh token, and what else there is."""
+    with open(daemon.token_file(), encoding="utf-8") as file:
+        document = json.load(file)
+    found = ["token " + document["refresh_token"].removeprefix(REFRESH).split("-")[0]]
+    if document.get("intent"):
+        found.append("intent")
+    if os.path.exists(daemon.token_file() + ".tmp"):
+        found.append("temporary file")
+    return found
+
+
+def killed_in_a_system_call(world, system_call, left, of_the_intent, on=None):
+    """Kills the daemon in a call that makes the intent, or the new tokens, durable, and looks at
+    what is left then: that is how the step is known to be the right one."""
+    if not shutil.which("strace"):
+        raise Skipped("strace is not installed")
+    with Endpoint() as endpoint:
+        daemon = started(world, endpoint)
+        place = getattr(daemon, on) if on else None
+        if of_the_intent:
+            daemon.kill_at(system_call, place)
+            refreshing = Refreshing(daemon)
+        else:
+            endpoint.after.close()
+            refreshing = Refreshing(daemon)
+            endpoint.after.wait_for_somebody("the token request")
+            daemon.kill_at(system_call, place)
+            endpoint.after.open()
+        daemon.expect_killed()
+        refreshing.end()
+        equal(left_behind(daemon), left, "what the killed daemon left")
+        yield endpoint, daemon
+
+
+def survives(steps, outcomes):
+    for endpoint, daemon in steps:
+        expect_alive(daemon, endpoint, outcomes)
+
+
+@case
+def killed_before_the_intent_is_written_the_session_survives(world):
+    left = ["token 1", "temporary file"]
+    steps = killed_in_a_system_call(world, "fsync", left, of_the_intent=True)
+    survives(steps, ["rotated"])
+
+
+@case
+def killed_before_the_intent_is_in_its_place_the_session_survives(world):
+    left = ["token 1", "temporary file"]
+    steps = killed_in_a_system_call(world, "rename", left, of_the_intent=True)
+    survives(steps, ["rotated"])
+
+
+@case
+def killed_between_intent_and_request_the_session_survives(world):
+    """The intent stands and the request was never sent: the start finds out with one refresh."""
+    left = ["token 1", "intent"]
+    steps = killed_in_a_system_call(world, "fsync", left, of_the_intent=True, on="state")
+    survives(steps, ["rotated", "rotated"])
+
+
+@case
+def killed_before_the_tokens_are_written_the_session_survives_in_the_grace(world):
+    left = ["token 1", "intent", "temporary file"]
+    steps = killed_in_a_system_call(world, "fsync", left, of_the_intent=False)
+    survives(steps, ["rotated", "rotated", "repeated"])
+
+
+@case
+def killed_before_the_tokens_are_in_their_place_the_session_survives_in_the_grace(world):
+    left = ["token 1", "intent", "temporary file"]
+    steps = killed_in_a_system_call(world, "rename", left, of_the_intent=False)
+    survives(steps, ["rotated", "rotated", "repeated"])
+
+
+@case
+def killed_before_the_directory_is_durable_the_session_survives(world):
+    """The file is in its place, which a kill, unlike a power cut, leaves as it is."""
+    left = ["token 2"]
+    steps = killed_in_a_system_call(world, "fsync", left, of_the_intent=False, on="state")
+    survives(steps, ["rotated", "rotated"])
+
+
+def killed_at_a_gate(endpoint, daemon, gate):
+    gate.close()
+    refreshing = Refreshing(daemon)
+    gate.wait_for_somebody("the token request")
+    daemon.kill()
+    refreshing.end()
+    gate.open()
+    eventually(lambda: "arrived" not in endpoint.outcomes(), "the server is done with the request")
+
+
+@case
+def killed_before_the_server_has_acted_the_session_survives(world):
+    """The server forgets the request of the dead: without any grace the token is still good."""
+    with Endpoint(grace=0) as endpoint:
+        daemon = started(world, endpoint)
+        endpoint.drop_held = True
+        killed_at_a_gate(endpoint, daemon, endpoint.before)
+        endpoint.drop_held = False
+        expect_alive(daemon, endpoint, ["rotated", "dropped", "rotated"])
+
+
+@case
+def killed_while_the_server_acts_the_session_survives_in_the_grace(world):
+    """The request of the dead is answered all the same."""
+    with Endpoint() as endpoint:
+        daemon = started(world, endpoint)
+        killed_at_a_gate(endpoint, daemon, endpoint.before)
+        expect_alive(daemon, endpoint, ["rotated", "rotated", "repeated"])
+
+
+@case
+def killed_before_the_answer_is_there_the_session_survives_in_the_grace(world):
+    with Endpoint() as endpoint:
+        daemon = started(world, endpoint)
+        killed_at_a_gate(endpoint, daemon, endpoint.after)
+        expect_alive(daemon, endpoint, ["rotated", "rotated", "repeated"])
+
+
+@case
+def killed_before_the_app_has_its_answer_the_session_survives(world):
+    """The new tokens are durable: no token request is needed to go on, grace or not."""
+    with Endpoint(grace=0) as endpoint:
+        daemon = started(world, endpoint)
+        endpoint.revoke()
+        endpoint.api.close()
+        answers = []
+        app = threading.Thread(target=lambda: answers.append(get(daemon)))
+        app.start()
+        endpoint.api.wait_for_somebody("the request with the new token")
+        daemon.kill()
+        app.join(60)
+        endpoint.api.open()
+        equal([answer.status for answer in answers], [0], "statuses that the app saw")
+        expect_alive(daemon, endpoint, ["rotated", "rotated"])
+
+
+@case
+def killed_after_the_rotation_without_a_grace_it_says_what_to_do(world):
+    """Nobody can save this session: the only refresh token in force was in the lost answer."""
+    with Endpoint(grace=0) as endpoint:
+        daemon = started(world, endpoint)
+        killed_at_a_gate(endpoint, daemon, endpoint.after)
+        with daemon:
+            def refused():
+                answer = get(daemon)
+                # Until the server has said no, the stored access token, or its own 401.
+                check(answer.status in (200, 401, 503), f"status ({answer})")
+                return answer if answer.status == 503 else None
+
+            problem = json.loads(eventually(refused, "the app is told", 20).body)
+            equal(problem["type"], "urn:netproxy:error:reauthorization_required", "problem type")
+            for word in ("invalid_grant", "an earlier answer was lost", "sign in again"):
+                check(word in problem["detail"], f"'{word}' is not in: {problem['detail']}")
+            token = json.loads(daemon.command("status", "--json").stdout)["channels"][0]["token"]
+            equal(token["state"], "dead", f"state in the status ({token})")
+            check("sign in again" in token["last_error"], f"last error in the status: {token}")
+            with open(daemon.log_path("orders"), encoding="utf-8") as file:
+                lines = [json.loads(line) for line in file]
+            check(any(line["event"] == "token" and line["level"] == "error"
+                      and "sign in again" in line.get("message", "") for line in lines),
+                  "the channel's log does not say what to do")
+            for _ in range(3):
+                equal(get(daemon).status, 503, "status of the requests after it")
+        # Found out once; nobody asks again, not even after another start.
+        with daemon:
+            problem = json.loads(eventually(refused, "the app is told", 20).body)
+            check("sign in again" in problem["detail"], f"detail: {problem}")
+        equal(endpoint.outcomes(), ["rotated", "rotated", "reused"], "token requests in the end")

@@ -1,0 +1,57 @@
+"""Several daemons on one state directory, as on a machine with an instance per user group."""
+
+import asyncio
+import os
+import random
+
+import storm
+from endpoint import Endpoint, expect_no_reuse
+from fleet import Load, Mortal
+from harness import case, check, equal
+
+LIFETIME = 3.0
+# Callers wait for the next token in the last second of one that lives 3 s, and with so short a life
+# the early renewal begins there too.
+RENEWED_AFTER = 2.0
+SECONDS = 12
+
+
+def fleet_under_load(world, size):
+    state = world.path(world.unique("state"))
+    os.mkdir(state, mode=0o700)
+    with Endpoint(lifetime=LIFETIME) as endpoint:
+        daemons = [Mortal(world, endpoint, state=state) for _ in range(size)]
+        for daemon in daemons:
+            daemon.start()
+        load = Load(daemons, connections=4 * size, pause=0.005)
+        asyncio.run(load.during(asyncio.sleep(SECONDS)))
+        for daemon in daemons:
+            daemon.__exit__(None, None, None)
+        expect_no_reuse(endpoint)
+        equal(load.failures, [], "failed requests")
+        equal(endpoint.refused, 0, "requests with a token that is not good any more")
+        equal(set(endpoint.outcomes()), {"rotated"}, "what became of the token requests")
+        # Each of them is sent 2 s after the one before at the earliest, whoever sends it.
+        spent = endpoint.rotations()
+        bound = 1 + (spent[-1] - spent[0] + 0.5) / RENEWED_AFTER
+        check(len(spent) <= bound,
+              f"{len(spent)} refreshes in {spent[-1] - spent[0]:.1f} s, at most {bound:.1f} allowed")
+        # And tokens ended often enough for that to mean something.
+        check(len(spent) >= 3, f"only {len(spent)} refreshes in {SECONDS} s")
+        check(load.total >= 100 * size, f"only {load.total} requests: that is no load")
+
+
+@case
+def two_daemons_on_one_state_directory_refresh_once_per_expiry(world):
+    fleet_under_load(world, 2)
+
+
+@case
+def four_daemons_on_one_state_directory_refresh_once_per_expiry(world):
+    fleet_under_load(world, 4)
+
+
+@case
+def a_storm_on_a_rotating_refresh_token_does_no_harm(world):
+    """Half a minute of it; `storm.py 600` is the long one."""
+    storm.blow(world, 30, random.randrange(1 << 32))

@@ -1,0 +1,247 @@
+"""A token endpoint and an API in one process that does exactly what a case tells it to.
+
+Refresh tokens rotate. A spent one presented again within the grace window, while its successor has
+not been used, gets the same answer once more; anything else ends the family (RFC 9700 section
+4.14.2). Every token request is on record, with what became of it.
+"""
+
+import json
+import random
+import socket
+import threading
+import time
+import urllib.parse
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from harness import Failure, eventually
+
+# All tokens of all endpoints start with these, so that a search for leaks needs no list.
+ACCESS, REFRESH = "scripted-access-", "scripted-refresh-"
+CLIENT_SECRET = "scripted-client-secret"
+# Resource servers bear that much of a difference between clocks; nothing here is about that.
+LEEWAY = 5
+
+
+class Lost(Exception):
+    """The answer does not reach the client."""
+
+
+class Gate:
+    """Holds whoever comes while it is closed; `arrived` counts them."""
+
+    def __init__(self):
+        self.passage = threading.Event()
+        self.passage.set()
+        self.arrived = 0
+
+    def close(self):
+        self.arrived = 0
+        self.passage.clear()
+
+    def open(self):
+        self.passage.set()
+
+    def wait(self):
+        self.arrived += 1
+        if not self.passage.wait(60):
+            raise Lost
+
+    def wait_for_somebody(self, what):
+        eventually(lambda: self.arrived > 0, what, 20)
+
+
+class Endpoint:
+    """The server. `POST /token` for client `app`; everything under `/api` wants a live token."""
+
+    def __init__(self, lifetime=60.0, grace=30.0):
+        self.lifetime, self.grace = lifetime, grace
+        self.lock = threading.Lock()
+        self.access = {}        # access token -> when it ends
+        self.successor = {}     # spent refresh token -> (when, answer)
+        self.current = REFRESH + "first"
+        self.is_alive = True
+        self.serial = 0
+        self.requests = []      # what became of every token request, in order
+        self.served = self.refused = 0
+        self.before = Gate()    # a token request that has arrived and changed nothing
+        self.after = Gate()     # one whose refresh token is spent and whose answer is not sent
+        self.api = Gate()       # an API request with a good token
+        self.drop_held = False  # whether what waits in `before` is forgotten instead of answered
+        self.lost_share = self.error_share = 0.0
+        self.faults_in_row = 0
+        self.slowness = 0.0     # the longest pause before and after a token request is judged
+        self.chance = random.Random(1)
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), handler_of(self), False)
+        self.server.daemon_threads = True
+        self.server.request_queue_size = 512
+        self.server.server_bind()
+        self.server.server_activate()
+        self.port = self.server.server_address[1]
+        self.base = f"http://127.0.0.1:{self.port}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for gate in (self.before, self.after, self.api):
+            gate.open()
+        self.server.shutdown()
+        self.server.server_close()
+
+    # What the test asks.
+
+    def every_secret(self):
+        return {ACCESS, REFRESH, CLIENT_SECRET}
+
+    def outcomes(self, since=0):
+        """`rotated`, `repeated`, `reused`, `dead`, `error`, `lost` or `dropped`, one a request; an
+        answer that was lost has its `lost` behind the word for what was done."""
+        with self.lock:
+            return [record["outcome"] for record in self.requests[since:]]
+
+    def rotations(self):
+        """When refresh tokens were spent, on the monotonic clock."""
+        with self.lock:
+            return [record["at"] for record in self.requests
+                    if record["outcome"].startswith("rotated")]
+
+    def presented(self, since=0):
+        with self.lock:
+            return [record["presented"] for record in self.requests[since:]]
+
+    def revoke(self):
+        """Ends every access token before its time; the grant lives on."""
+        with self.lock:
+            self.access.clear()
+
+    # What the server does.
+
+    def token(self, form):
+        """One token request; returns (status, document). Raises Lost for no answer at all."""
+        record = {"presented": form.get("refresh_token", "")[len(REFRESH):], "outcome": "arrived"}
+        with self.lock:
+            record["at"] = time.monotonic()
+            self.requests.append(record)
+            fault = self.fault()
+            pauses = [self.chance.random() * self.slowness for _ in range(2)]
+        time.sleep(pauses[0])
+        self.before.wait()
+        if self.drop_held:
+            record["outcome"] = "dropped"
+            raise Lost
+        if fault == "error":
+            record["outcome"] = "error"
+            return 500, {}
+        with self.lock:
+            status, document = self.judge(form.get("refresh_token"), record)
+        time.sleep(pauses[1])
+        self.after.wait()
+        if fault == "lost" and status == 200:
+            record["outcome"] += ", lost"
+            raise Lost
+        return status, document
+
+    def fault(self):
+        """What goes wrong with the next request; never more than twice in a row, which would be an
+        endpoint that is down for longer than a request bears."""
+        throw = self.chance.random()
+        word = ("error" if throw < self.error_share
+                else "lost" if throw < self.error_share + self.lost_share else None)
+        if self.faults_in_row == 2:
+            word = None
+        self.faults_in_row = self.faults_in_row + 1 if word else 0
+        return word
+
+    def judge(self, presented, record):
+        now = record["at"] = time.monotonic()
+        if not self.is_alive:
+            record["outcome"] = "dead"
+        elif presented == self.current:
+            record["outcome"] = "rotated"
+            self.serial += 1
+            mark = f"{self.serial}-{self.chance.getrandbits(64):016x}"
+            self.current = REFRESH + mark
+            self.access[ACCESS + mark] = now + self.lifetime
+            answer = {"access_token": ACCESS + mark, "token_type": "Bearer",
+                      "expires_in": self.lifetime, "refresh_token": self.current}
+            self.successor[presented] = (now, answer)
+            return 200, answer
+        elif presented in self.successor:
+            spent, answer = self.successor[presented]
+            if answer["refresh_token"] == self.current and now - spent <= self.grace:
+                record["outcome"] = "repeated"
+                # What is left of the token that was issued then, unless it was revoked since.
+                end = self.access.get(answer["access_token"], now)
+                return 200, {**answer, "expires_in": max(1, int(end - now))}
+            record["outcome"] = "reused"
+            self.is_alive = False
+            self.access.clear()
+        else:
+            record["outcome"] = "unknown"
+        return 400, {"error": "invalid_grant", "error_description": "the token is spent or unknown"}
+
+    def is_good(self, field):
+        with self.lock:
+            end = self.access.get(field.removeprefix("Bearer "))
+            good = end is not None and time.monotonic() < end + LEEWAY
+            self.served += good
+            self.refused += not good
+            return good
+
+
+def handler_of(endpoint):
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+
+        def log_message(self, *_):
+            pass
+
+        def answer(self, status, document, *fields):
+            body = json.dumps(document).encode()
+            head = [f"HTTP/1.1 {status} Scripted", "Content-Type: application/json",
+                    f"Content-Length: {len(body)}", *fields]
+            self.wfile.write("\r\n".join(head).encode() + b"\r\n\r\n" + body)
+
+        def do_GET(self):
+            content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            if not endpoint.is_good(self.headers.get("Authorization", "")):
+                return self.answer(401, {}, 'WWW-Authenticate: Bearer error="invalid_token"')
+            try:
+                endpoint.api.wait()
+            except Lost:
+                return self.hang_up()
+            self.answer(200, {"length": len(content)})
+
+        def do_POST(self):
+            if self.path != "/token":
+                return self.do_GET()
+            text = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
+            try:
+                self.answer(*endpoint.token(dict(urllib.parse.parse_qsl(text))))
+            except Lost:
+                self.hang_up()
+
+        def hang_up(self):
+            self.close_connection = True
+            try:
+                self.connection.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+        def handle(self):
+            # A daemon that is killed leaves its connections behind.
+            try:
+                super().handle()
+            except OSError:
+                pass
+
+    return Handler
+
+
+def expect_no_reuse(endpoint):
+    """Fails unless no spent refresh token was presented outside of the grace window."""
+    bad = [word for word in endpoint.outcomes() if word in ("reused", "dead", "unknown")]
+    if bad or not endpoint.is_alive:
+        raise Failure(f"a spent refresh token was presented: {endpoint.outcomes()}")

@@ -1,0 +1,136 @@
+"""Daemons that share a state directory, are killed and come back, and a client that loads them."""
+
+import asyncio
+import os
+import signal
+import time
+
+from endpoint import CLIENT_SECRET, REFRESH
+from harness import Child, Failure, check
+from proxy import Netproxy
+
+
+def channel_to(endpoint, world):
+    """A channel to the endpoint's API whose refresh token the endpoint rotates."""
+    oauth = {
+        "grant": "refresh_token",
+        "token_url": endpoint.base + "/token",
+        "client_id": "app",
+        "client_secret": "file:" + world.secret_file(CLIENT_SECRET),
+        "refresh_token": "file:" + world.secret_file(REFRESH + "first"),
+    }
+    return {"upstream": endpoint.base + "/api", "auth": {"oauth": oauth}}
+
+
+class Mortal(Netproxy):
+    """A daemon that may be killed; on the same state directory as others, if one is named."""
+
+    def __init__(self, world, endpoint, state=None, **keys):
+        if state:
+            keys["state"] = state
+        super().__init__(world, {"orders": channel_to(endpoint, world)}, **keys)
+        self.secret_sources.append(endpoint)
+        self.state = self.config["state"]
+        self.deaths = []
+
+    def kill(self):
+        """SIGKILL, and waits for the end."""
+        self.deaths.append(time.monotonic())
+        self.child.signal(signal.SIGKILL)
+        self.expect_killed()
+
+    def expect_killed(self):
+        status = self.child.wait(20)
+        check(status == -signal.SIGKILL, f"the daemon ended with {status}: {self.last_words()}")
+
+    def kill_at(self, system_call, path=None):
+        """From now on the daemon is killed when it enters the system call (on the path, if one is
+        given), which then does not happen."""
+        only = ["-P", path] if path else []
+        calls = {"rename": "rename,renameat,renameat2"}.get(system_call, system_call)
+        tracer = Child(
+            ["strace", "-f", "-p", str(self.child.pid), *only, "-e", f"trace={calls}",
+             "-e", f"inject={calls}:error=EIO:signal=KILL"],
+            self.directory, self.world.unique("strace"))
+        deadline = time.monotonic() + 20
+        while "attached" not in tracer.stderr():
+            if not tracer.running() or time.monotonic() > deadline:
+                raise Failure(f"strace does not trace the daemon: {tracer.stderr()[-500:]}")
+            time.sleep(0.02)
+
+    def token_file(self):
+        return os.path.join(self.state, "orders.json")
+
+
+class Load:
+    """Requests over kept-alive connections, each to a daemon that is up, until told to stop.
+
+    A request that gets no whole answer is `in flight on a killed daemon` when its daemon was killed
+    after the request had been given to it; everything else but 200 is a failure.
+    """
+
+    def __init__(self, daemons, connections=8, pause=0.0):
+        self.daemons, self.connections, self.pause = daemons, connections, pause
+        self.up = set(daemons)
+        self.statuses = {}
+        self.in_flight_on_killed = 0
+        self.failures = []
+        self.slowest = 0.0
+        self.is_over = False
+
+    @property
+    def total(self):
+        return sum(self.statuses.values()) + self.in_flight_on_killed
+
+    async def run(self, number):
+        """One connection's worth of requests."""
+        links = {}
+        turn = number
+        while not self.is_over:
+            await asyncio.sleep(self.pause)
+            daemons = sorted(self.up, key=lambda daemon: daemon.port)
+            if not daemons:
+                await asyncio.sleep(0.02)
+                continue
+            turn += 1
+            daemon = daemons[turn % len(daemons)]
+            life = (daemon, len(daemon.deaths))
+            began = time.monotonic()
+            try:
+                if life not in links:
+                    links[life] = await asyncio.open_connection("127.0.0.1", daemon.port)
+                status, text = await self.exchange(*links[life], turn)
+            except (OSError, EOFError) as fault:
+                links.pop(life, None)
+                if len(daemon.deaths) > life[1]:
+                    self.in_flight_on_killed += 1
+                    continue
+                status, text = type(fault).__name__, str(fault)
+            self.slowest = max(self.slowest, time.monotonic() - began)
+            self.statuses[status] = self.statuses.get(status, 0) + 1
+            if status != 200:
+                self.failures.append(f"{status} after {time.monotonic() - began:.1f} s: {text}")
+        for _, writer in links.values():
+            writer.close()
+
+    async def exchange(self, reader, writer, turn):
+        """A GET, or a POST of a few bytes; returns status and body."""
+        body = b"" if turn % 2 else b"x" * 200
+        head = f"{'POST' if body else 'GET'} /orders/{turn} HTTP/1.1\r\nHost: localhost\r\n"
+        writer.write((head + f"Content-Length: {len(body)}\r\n\r\n").encode() + body)
+        answer = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 40)
+        fields = answer.decode("latin-1").lower().split("\r\n")
+        length = next((line for line in fields if line.startswith("content-length:")), ":0")
+        text = await asyncio.wait_for(reader.readexactly(int(length.split(":")[1])), 40)
+        if "connection: close" in fields:
+            raise Failure("netproxy closes a connection that it need not close")
+        return int(fields[0].split()[1]), text.decode(errors="replace")
+
+    async def during(self, script):
+        """Runs the load for as long as the coroutine takes."""
+        workers = [asyncio.create_task(self.run(each)) for each in range(self.connections)]
+        try:
+            await script
+        finally:
+            self.is_over = True
+            await asyncio.wait_for(asyncio.gather(*workers), 60)
