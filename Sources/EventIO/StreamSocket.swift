@@ -192,7 +192,8 @@ import Glibc
         until deadline: UInt64
     ) async throws(IOError) {
         var body = body
-        if unsafe tls != nil, let small = body, small.count + output.count <= Slab.standardCapacity {
+        if unsafe tls != nil, let small = body, small.count + output.count <= Slab.standardCapacity
+        {
             // One record instead of two.
             output.append(small.span)
             body = nil

@@ -97,7 +97,10 @@ struct TimerWheel {
         // Rounded up, so that it never fires early. Beyond the horizon it is met once a turn of the
         // wheel and linked again.
         let horizon = current + UInt64(TimerWheel.bucketCount) - 1
-        unsafe entry.visit = unsafe min(max(entry.deadline / TimerWheel.tick + 1, current + 1), horizon)
+        unsafe entry.visit = unsafe min(
+            max(entry.deadline / TimerWheel.tick + 1, current + 1),
+            horizon
+        )
         let index = unsafe Int(entry.visit % UInt64(TimerWheel.bucketCount))
         unsafe entry.position = buckets[index].count
         buckets[index].append(entry)

@@ -148,15 +148,18 @@ final class Worker {
     /// Leaves an idle connection to the loop: the frames of a task are many times the rest of it.
     private func park(_ connection: DownstreamConnection) {
         connection.task = nil
-        connection.socket.park(until: connection.idleDeadline) { [unowned self, unowned connection] in
+        connection.socket.park(until: connection.idleDeadline) {
+            [unowned self, unowned connection] in
             start(connection)
         }
         parkedCount += 1
         guard parkedCount == Worker.trimThreshold else { return }
-        let trimmer = trimmer ?? LoopTimer { [unowned self] in
-            parkedCount = 0
-            EventLoop.returnFreeMemory()
-        }
+        let trimmer =
+            trimmer
+            ?? LoopTimer { [unowned self] in
+                parkedCount = 0
+                EventLoop.returnFreeMemory()
+            }
         self.trimmer = trimmer
         loop.schedule(trimmer, at: loop.deadline(after: Worker.trimDelay))
     }
