@@ -16,6 +16,8 @@ import Glibc
     package var onPeerClosed: (() -> Void)?
     /// Whether the peer has sent its end of the stream, or the connection broke.
     package var isPeerClosed: Bool { unsafe hasPeerClosed }
+    /// Whether the kernel may hold bytes for us, as far as is known.
+    package var isReadable: Bool { unsafe mayBeReadable }
     /// Whether it speaks TLS.
     package var isEncrypted: Bool { unsafe tls != nil }
     /// Whether `close()` was called.
@@ -27,7 +29,7 @@ import Glibc
     @exclusivity(unchecked) private var hasClosed = false
     @exclusivity(unchecked) var tls: TLSSession?
     /// Whether the kernel may hold bytes for us.
-    @exclusivity(unchecked) var isReadable = true
+    @exclusivity(unchecked) var mayBeReadable = true
     @exclusivity(unchecked) private var isWritable = true
     @exclusivity(unchecked) private var isAborted = false
     private var event: OpaquePointer?
@@ -88,7 +90,7 @@ import Glibc
         minimum: Int = 4096
     ) throws(IOError) -> Int? {
         if unsafe isAborted || isClosed { throw .aborted }
-        guard unsafe isReadable else { return nil }
+        guard unsafe mayBeReadable else { return nil }
         buffer.reserve(minimum, from: loop.slabs)
         if let tls = unsafe tls { return try tls.read(into: &buffer, from: self) }
         var failure: Int32 = 0
@@ -103,7 +105,7 @@ import Glibc
             return max(count, 0)
         }
         if failure == EAGAIN {
-            unsafe isReadable = false
+            unsafe mayBeReadable = false
             return nil
         }
         if failure != 0 { throw readFailure(failure) }
@@ -120,7 +122,7 @@ import Glibc
     ///
     /// - Throws: `.timedOut`, `.aborted`.
     package func waitReadable(until deadline: UInt64) async throws(IOError) {
-        while unsafe !isReadable {
+        while unsafe !mayBeReadable {
             if unsafe isAborted || isClosed { throw .aborted }
             precondition(unsafe readWaiter == nil, "two tasks read from one socket")
             unsafe isReadTimedOut = false
@@ -128,7 +130,7 @@ import Glibc
             updateTimer()
             await unsafe withUnsafeContinuation { unsafe readWaiter = $0 }
             unsafe readDeadline = .max
-            if unsafe isReadTimedOut, unsafe !isReadable { throw .timedOut }
+            if unsafe isReadTimedOut, unsafe !mayBeReadable { throw .timedOut }
             if unsafe isReadCancelled {
                 unsafe isReadCancelled = false
                 throw .aborted
@@ -167,17 +169,17 @@ import Glibc
     ///
     /// What a pooled connection must be before it is used again.
     package var isQuiet: Bool {
-        unsafe !isReadable && !isPeerClosed && !isAborted && !isClosed
+        unsafe !mayBeReadable && !isPeerClosed && !isAborted && !isClosed
     }
 
     /// Reads once where the kernel's state is not known, so that `isQuiet` tells the truth.
     package func probe() {
-        guard unsafe isReadable, !isClosed else { return }
+        guard unsafe mayBeReadable, !isClosed else { return }
         if let tls = unsafe tls { return tls.probe(self) }
         var byte: UInt8 = 0
         // SAFETY: one byte on the stack, and MSG_PEEK leaves the stream as it is.
         let count = unsafe recv(descriptor, &byte, 1, Int32(MSG_PEEK))
-        if count < 0, systemError() == EAGAIN { unsafe isReadable = false }
+        if count < 0, systemError() == EAGAIN { unsafe mayBeReadable = false }
     }
 
     // MARK: - Writing
@@ -336,21 +338,21 @@ import Glibc
     func ready(_ what: Int16) {
         if what & Int16(EV_CLOSED) != 0, !isPeerClosed {
             unsafe hasPeerClosed = true
-            unsafe isReadable = true
+            unsafe mayBeReadable = true
             if let callback = onPeerClosed {
                 onPeerClosed = nil
                 callback()
             }
         }
         if what & Int16(EV_READ) != 0 {
-            unsafe isReadable = true
+            unsafe mayBeReadable = true
             // libevent reports a reset as readable and writable only. Where nobody reads, one look
             // tells it from bytes that wait for their turn.
             if unsafe readWaiter == nil, unsafe parked == nil, onPeerClosed != nil, !isPeerClosed {
                 lookForReset()
             }
         }
-        if unsafe isReadable { resumeReader() }
+        if unsafe mayBeReadable { resumeReader() }
         if what & Int16(EV_WRITE) != 0 {
             unsafe isWritable = true
             resumeWriter()
@@ -364,7 +366,7 @@ import Glibc
     /// later; that moves a deadline, and costs nothing where the next bytes come sooner.
     @inline(__always)
     func assumeDrained() {
-        unsafe isReadable = false
+        unsafe mayBeReadable = false
         unsafe lookDeadline = loop.now &+ StreamSocket.lookDelay
         updateTimer()
     }
@@ -377,7 +379,7 @@ import Glibc
         guard unsafe poll(&state, 1, 0) == 1, state.revents & Int16(POLLERR) != 0, !isPeerClosed
         else { return }
         unsafe hasPeerClosed = true
-        unsafe isReadable = true
+        unsafe mayBeReadable = true
         resumeReader()
         if let callback = onPeerClosed {
             onPeerClosed = nil

@@ -113,12 +113,18 @@ final class DownstreamConnection {
     }
 
     private func waitForRequest() async -> Bool {
+        let wasParked = isParked
+        isParked = false
         if isDraining { return false }
         // A new connection counts as readable until somebody looks.
         socket.probe()
         // Whoever comes back from parking has waited before.
-        if !isParked { idleDeadline = loop.deadline(after: DownstreamConnection.keepAlive) }
-        isParked = false
+        if !wasParked { idleDeadline = loop.deadline(after: DownstreamConnection.keepAlive) }
+        // Many apps send one request and keep the connection: its task's memory is the next one's.
+        if parksAfter != nil, exchange <= 2, !socket.isReadable {
+            isParked = true
+            return false
+        }
         let limit = min(idleDeadline, loop.deadline(after: parksAfter))
         do throws(IOError) {
             try await socket.waitReadable(until: limit)
@@ -127,6 +133,12 @@ final class DownstreamConnection {
             isParked = error == .timedOut && limit < idleDeadline && !isDraining
             return false
         }
+    }
+
+    /// Begins parked: whoever connects may take his time.
+    func beginParked() {
+        idleDeadline = loop.deadline(after: DownstreamConnection.keepAlive)
+        isParked = true
     }
 
     private func begin(_ head: RequestHead) {

@@ -130,7 +130,8 @@ final class Worker {
             connection.task?.cancel()
             connection.relay.abort()
         }
-        start(connection)
+        connection.beginParked()
+        leaveToLoop(connection)
     }
 
     /// One task for as long as the connection has something to do; it never leaves the loop.
@@ -145,13 +146,17 @@ final class Worker {
         }
     }
 
-    /// Leaves an idle connection to the loop: the frames of a task are many times the rest of it.
-    private func park(_ connection: DownstreamConnection) {
-        connection.task = nil
+    private func leaveToLoop(_ connection: DownstreamConnection) {
         connection.socket.park(until: connection.idleDeadline) {
             [unowned self, unowned connection] in
             start(connection)
         }
+    }
+
+    /// Leaves an idle connection to the loop: the frames of a task are many times the rest of it.
+    private func park(_ connection: DownstreamConnection) {
+        connection.task = nil
+        leaveToLoop(connection)
         parkedCount += 1
         guard parkedCount == Worker.trimThreshold else { return }
         let trimmer =
