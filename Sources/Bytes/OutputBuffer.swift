@@ -88,9 +88,7 @@
 
     /// Appends the UTF-8 form of a text.
     public func append(_ text: String) {
-        var text = text
-        // SAFETY: the bytes are borrowed for the copy.
-        text.withUTF8 { unsafe append(UnsafeRawBufferPointer($0)) }
+        append(text.utf8.span)
     }
 
     /// Appends a number in decimal digits.

@@ -2,24 +2,25 @@
 ///
 /// Not `Sendable`: it never leaves its loop.
 public final class OutputPool {
-    private var spare: [OutputBuffer] = []
+    // SAFETY: one thread, and no method calls out while it changes the list.
+    @exclusivity(unchecked) private var spare: [OutputBuffer] = []
     private let limit: Int
 
     /// Makes an empty pool that keeps at most `limit` spare buffers.
     public init(limit: Int = 64) {
         self.limit = limit
-        spare.reserveCapacity(limit)
+        unsafe spare.reserveCapacity(limit)
     }
 
     /// An empty buffer, spare or new.
     public func take() -> OutputBuffer {
-        spare.popLast() ?? OutputBuffer()
+        unsafe spare.popLast() ?? OutputBuffer()
     }
 
     /// Takes a buffer back; what it holds is forgotten.
     public func give(_ buffer: OutputBuffer) {
-        guard spare.count < limit else { return }
+        guard unsafe spare.count < limit else { return }
         buffer.removeAll()
-        spare.append(buffer)
+        unsafe spare.append(buffer)
     }
 }

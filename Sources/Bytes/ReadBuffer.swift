@@ -55,7 +55,7 @@ public struct ReadBuffer: ~Copyable {
     /// Makes room for at least `minimum` more bytes, without moving bytes that a slice shares.
     public mutating func reserve(_ minimum: Int, from pool: SlabPool) {
         guard let current = slab else {
-            slab = minimum <= Slab.standardCapacity ? pool.take() : Slab(capacity: minimum)
+            slab = pool.take(atLeast: minimum)
             (start, end) = (0, 0)
             return
         }
@@ -67,10 +67,11 @@ public struct ReadBuffer: ~Copyable {
             // SAFETY: both ranges lie within the slab, which nobody shares; copyMemory may overlap.
             unsafe current.memory.copyMemory(from: current.memory + start, byteCount: kept)
         } else {
-            let next = needed <= Slab.standardCapacity ? pool.take() : Slab(capacity: needed)
+            let next = pool.take(atLeast: needed)
             // SAFETY: `next` is unshared and holds at least `kept` bytes.
             unsafe next.memory.copyMemory(from: current.memory + start, byteCount: kept)
             slab = next
+            pool.give(current)
         }
         (start, end) = (0, kept)
     }

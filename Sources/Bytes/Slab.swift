@@ -10,6 +10,11 @@
     /// 16 KiB: one TLS record, and the default limit of a field section.
     public static let standardCapacity = 16 * 1024
 
+    /// The size of a slab for the middle of a long body: fewer system calls for more memory.
+    ///
+    /// 64 KiB, like nginx's `proxy_buffers` altogether.
+    public static let largeCapacity = 64 * 1024
+
     @usableFromInline let memory: UnsafeMutableRawPointer
     /// How many bytes the slab holds.
     public let capacity: Int

@@ -2,25 +2,42 @@
 ///
 /// Not `Sendable`: it never leaves its loop.
 public final class SlabPool {
-    private var spare: [Slab] = []
+    // SAFETY: one thread, and no method calls out while it changes the list.
+    @exclusivity(unchecked) private var spare: [Slab] = []
+    @exclusivity(unchecked) private var largeSpare: [Slab] = []
     private let limit: Int
+    private let largeLimit = 16
 
     /// Makes an empty pool that keeps at most `limit` spare slabs (default 64, which is 1 MiB).
     public init(limit: Int = 64) {
         self.limit = limit
-        spare.reserveCapacity(limit)
+        unsafe spare.reserveCapacity(limit)
     }
 
     /// A slab of the standard capacity, spare or new.
     public func take() -> Slab {
-        spare.popLast() ?? Slab()
+        unsafe spare.popLast() ?? Slab()
+    }
+
+    /// A slab of at least that capacity: spare, where it is a usual one, or new.
+    func take(atLeast capacity: Int) -> Slab {
+        if capacity <= Slab.standardCapacity { return take() }
+        guard capacity <= Slab.largeCapacity else { return Slab(capacity: capacity) }
+        return unsafe largeSpare.popLast() ?? Slab(capacity: Slab.largeCapacity)
     }
 
     /// Takes a slab back, unless it is shared with a slice, of another size, or one too many.
     func give(_ slab: consuming Slab) {
-        guard slab.capacity == Slab.standardCapacity, spare.count < limit,
-            isKnownUniquelyReferenced(&slab)
-        else { return }
-        spare.append(slab)
+        switch slab.capacity {
+        case Slab.standardCapacity:
+            guard unsafe spare.count < limit, isKnownUniquelyReferenced(&slab) else { return }
+            unsafe spare.append(slab)
+        case Slab.largeCapacity:
+            guard unsafe largeSpare.count < largeLimit, isKnownUniquelyReferenced(&slab) else {
+                return
+            }
+            unsafe largeSpare.append(slab)
+        default: break
+        }
     }
 }

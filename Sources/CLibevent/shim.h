@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include <errno.h>
 #include <signal.h>
+#include <malloc.h>
 #include <spawn.h>
 
 // What Glibc declares for _GNU_SOURCE only, which Swift's module does not define.

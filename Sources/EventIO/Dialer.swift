@@ -35,7 +35,7 @@ package enum Dialer {
             throw connectFailure(failure)
         }
         let socket = StreamSocket(descriptor: descriptor, peer: address, on: loop)
-        socket.isReadable = false
+        unsafe socket.isReadable = false
         if failure == 0 { return socket }
         do throws(IOError) {
             socket.setUnwritable()

@@ -20,7 +20,7 @@ import Synchronization
     /// Spare memory for heads on their way out.
     package let outputs = OutputPool()
     /// The loop's clock, in nanoseconds; it stands still within a turn of the loop.
-    package private(set) var now: UInt64
+    package var now: UInt64 { unsafe time }
 
     let base: OpaquePointer
     /// How far ahead of the system's clock the loop's is; 0 outside of tests.
@@ -29,9 +29,11 @@ import Synchronization
     private var wakeEvent: OpaquePointer?
     private var timerEvent: OpaquePointer?
     private var timerArmed = UInt64.max
-    private var wheel: TimerWheel
-    private var jobs: [UnownedJob] = []
-    private var spareJobs: [UnownedJob] = []
+    @exclusivity(unchecked) private var wheel: TimerWheel
+    // SAFETY: the loop's thread only, and nothing is called while one of these is being changed.
+    @exclusivity(unchecked) private var time: UInt64
+    @exclusivity(unchecked) private var jobs: [UnownedJob] = []
+    @exclusivity(unchecked) private var spareJobs: [UnownedJob] = []
     private var isStopping = false
     private let thread = Atomic<UInt>(0)
     private let inbox = Mutex(Inbox())
@@ -50,8 +52,9 @@ import Synchronization
     /// - Throws: `IOError.system` when the process has no descriptors left.
     package init(index: Int = 0) throws {
         self.index = index
-        now = monotonicNanoseconds()
-        wheel = TimerWheel(now: now)
+        let start = monotonicNanoseconds()
+        unsafe time = start
+        unsafe wheel = TimerWheel(now: start)
         guard let configuration = unsafe event_config_new() else {
             throw IOError.system("out of memory")
         }
@@ -105,7 +108,7 @@ import Synchronization
             let isIdle = runJobs()
             let flags = isIdle ? EVLOOP_ONCE : EVLOOP_ONCE | EVLOOP_NONBLOCK
             _ = unsafe event_base_loop(base, flags)
-            now = monotonicNanoseconds() &+ lead
+            unsafe time = monotonicNanoseconds() &+ lead
         }
         _ = runJobs()
         let waiters = finished.withLock { state in
@@ -153,7 +156,7 @@ import Synchronization
     package func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         if isCurrent {
-            jobs.append(job)
+            unsafe jobs.append(job)
         } else {
             deliver { $0.jobs.append(job) }
         }
@@ -181,12 +184,12 @@ import Synchronization
     private func runJobs() -> Bool {
         let executor = unsafe asUnownedTaskExecutor()
         for _ in 0..<64 {
-            if jobs.isEmpty { return true }
-            swap(&jobs, &spareJobs)
-            for job in spareJobs { unsafe job.runSynchronously(on: executor) }
-            spareJobs.removeAll(keepingCapacity: true)
+            if unsafe jobs.isEmpty { return true }
+            unsafe swap(&jobs, &spareJobs)
+            for job in unsafe spareJobs { unsafe job.runSynchronously(on: executor) }
+            unsafe spareJobs.removeAll(keepingCapacity: true)
         }
-        return jobs.isEmpty
+        return unsafe jobs.isEmpty
     }
 
     func woken() {
@@ -198,8 +201,15 @@ import Synchronization
             inbox = Inbox()
             return taken
         }
-        for job in taken.jobs { jobs.append(job) }
+        for job in taken.jobs { unsafe jobs.append(job) }
         for call in taken.calls { call() }
+    }
+
+    /// Gives memory that nobody uses back to the system.
+    ///
+    /// It looks through all of the heap: for after many things were freed.
+    package static func returnFreeMemory() {
+        _ = malloc_trim(0)
     }
 
     // MARK: - Timers
@@ -207,18 +217,18 @@ import Synchronization
     /// Calls `entry.fire()` once `deadline` (on the loop's clock) has passed, up to 32 ms later.
     @inline(__always)
     package func schedule(_ entry: TimerEntry, at deadline: UInt64) {
-        if let turn = wheel.schedule(entry, at: deadline) { armTimer(for: turn) }
+        if let turn = unsafe wheel.schedule(entry, at: deadline) { armTimer(for: turn) }
     }
 
     /// Calls off the next `fire()`.
     @inline(__always)
     package func suspend(_ entry: TimerEntry) {
-        wheel.suspend(entry)
+        unsafe wheel.suspend(entry)
     }
 
     /// Calls off the next `fire()`, and forgets the entry.
     package func remove(_ entry: TimerEntry) {
-        wheel.remove(entry)
+        unsafe wheel.remove(entry)
     }
 
     /// Waits on the loop.
@@ -237,9 +247,9 @@ import Synchronization
 
     func timerFired() {
         timerArmed = .max
-        now = monotonicNanoseconds() &+ lead
-        for entry in wheel.turn(now: now) { entry.fire() }
-        if let next = wheel.nextTurn { armTimer(for: next) }
+        unsafe time = monotonicNanoseconds() &+ lead
+        for entry in unsafe wheel.turn(now: now) { entry.fire() }
+        if let next = unsafe wheel.nextTurn { armTimer(for: next) }
     }
 
     /// Moves the loop's clock forward and fires what is due then: what tests have in place of waiting.

@@ -15,26 +15,33 @@ import Glibc
     /// Called once when the peer goes away, whether anybody reads or not.
     package var onPeerClosed: (() -> Void)?
     /// Whether the peer has sent its end of the stream, or the connection broke.
-    package private(set) var isPeerClosed = false
+    package var isPeerClosed: Bool { unsafe hasPeerClosed }
+    /// Whether it speaks TLS.
+    package var isEncrypted: Bool { unsafe tls != nil }
     /// Whether `close()` was called.
-    package private(set) var isClosed = false
+    package var isClosed: Bool { unsafe hasClosed }
 
     let descriptor: Int32
-    var tls: TLSSession?
+    // SAFETY: one thread reads and writes these, in single loads and stores, so that no access overlaps.
+    @exclusivity(unchecked) private var hasPeerClosed = false
+    @exclusivity(unchecked) private var hasClosed = false
+    @exclusivity(unchecked) var tls: TLSSession?
     /// Whether the kernel may hold bytes for us.
-    var isReadable = true
-    private var isWritable = true
-    private var isAborted = false
+    @exclusivity(unchecked) var isReadable = true
+    @exclusivity(unchecked) private var isWritable = true
+    @exclusivity(unchecked) private var isAborted = false
     private var event: OpaquePointer?
-    private var readWaiter: UnsafeContinuation<Void, Never>?
-    private var writeWaiter: UnsafeContinuation<Void, Never>?
-    private var readDeadline = UInt64.max
-    private var writeDeadline = UInt64.max
+    @exclusivity(unchecked) private var readWaiter: UnsafeContinuation<Void, Never>?
+    @exclusivity(unchecked) private var writeWaiter: UnsafeContinuation<Void, Never>?
+    @exclusivity(unchecked) private var readDeadline = UInt64.max
+    @exclusivity(unchecked) private var writeDeadline = UInt64.max
     /// When to look for a reset that hid behind bytes.
-    private var lookDeadline = UInt64.max
-    private var isReadTimedOut = false
-    private var isReadCancelled = false
-    private var isWriteTimedOut = false
+    @exclusivity(unchecked) private var lookDeadline = UInt64.max
+    /// Called instead of a waiting reader, when nobody waits.
+    @exclusivity(unchecked) private var parked: (() -> Void)?
+    @exclusivity(unchecked) private var isReadTimedOut = false
+    @exclusivity(unchecked) private var isReadCancelled = false
+    @exclusivity(unchecked) private var isWriteTimedOut = false
 
     /// Takes over a connected, non-blocking descriptor.
     package init(descriptor: Int32, peer: SocketAddress, on loop: EventLoop) {
@@ -80,10 +87,10 @@ import Glibc
         into buffer: inout ReadBuffer,
         minimum: Int = 4096
     ) throws(IOError) -> Int? {
-        if isAborted || isClosed { throw .aborted }
-        guard isReadable else { return nil }
+        if unsafe isAborted || isClosed { throw .aborted }
+        guard unsafe isReadable else { return nil }
         buffer.reserve(minimum, from: loop.slabs)
-        if let tls { return try tls.read(into: &buffer, from: self) }
+        if let tls = unsafe tls { return try tls.read(into: &buffer, from: self) }
         var failure: Int32 = 0
         var isDrained = false
         let count = unsafe buffer.withFreeSpace { free in
@@ -96,12 +103,12 @@ import Glibc
             return max(count, 0)
         }
         if failure == EAGAIN {
-            isReadable = false
+            unsafe isReadable = false
             return nil
         }
         if failure != 0 { throw readFailure(failure) }
         if count == 0 {
-            isPeerClosed = true
+            unsafe hasPeerClosed = true
             return 0
         }
         // A short read means drained, unless the end of the stream shares the edge.
@@ -113,21 +120,21 @@ import Glibc
     ///
     /// - Throws: `.timedOut`, `.aborted`.
     package func waitReadable(until deadline: UInt64) async throws(IOError) {
-        while !isReadable {
-            if isAborted || isClosed { throw .aborted }
+        while unsafe !isReadable {
+            if unsafe isAborted || isClosed { throw .aborted }
             precondition(unsafe readWaiter == nil, "two tasks read from one socket")
-            isReadTimedOut = false
-            readDeadline = deadline
+            unsafe isReadTimedOut = false
+            unsafe readDeadline = deadline
             updateTimer()
             await unsafe withUnsafeContinuation { unsafe readWaiter = $0 }
-            readDeadline = .max
-            if isReadTimedOut, !isReadable { throw .timedOut }
-            if isReadCancelled {
-                isReadCancelled = false
+            unsafe readDeadline = .max
+            if unsafe isReadTimedOut, unsafe !isReadable { throw .timedOut }
+            if unsafe isReadCancelled {
+                unsafe isReadCancelled = false
                 throw .aborted
             }
         }
-        if isAborted || isClosed { throw .aborted }
+        if unsafe isAborted || isClosed { throw .aborted }
     }
 
     /// As `waitReadable`, with the failure as a value: for callers that wait inside a closure.
@@ -140,10 +147,19 @@ import Glibc
         }
     }
 
+    /// Calls `wake` once when there may be something to read or the deadline has passed: a wait that
+    /// costs no task.
+    package func park(until deadline: UInt64, wake: @escaping () -> Void) {
+        unsafe parked = wake
+        unsafe readDeadline = deadline
+        updateTimer()
+    }
+
     /// Ends the present wait for reading, if there is one, with `.aborted`; the socket stays usable.
     package func cancelRead() {
+        if unsafe parked != nil { return resumeReader() }
         guard unsafe readWaiter != nil else { return }
-        isReadCancelled = true
+        unsafe isReadCancelled = true
         resumeReader()
     }
 
@@ -151,17 +167,17 @@ import Glibc
     ///
     /// What a pooled connection must be before it is used again.
     package var isQuiet: Bool {
-        !isReadable && !isPeerClosed && !isAborted && !isClosed
+        unsafe !isReadable && !isPeerClosed && !isAborted && !isClosed
     }
 
     /// Reads once where the kernel's state is not known, so that `isQuiet` tells the truth.
     package func probe() {
-        guard isReadable, !isClosed else { return }
-        if let tls { return tls.probe(self) }
+        guard unsafe isReadable, !isClosed else { return }
+        if let tls = unsafe tls { return tls.probe(self) }
         var byte: UInt8 = 0
         // SAFETY: one byte on the stack, and MSG_PEEK leaves the stream as it is.
         let count = unsafe recv(descriptor, &byte, 1, Int32(MSG_PEEK))
-        if count < 0, systemError() == EAGAIN { isReadable = false }
+        if count < 0, systemError() == EAGAIN { unsafe isReadable = false }
     }
 
     // MARK: - Writing
@@ -176,7 +192,8 @@ import Glibc
         until deadline: UInt64
     ) async throws(IOError) {
         var body = body
-        if tls != nil, let small = body, small.count + output.count <= Slab.standardCapacity {
+        if unsafe tls != nil, let small = body, small.count + output.count <= Slab.standardCapacity
+        {
             // One record instead of two.
             output.append(small.span)
             body = nil
@@ -198,9 +215,9 @@ import Glibc
         _ body: ByteSlice?,
         from offset: Int
     ) throws(IOError) -> Int? {
-        if isAborted || isClosed { throw .aborted }
-        guard isWritable else { return nil }
-        if let tls { return try tls.write(output, body, from: offset, to: self) }
+        if unsafe isAborted || isClosed { throw .aborted }
+        guard unsafe isWritable else { return nil }
+        if let tls = unsafe tls { return try tls.write(output, body, from: offset, to: self) }
         let headLeft = max(output.count - offset, 0)
         let bodyOffset = max(offset - output.count, 0)
         let bodyLeft = (body?.count ?? 0) - bodyOffset
@@ -238,7 +255,7 @@ import Glibc
             failure = count < 0 ? systemError() : 0
         } while failure == EINTR
         if failure == EAGAIN {
-            isWritable = false
+            unsafe isWritable = false
             return nil
         }
         if failure != 0 { throw writeFailure(failure) }
@@ -246,23 +263,23 @@ import Glibc
     }
 
     func waitWritable(until deadline: UInt64) async throws(IOError) {
-        while !isWritable {
-            if isAborted || isClosed { throw .aborted }
+        while unsafe !isWritable {
+            if unsafe isAborted || isClosed { throw .aborted }
             precondition(unsafe writeWaiter == nil, "two tasks write to one socket")
-            isWriteTimedOut = false
-            writeDeadline = deadline
+            unsafe isWriteTimedOut = false
+            unsafe writeDeadline = deadline
             updateTimer()
             await unsafe withUnsafeContinuation { unsafe writeWaiter = $0 }
-            writeDeadline = .max
-            if isWriteTimedOut, !isWritable { throw .timedOut }
+            unsafe writeDeadline = .max
+            if unsafe isWriteTimedOut, unsafe !isWritable { throw .timedOut }
         }
-        if isAborted || isClosed { throw .aborted }
+        if unsafe isAborted || isClosed { throw .aborted }
     }
 
     /// Sends the end of the stream, and goes on reading.
     package func shutdownWriting() {
         guard !isClosed else { return }
-        tls?.shutdown(self)
+        unsafe tls?.shutdown(self)
         _ = shutdown(descriptor, Int32(SHUT_WR))
     }
 
@@ -270,14 +287,14 @@ import Glibc
 
     /// Ends every wait on the socket with `.aborted`; its owner then closes it.
     package func abort() {
-        guard !isAborted else { return }
-        isAborted = true
+        guard unsafe !isAborted else { return }
+        unsafe isAborted = true
         resumeReader()
         resumeWriter()
     }
 
     /// Whether the TLS peer has none of the keys that are pinned, and pins are only reported.
-    package var peerLacksPin: Bool { tls?.lacksPin ?? false }
+    package var peerLacksPin: Bool { unsafe tls?.lacksPin ?? false }
 
     /// Closes the connection.
     ///
@@ -285,10 +302,11 @@ import Glibc
     package func close() {
         guard !isClosed else { return }
         loop.preconditionCurrent()
-        isClosed = true
+        unsafe hasClosed = true
         loop.remove(self)
-        tls?.shutdown(self)
-        tls = nil
+        unsafe parked = nil
+        unsafe tls?.shutdown(self)
+        unsafe tls = nil
         unsafe event_free(event)
         unsafe event = nil
         onPeerClosed = nil
@@ -309,7 +327,7 @@ import Glibc
             &option,
             socklen_t(MemoryLayout<linger>.size)
         )
-        tls = nil
+        unsafe tls = nil
         close()
     }
 
@@ -317,22 +335,24 @@ import Glibc
 
     func ready(_ what: Int16) {
         if what & Int16(EV_CLOSED) != 0, !isPeerClosed {
-            isPeerClosed = true
-            isReadable = true
+            unsafe hasPeerClosed = true
+            unsafe isReadable = true
             if let callback = onPeerClosed {
                 onPeerClosed = nil
                 callback()
             }
         }
         if what & Int16(EV_READ) != 0 {
-            isReadable = true
+            unsafe isReadable = true
             // libevent reports a reset as readable and writable only. Where nobody reads, one look
             // tells it from bytes that wait for their turn.
-            if unsafe readWaiter == nil, onPeerClosed != nil, !isPeerClosed { lookForReset() }
+            if unsafe readWaiter == nil, unsafe parked == nil, onPeerClosed != nil, !isPeerClosed {
+                lookForReset()
+            }
         }
-        if isReadable { resumeReader() }
+        if unsafe isReadable { resumeReader() }
         if what & Int16(EV_WRITE) != 0 {
-            isWritable = true
+            unsafe isWritable = true
             resumeWriter()
         }
     }
@@ -344,8 +364,8 @@ import Glibc
     /// later; that moves a deadline, and costs nothing where the next bytes come sooner.
     @inline(__always)
     func assumeDrained() {
-        isReadable = false
-        lookDeadline = loop.now &+ StreamSocket.lookDelay
+        unsafe isReadable = false
+        unsafe lookDeadline = loop.now &+ StreamSocket.lookDelay
         updateTimer()
     }
 
@@ -356,8 +376,8 @@ import Glibc
         // SAFETY: one structure on the stack, and no wait.
         guard unsafe poll(&state, 1, 0) == 1, state.revents & Int16(POLLERR) != 0, !isPeerClosed
         else { return }
-        isPeerClosed = true
-        isReadable = true
+        unsafe hasPeerClosed = true
+        unsafe isReadable = true
         resumeReader()
         if let callback = onPeerClosed {
             onPeerClosed = nil
@@ -367,18 +387,18 @@ import Glibc
 
     override public func fire() {
         let now = loop.now
-        if lookDeadline <= now {
-            lookDeadline = .max
+        if unsafe lookDeadline <= now {
+            unsafe lookDeadline = .max
             lookForReset()
         }
-        if readDeadline <= now {
-            isReadTimedOut = true
-            readDeadline = .max
+        if unsafe readDeadline <= now {
+            unsafe isReadTimedOut = true
+            unsafe readDeadline = .max
             resumeReader()
         }
-        if writeDeadline <= now {
-            isWriteTimedOut = true
-            writeDeadline = .max
+        if unsafe writeDeadline <= now {
+            unsafe isWriteTimedOut = true
+            unsafe writeDeadline = .max
             resumeWriter()
         }
         updateTimer()
@@ -386,13 +406,18 @@ import Glibc
 
     private func updateTimer() {
         guard !isClosed else { return }
-        let deadline = min(readDeadline, writeDeadline, lookDeadline)
+        let deadline = unsafe min(readDeadline, writeDeadline, lookDeadline)
         if deadline == .max { loop.suspend(self) } else { loop.schedule(self, at: deadline) }
     }
 
     @inline(__always)
     private func resumeReader() {
-        if let waiter = unsafe readWaiter.take() { unsafe waiter.resume() }
+        if let waiter = unsafe readWaiter.take() {
+            unsafe waiter.resume()
+        } else if let wake = unsafe parked.take() {
+            unsafe readDeadline = .max
+            wake()
+        }
     }
 
     @inline(__always)
@@ -401,7 +426,7 @@ import Glibc
     }
 
     private func readFailure(_ code: Int32) -> IOError {
-        isPeerClosed = true
+        unsafe hasPeerClosed = true
         switch code {
         case ECONNRESET, EPIPE: return .closedByPeer
         case ETIMEDOUT: return .timedOut
@@ -417,7 +442,7 @@ import Glibc
     }
 
     /// For TLS: the kernel took no more.
-    func setUnwritable() { isWritable = false }
+    func setUnwritable() { unsafe isWritable = false }
     /// For TLS: the peer ended its stream.
-    func setPeerClosed() { isPeerClosed = true }
+    func setPeerClosed() { unsafe hasPeerClosed = true }
 }

@@ -66,7 +66,7 @@ import Glibc
             return Int(max(code, 0))
         }
         if count > 0 {
-            if unsafe SSL_has_pending(ssl) == 1 { socket.isReadable = true }
+            if unsafe SSL_has_pending(ssl) == 1 { unsafe socket.isReadable = true }
             return count
         }
         return try readOutcome(code, socket)
@@ -77,7 +77,7 @@ import Glibc
         ERR_clear_error()
         var byte: UInt8 = 0
         let code = unsafe SSL_peek(ssl, &byte, 1)
-        if code > 0 { socket.isReadable = true } else { _ = try? readOutcome(code, socket) }
+        if code > 0 { unsafe socket.isReadable = true } else { _ = try? readOutcome(code, socket) }
     }
 
     private func readOutcome(_ code: Int32, _ socket: StreamSocket) throws(IOError) -> Int? {
@@ -242,7 +242,7 @@ extension StreamSocket {
     ) async throws(IOError) {
         let session = try TLSSession(context, serverName: serverName, over: self)
         try await session.handshake(self, until: deadline)
-        tls = session
+        unsafe tls = session
     }
 
     fileprivate func receive(
@@ -251,7 +251,7 @@ extension StreamSocket {
         _ bio: OpaquePointer?
     ) -> Int32 {
         unsafe netproxy_BIO_clear_retry(bio)
-        guard isReadable else {
+        guard unsafe isReadable else {
             unsafe netproxy_BIO_retry_read(bio)
             return -1
         }
@@ -260,7 +260,7 @@ extension StreamSocket {
             received = unsafe recv(descriptor, bytes, count, 0)
         } while received < 0 && systemError() == EINTR
         if received < 0, systemError() == EAGAIN {
-            isReadable = false
+            unsafe isReadable = false
             unsafe netproxy_BIO_retry_read(bio)
             return -1
         }

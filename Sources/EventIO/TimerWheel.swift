@@ -2,10 +2,11 @@
 ///
 /// Moving the deadline is a store. The wheel looks again when the entry's old turn comes.
 open class TimerEntry {
-    fileprivate var deadline = UInt64.max
+    // SAFETY: one thread, single loads and stores.
+    @exclusivity(unchecked) fileprivate var deadline = UInt64.max
     /// The tick of the wheel at which it is looked at next; 0 while it is not in the wheel.
-    fileprivate var visit: UInt64 = 0
-    fileprivate var position = 0
+    @exclusivity(unchecked) fileprivate var visit: UInt64 = 0
+    @exclusivity(unchecked) fileprivate var position = 0
 
     /// Makes an entry that is in no wheel.
     public init() {}
@@ -43,24 +44,24 @@ struct TimerWheel {
     /// - Returns: when the wheel must turn for it, if that is not arranged already.
     @inline(__always)
     mutating func schedule(_ entry: TimerEntry, at deadline: UInt64) -> UInt64? {
-        entry.deadline = deadline
+        unsafe entry.deadline = deadline
         // In the wheel already, and its turn comes early enough: it will be looked at again then.
-        if entry.visit != 0, deadline / TimerWheel.tick >= entry.visit { return nil }
+        if unsafe entry.visit != 0, unsafe deadline / TimerWheel.tick >= entry.visit { return nil }
         guard deadline != .max else { return nil }
         unlink(entry)
         link(entry)
-        return entry.visit * TimerWheel.tick
+        return unsafe entry.visit * TimerWheel.tick
     }
 
     /// Forgets the deadline, and leaves the entry where it is until its turn.
     @inline(__always)
     func suspend(_ entry: TimerEntry) {
-        entry.deadline = .max
+        unsafe entry.deadline = .max
     }
 
     /// Takes an entry out of the wheel for good.
     mutating func remove(_ entry: TimerEntry) {
-        entry.deadline = .max
+        unsafe entry.deadline = .max
         unlink(entry)
     }
 
@@ -79,10 +80,10 @@ struct TimerWheel {
             buckets[index].removeAll(keepingCapacity: true)
             entryCount -= visited.count
             for entry in visited {
-                entry.visit = 0
-                if entry.deadline == .max { continue }
-                if entry.deadline / TimerWheel.tick < target {
-                    entry.deadline = .max
+                unsafe entry.visit = 0
+                if unsafe entry.deadline == .max { continue }
+                if unsafe entry.deadline / TimerWheel.tick < target {
+                    unsafe entry.deadline = .max
                     due.append(entry)
                 } else {
                     link(entry)
@@ -96,22 +97,25 @@ struct TimerWheel {
         // Rounded up, so that it never fires early. Beyond the horizon it is met once a turn of the
         // wheel and linked again.
         let horizon = current + UInt64(TimerWheel.bucketCount) - 1
-        entry.visit = min(max(entry.deadline / TimerWheel.tick + 1, current + 1), horizon)
-        let index = Int(entry.visit % UInt64(TimerWheel.bucketCount))
-        entry.position = buckets[index].count
+        unsafe entry.visit = unsafe min(
+            max(entry.deadline / TimerWheel.tick + 1, current + 1),
+            horizon
+        )
+        let index = unsafe Int(entry.visit % UInt64(TimerWheel.bucketCount))
+        unsafe entry.position = buckets[index].count
         buckets[index].append(entry)
         entryCount += 1
     }
 
     private mutating func unlink(_ entry: TimerEntry) {
-        guard entry.visit != 0 else { return }
-        let index = Int(entry.visit % UInt64(TimerWheel.bucketCount))
+        guard unsafe entry.visit != 0 else { return }
+        let index = unsafe Int(entry.visit % UInt64(TimerWheel.bucketCount))
         let last = buckets[index].removeLast()
         if last !== entry {
-            buckets[index][entry.position] = last
-            last.position = entry.position
+            unsafe buckets[index][entry.position] = last
+            unsafe last.position = unsafe entry.position
         }
-        entry.visit = 0
+        unsafe entry.visit = 0
         entryCount -= 1
     }
 }

@@ -41,6 +41,11 @@ package struct BodyDecoder: Sendable {
         if case .complete = state { true } else { false }
     }
 
+    /// How much content is still to come, where that was announced.
+    package var remaining: Int? {
+        if case .length(let rest) = state { rest } else { nil }
+    }
+
     /// Looks at the bytes that come next.
     package mutating func next(_ bytes: Span<UInt8>) throws(HTTP1Error) -> Event {
         switch state {

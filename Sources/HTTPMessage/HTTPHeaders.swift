@@ -190,6 +190,8 @@ public struct HTTPHeaders: Sendable {
     /// Adds a line whose value is known to be fit for the wire.
     package mutating func append(_ name: HTTPFieldName, validated value: String) {
         let nameStart = arena.count
+        let needed = nameStart + name.text.utf8.count + value.utf8.count + 4
+        if needed > arena.capacity { arena.reserveCapacity(Swift.max(needed, 2 * arena.capacity)) }
         arena.append(name.text.utf8.span)
         arena.append(0x3A)
         arena.append(0x20)

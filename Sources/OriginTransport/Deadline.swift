@@ -16,7 +16,10 @@ package enum Deadline {
         guard let deadline else { return try await operation() }
         let left = ContinuousClock.now.duration(to: deadline)
         return try await withThrowingTaskGroup(of: Result?.self) { group in
-            group.addTask { try await operation() }
+            // A task of its own, which its cancellation reaches and the connection's relay does not.
+            group.addTask {
+                try await AbortRelay.$current.withValue(nil) { try await operation() }
+            }
             group.addTask {
                 try await loop.sleep(for: left)
                 return nil

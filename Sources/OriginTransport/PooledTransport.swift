@@ -61,10 +61,16 @@ public final class PooledTransport: HTTPTransport {
         context: inout RequestContext
     ) async throws -> Response {
         let started = context
-        let (response, ended) = try await withTaskExecutorPreference(loop) {
-            try await sendOnLoop(request, started)
+        let response: Response
+        if let deadline = context.deadline {
+            (response, context) = try await TimedTask.run(on: loop, until: deadline) {
+                try await self.sendOnLoop(request, started)
+            }
+        } else {
+            (response, context) = try await withTaskExecutorPreference(loop) {
+                try await sendOnLoop(request, started)
+            }
         }
-        context = ended
         return response
     }
 
@@ -74,21 +80,15 @@ public final class PooledTransport: HTTPTransport {
         _ context: RequestContext
     ) async throws -> (Response, RequestContext) {
         var context = context
-        let transport = LoopTransport(pool(for: request.origin))
-        var response = try await Deadline.run(on: loop, until: context.deadline) {
-            [context] () async throws -> (Response, RequestContext) in
-            var context = context
-            let response = try await transport.send(request, context: &context)
-            return (response, context)
-        }
-        context = response.1
-        switch response.0.body {
+        var response = try await LoopTransport(pool(for: request.origin))
+            .send(request, context: &context)
+        switch response.body {
         case .empty, .bytes: break
         case .stream(let source, let length):
-            response.0.body = .stream(HoppingBody(source, loop), length: length)
-        case .tunnel(let stream): response.0.body = .tunnel(HoppingStream(stream, loop))
+            response.body = .stream(HoppingBody(source, loop), length: length)
+        case .tunnel(let stream): response.body = .tunnel(HoppingStream(stream, loop))
         }
-        return (response.0, context)
+        return (response, context)
     }
 
     private func pool(for origin: Origin) -> OriginPool {

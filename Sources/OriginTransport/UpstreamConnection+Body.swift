@@ -43,7 +43,7 @@ extension UpstreamConnection {
 
     private func readBody() async throws {
         let count = try await read(
-            minimum: Slab.standardCapacity,
+            minimum: readSize,
             until: loop.deadline(after: pool.options.idleTimeout)
         )
         guard count == 0 else { return }
@@ -55,6 +55,24 @@ extension UpstreamConnection {
         }
         // Delimited by the end of the connection: the exchange is complete.
         finish()
+    }
+
+    /// How much is read at once: TLS gives no more than a record of 16 KiB.
+    private var readSize: Int {
+        let isLong = (body?.remaining ?? 0) > Slab.standardCapacity
+        return isLong && !socket.isEncrypted ? Slab.largeCapacity : Slab.standardCapacity
+    }
+
+    /// What is here of the response's content already; nothing if one has to wait.
+    func piece(of exchange: Int) -> ByteSlice? {
+        guard exchange == self.exchange, !buffer.isEmpty, let rest = body?.remaining else {
+            return nil
+        }
+        guard rest > buffer.count, var decoder = body,
+            case .data(skip: 0, let count)? = try? decoder.next(buffer.span)
+        else { return nil }
+        body = decoder
+        return buffer.take(count)
     }
 
     /// Sends a streamed body.
@@ -134,6 +152,8 @@ final class UpstreamBody: BodySource {
     func next() async throws -> ByteSlice? {
         try await connection.value.nextPiece(of: exchange, for: self)
     }
+
+    func buffered() -> ByteSlice? { connection.value.piece(of: exchange) }
 
     func trailers() -> HTTPHeaders? { end.withLock { $0 } }
 

@@ -272,6 +272,10 @@ final class UpstreamConnection: TimerEntry {
     func read(minimum: Int = 4096, until deadline: UInt64) async throws(IOError) -> Int {
         while true {
             if let count = try socket.readNow(into: &buffer, minimum: minimum) { return count }
+            if let relay = AbortRelay.current, relay.loop === loop, relay.value.isFree {
+                try await relay.value.waitReadable(socket, until: deadline)
+                continue
+            }
             let bound = LoopBound(socket, on: loop)
             let failure = await withTaskCancellationHandler {
                 await socket.settleReadable(until: deadline)
@@ -282,9 +286,11 @@ final class UpstreamConnection: TimerEntry {
         }
     }
 
-    private func response(_ head: ResponseHead) throws -> Response {
+    private func response(_ head: consuming ResponseHead) throws -> Response {
         if !head.keepAlive { mayReuse = false }
-        var headers = head.headers
+        // Moved, not copied: it is edited in place.
+        var headers = HTTPHeaders()
+        swap(&headers, &head.headers)
         let upgrade = head.status == 101 ? headers[.upgrade] : nil
         _ = HopByHop(removingFrom: &headers)
         if let upgrade {

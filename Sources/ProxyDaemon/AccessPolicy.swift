@@ -21,18 +21,18 @@ struct AccessPolicy: Sendable {
     ///
     /// - Parameters:
     ///   - head: the request.
-    ///   - isChannelHost: whether the request's host is one that a channel claims.
+    ///   - isChannelHost: tells whether a host is one that a channel claims.
     ///   - userID: the peer's, on a unix socket.
     /// - Throws: `http_request_denied` with 421, 403 or 407.
     func check(
         _ head: RequestHead,
-        isChannelHost: Bool,
+        isChannelHost: (Authority) -> Bool,
         userID: UInt32?
     ) throws(NetworkError) {
         switch head.target {
         case .origin, .asterisk:
             guard let host = head.host else { break }
-            guard isChannelHost || isLocal(host) || isListed(host.host) else {
+            guard isLocal(host) || isListed(host.host) || isChannelHost(host) else {
                 throw denied(
                     421,
                     "the host \(host.host) is not served here; list it in access.hosts"

@@ -83,11 +83,14 @@ final class Channel {
     }
 
     /// Sends a request through the interceptors to the upstream.
-    func send(_ request: Request, context: inout RequestContext) async throws -> Response {
+    func send(
+        _ request: consuming Request,
+        context: inout RequestContext
+    ) async throws -> Response {
         guard let deadline = context.deadline else {
             return try await chain.send(request, context: &context)
         }
-        let (chain, started) = (chain, context)
+        let (chain, started, request) = (chain, context, request)
         let (response, ended) = try await Deadline.run(on: loop, until: deadline) {
             () async throws -> (Response, RequestContext) in
             var context = started
@@ -124,7 +127,9 @@ final class Channel {
 }
 
 /// The channels of a configuration on one loop.
-struct ChannelTable {
+///
+/// Not `Sendable`.
+final class ChannelTable {
     let router: Router
     let channels: [Channel]
     /// What no channel claims is logged here.
@@ -132,8 +137,20 @@ struct ChannelTable {
     /// What no channel claims goes through here, if anywhere.
     let forward: ForwardProxy
 
+    init(
+        router: Router,
+        channels: [Channel],
+        ownLog: LogBuffer,
+        forward: ForwardProxy
+    ) {
+        self.router = router
+        self.channels = channels
+        self.ownLog = ownLog
+        self.forward = forward
+    }
+
     /// Whether the request's host is one that a channel claims.
-    func isChannelHost(_ head: RequestHead, _ app: DownstreamConnection) -> Bool {
-        head.host.map { router.isChannelHost($0.host) } ?? false
+    func isChannelHost(_ host: Authority) -> Bool {
+        router.isChannelHost(host.host)
     }
 }

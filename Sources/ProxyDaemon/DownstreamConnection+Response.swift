@@ -58,12 +58,15 @@ extension DownstreamConnection {
                 try await send(output, bytes)
                 delivery.bytesOut = bytes.count
             case .stream(let source, _):
-                try await send(output, nil)
+                // With the head goes what came with it: one system call, one packet.
+                let first = framing == .chunked ? nil : source.buffered()
+                try await send(output, first)
+                delivery.bytesOut = first?.count ?? 0
                 try await stream(source, isChunked: framing == .chunked, output, &delivery)
                 if framing == .chunked {
                     output.removeAll()
                     // RFC 9110 §6.5.1: only to an app that said it would look at them.
-                    let trailers = head.takesTrailers ? source.trailers() : nil
+                    let trailers = takesTrailers ? source.trailers() : nil
                     HeadEncoder.lastChunk(trailers: trailers, into: output)
                     try await send(output, nil)
                 }

@@ -30,6 +30,8 @@ final class DownstreamConnection {
     private(set) var exchange = 0
     var bytesIn = 0
     var owesContinue = false
+    /// Whether the app reads trailer fields.
+    private(set) var takesTrailers = false
     /// Takes interim answers to the app; whoever serves the connection sets it.
     var interim: InterimWriter?
     var isWritingInterim = false
@@ -40,8 +42,16 @@ final class DownstreamConnection {
     private(set) var isCut = false
     /// The number of the listener that it came over.
     var listener: Int?
-    /// The task that serves it.
+    /// The task that serves it; nothing while it is parked.
     var task: Task<Void, Never>?
+    /// What the task waits on elsewhere.
+    let relay = AbortRelay()
+    /// How long the task waits with the connection for a request before it leaves it parked.
+    var parksAfter: Duration?
+    /// Whether its task ended because there was nothing to do.
+    private(set) var isParked = false
+    /// Until when it may stay open without a request.
+    private(set) var idleDeadline = UInt64.max
 
     init(
         _ socket: StreamSocket,
@@ -106,12 +116,22 @@ final class DownstreamConnection {
         if isDraining { return false }
         // A new connection counts as readable until somebody looks.
         socket.probe()
-        let deadline = loop.deadline(after: DownstreamConnection.keepAlive)
-        return await socket.settleReadable(until: deadline) == nil
+        // Whoever comes back from parking has waited before.
+        if !isParked { idleDeadline = loop.deadline(after: DownstreamConnection.keepAlive) }
+        isParked = false
+        let limit = min(idleDeadline, loop.deadline(after: parksAfter))
+        do throws(IOError) {
+            try await socket.waitReadable(until: limit)
+            return true
+        } catch {
+            isParked = error == .timedOut && limit < idleDeadline && !isDraining
+            return false
+        }
     }
 
     private func begin(_ head: RequestHead) {
         owesContinue = head.expectsContinue && head.framing != .none
+        takesTrailers = head.takesTrailers
         if head.framing == .none || head.framing == .length(0) {
             body = nil
         } else {
@@ -130,12 +150,13 @@ final class DownstreamConnection {
     func cut() {
         isCut = true
         task?.cancel()
+        relay.abort()
         socket.abort()
     }
 
     /// Ends it, unless that has happened by itself: its task is gone then.
     func cutUnlessClosed() {
-        if task != nil { cut() }
+        if task != nil || isParked { cut() }
     }
 
     /// Whether every byte of the request was read, so that another may follow.

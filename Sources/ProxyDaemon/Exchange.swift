@@ -9,11 +9,20 @@ struct Exchange {
     var context: RequestContext
     var channel: Channel?
     var rule: RoutingRule?
-    var request: Request?
+    /// What the upstream was asked for, and where it is.
+    private var upstreamTarget: String?
+    private var origin: Origin?
     var status: HTTPStatus?
     var bytesIn = 0
     var bytesOut = 0
-    let head: RequestHead?
+    /// The known fields of the app's request.
+    let fields: KnownFieldSet
+    /// Which of the channel's rare fields it had.
+    private(set) var rareFields: UInt64 = 0
+    private let method: String
+    private let target: RequestTarget?
+    private var traceID: String?
+    private var loggedFields: [HTTPField] = []
     private let app: DownstreamConnection
     private let client: String
     private let userID: UInt32?
@@ -26,13 +35,32 @@ struct Exchange {
     private var responseHeaders: HTTPHeaders?
 
     init(_ head: RequestHead?, on app: DownstreamConnection, id: String, now: UInt64) {
-        self.head = head
+        method = head?.method.rawValue ?? ""
+        target = head?.target
+        fields = head?.headers.knownFields ?? []
+        if fields.contains(.traceparent) {
+            traceID = head?.headers[.traceparent].flatMap(TraceContext.traceID)
+        }
         self.app = app
         client = app.client
         userID = app.userID
         started = now
         time = .now
         context = RequestContext(requestID: id)
+    }
+
+    /// Takes over what the record says of the request, before its field section is edited.
+    mutating func take(_ head: RequestHead, for channel: Channel) {
+        self.channel = channel
+        rareFields = channel.rareFields(in: head.headers)
+        let names = channel.loggedHeaders
+        if !names.isEmpty { loggedFields = head.headers.filter { names.contains($0.name) } }
+    }
+
+    /// Takes over where the request goes.
+    mutating func take(_ request: borrowing Request) {
+        upstreamTarget = request.target
+        origin = request.origin
     }
 
     /// Whether netproxy itself had to end it with an error.
@@ -74,20 +102,19 @@ struct Exchange {
 
     /// The record, of the upstream request where there is one.
     func record(endedAt now: UInt64) -> ExchangeRecord {
-        let target = request?.target ?? head?.target.pathAndQuery ?? ""
         var record = ExchangeRecord(
             time: time,
             requestID: context.requestID,
             client: client,
-            method: head?.method.rawValue ?? "",
-            target: target
+            method: method,
+            target: upstreamTarget ?? target?.pathAndQuery ?? ""
         )
         record.clientUID = userID
-        if let origin = request?.origin {
+        if let origin {
             record.scheme = origin.scheme.rawValue
             record.host = origin.authority
             record.protocolVersion = "HTTP/1.1"
-        } else if case .authority(let authority)? = head?.target {
+        } else if case .authority(let authority)? = target {
             record.host = authority.description
         }
         record.status = status
@@ -97,12 +124,8 @@ struct Exchange {
         record.error = error
         record.abortedBy = abortedBy
         record.take(context)
-        if let head, head.headers.contains(HTTPFieldName.traceparent) {
-            record.traceID = head.headers[.traceparent].flatMap(TraceContext.traceID)
-        }
-        if let names = channel?.loggedHeaders, !names.isEmpty, let head {
-            record.headers = head.headers.filter { names.contains($0.name) }
-        }
+        record.traceID = traceID
+        record.headers = loggedFields
         return record
     }
 }

@@ -30,7 +30,7 @@ extension ProxyHandler {
                 let response = try await forward(head, to: origin, target, on: app, &exchange)
                 return await deliver(response, head, on: app, &exchange)
             case .asterisk where refusal.kind == .noChannel:
-                try AccessPolicy().check(head, isChannelHost: false, userID: app.userID)
+                try AccessPolicy().check(head, isChannelHost: { _ in false }, userID: app.userID)
                 return await deliver(MaxForwards.options, head, on: app, &exchange)
             default: throw refusal
             }
@@ -46,7 +46,7 @@ extension ProxyHandler {
         on app: DownstreamConnection,
         _ exchange: inout Exchange
     ) async throws(NetworkError) {
-        try AccessPolicy().check(head, isChannelHost: false, userID: app.userID)
+        try AccessPolicy().check(head, isChannelHost: { _ in false }, userID: app.userID)
         guard head.framing == .none else {
             throw NetworkError(
                 .httpRequestError,
@@ -72,13 +72,14 @@ extension ProxyHandler {
         on app: DownstreamConnection,
         _ exchange: inout Exchange
     ) async throws(NetworkError) -> Response {
-        try AccessPolicy().check(head, isChannelHost: false, userID: app.userID)
+        try AccessPolicy().check(head, isChannelHost: { _ in false }, userID: app.userID)
         if let answer = try MaxForwards.answer(to: head) { return answer }
         app.idleTimeout = .seconds(60)
         if head.version == .http11 { exchange.context.onInformational = app.interim }
         var nominated: [HTTPFieldName] = []
+        var head = head
         let request = try requests.make(
-            head,
+            &head,
             for: origin,
             target: target,
             body: app.requestBody(head.framing),
@@ -86,7 +87,7 @@ extension ProxyHandler {
             protecting: [],
             nominated: &nominated
         )
-        exchange.request = request
+        exchange.take(request)
         do {
             var response = try await channels.forward.send(request, context: &exchange.context)
             response.headers.append(.via, validated: requests.via(exchange.context))

@@ -31,23 +31,27 @@ final class ProxyHandler {
     /// Answers one request.
     ///
     /// - Returns: whether the connection may be used for another.
-    func handle(_ head: RequestHead, on app: DownstreamConnection) async -> Bool {
+    func handle(
+        _ head: consuming RequestHead,
+        on app: DownstreamConnection
+    ) async -> Bool {
         var exchange = Exchange(head, on: app, id: requestIDs.next(), now: loop.now)
+        var head = head
         let table = channels
         do throws(NetworkError) {
             let route = try table.router.route(head, dedicated: app.dedicatedChannel)
             let channel = table.channels[route.channel]
-            exchange.channel = channel
+            exchange.take(head, for: channel)
             exchange.rule = route.rule
             app.idleTimeout = channel.idleTimeout
             try channel.access.check(
                 head,
-                isChannelHost: table.isChannelHost(head, app),
+                isChannelHost: { table.isChannelHost($0) },
                 userID: app.userID
             )
             // RFC 9110 §15.2: HTTP/1.0 knows no interim answers.
             if head.version == .http11 { exchange.context.onInformational = app.interim }
-            let response = try await send(head, route, channel, on: app, &exchange)
+            let response = try await send(&head, route, channel, on: app, &exchange)
             return await deliver(response, head, on: app, &exchange)
         } catch {
             guard exchange.channel == nil else {
@@ -59,7 +63,7 @@ final class ProxyHandler {
 
     /// Sends the request through the channel's interceptors.
     private func send(
-        _ head: RequestHead,
+        _ head: inout RequestHead,
         _ route: Router.Route,
         _ channel: Channel,
         on app: DownstreamConnection,
@@ -74,7 +78,7 @@ final class ProxyHandler {
         }
         var nominated: [HTTPFieldName] = []
         let request = try requests.make(
-            head,
+            &head,
             for: channel.origin,
             target: route.target,
             body: app.requestBody(head.framing),
@@ -82,7 +86,7 @@ final class ProxyHandler {
             protecting: channel.credentialFields,
             nominated: &nominated
         )
-        exchange.request = request
+        exchange.take(request)
         if let total = channel.totalTimeout {
             exchange.context.deadline = .now + total
         }

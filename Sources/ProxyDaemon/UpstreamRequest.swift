@@ -8,12 +8,20 @@ import NetworkCore
 struct UpstreamRequest {
     /// The pseudonym in `Via`, different for every process so that a loop is told from a chain.
     let pseudonym: String
+    private let via10: String
+    private let via11: String
 
-    /// Builds the request.
+    init(pseudonym: String) {
+        self.pseudonym = pseudonym
+        via10 = "1.0 \(pseudonym)"
+        via11 = "1.1 \(pseudonym)"
+    }
+
+    /// Builds the request, and takes the field section out of the head for it.
     ///
     /// - Throws: `proxy_loop_detected` when the request passed here before.
     func make(
-        _ head: RequestHead,
+        _ head: inout RequestHead,
         for origin: Origin,
         target: String,
         body: HTTPBody,
@@ -21,10 +29,12 @@ struct UpstreamRequest {
         protecting credential: [HTTPFieldName],
         nominated: inout [HTTPFieldName]
     ) throws(NetworkError) -> Request {
-        var headers = head.headers
         let upgrade =
-            headers.contains(KnownField.upgrade) ? try UpgradeOffer.protocols(of: head) : nil
+            head.headers.contains(KnownField.upgrade) ? try UpgradeOffer.protocols(of: head) : nil
         let takesTrailers = head.takesTrailers
+        // Moved, not copied: what is added below is written in place.
+        var headers = HTTPHeaders()
+        swap(&headers, &head.headers)
         nominated = HopByHop(removingFrom: &headers, protecting: credential).refused
         if headers.contains(HTTPFieldName.expect) {
             // Only a body that is still to come can wait for a 100.
@@ -39,7 +49,7 @@ struct UpstreamRequest {
         }
         if let upgrade { headers.append(.upgrade, validated: upgrade) }
         if headers.contains(HTTPFieldName.via) { try checkLoop(headers) }
-        headers.append(.via, validated: (head.version == .http10 ? "1.0 " : "1.1 ") + pseudonym)
+        headers.append(.via, validated: head.version == .http10 ? via10 : via11)
         if headers.contains(HTTPFieldName.xRequestId) {
             requestID = headers[.xRequestId].map { String($0.prefix(128)) } ?? requestID
         } else {
@@ -56,7 +66,7 @@ struct UpstreamRequest {
 
     /// The `Via` of a response: which version the upstream spoke, and who we are.
     func via(_ context: RequestContext) -> String {
-        (context.speaksHTTP10 ? "1.0 " : "1.1 ") + pseudonym
+        context.speaksHTTP10 ? via10 : via11
     }
 
     private func checkLoop(_ headers: HTTPHeaders) throws(NetworkError) {

@@ -9,6 +9,14 @@ import RequestLog
 ///
 /// Not `Sendable`.
 final class Worker {
+    /// How long a task stays with a connection that has nothing to do.
+    private static let parkDelay = Duration.seconds(1)
+    /// After so many parked connections the memory of their tasks is given back to the system.
+    private static let trimThreshold = 64
+    private static let trimDelay = Duration.milliseconds(500)
+    /// Lets no line wait longer than this in a loop's buffer.
+    private static let flushInterval = Duration.milliseconds(200)
+
     let loop: EventLoop
     private var settings: Settings
     private let handler: ProxyHandler
@@ -16,8 +24,10 @@ final class Worker {
     private var connections: [ObjectIdentifier: DownstreamConnection] = [:]
     /// Channels whose exchanges may still end.
     private var retired: [RetiredChannel] = []
-    private var flusher: FlushTimer?
+    private var flusher: LoopTimer?
     private var isFlusherArmed = false
+    private var trimmer: LoopTimer?
+    private var parkedCount = 0
     private var onDrained: (() -> Void)?
 
     /// The limits of the process, as far as a loop needs them.
@@ -61,7 +71,7 @@ final class Worker {
         let affected = connections.values.filter { $0.listener == number }
         for connection in affected { connection.drain() }
         guard !affected.isEmpty else { return }
-        let timer = FlushTimer {
+        let timer = LoopTimer {
             for connection in affected { connection.cutUnlessClosed() }
         }
         loop.schedule(timer, at: loop.deadline(after: limit))
@@ -113,16 +123,45 @@ final class Worker {
         )
         connection.listener = listener
         connections[ObjectIdentifier(connection)] = connection
-        let bound = LoopBound((worker: self, connection: connection), on: loop)
-        // One task for the connection's life, which never leaves the loop.
-        let task = Task(executorPreference: loop) {
-            let (worker, connection) = bound.value
-            await worker.run(connection)
-        }
+        connection.parksAfter = Worker.parkDelay
         connection.interim = handler.interimWriter(for: connection)
         // An app that goes away takes its exchange with it.
-        connection.task = task
-        socket.onPeerClosed = { task.cancel() }
+        socket.onPeerClosed = { [unowned connection] in
+            connection.task?.cancel()
+            connection.relay.abort()
+        }
+        start(connection)
+    }
+
+    /// One task for as long as the connection has something to do; it never leaves the loop.
+    private func start(_ connection: DownstreamConnection) {
+        let bound = LoopBound((worker: self, connection: connection), on: loop)
+        let relay = LoopBound(connection.relay, on: loop)
+        connection.task = Task(executorPreference: loop) {
+            await AbortRelay.$current.withValue(relay) {
+                let (worker, connection) = bound.value
+                await worker.run(connection)
+            }
+        }
+    }
+
+    /// Leaves an idle connection to the loop: the frames of a task are many times the rest of it.
+    private func park(_ connection: DownstreamConnection) {
+        connection.task = nil
+        connection.socket.park(until: connection.idleDeadline) {
+            [unowned self, unowned connection] in
+            start(connection)
+        }
+        parkedCount += 1
+        guard parkedCount == Worker.trimThreshold else { return }
+        let trimmer =
+            trimmer
+            ?? LoopTimer { [unowned self] in
+                parkedCount = 0
+                EventLoop.returnFreeMemory()
+            }
+        self.trimmer = trimmer
+        loop.schedule(trimmer, at: loop.deadline(after: Worker.trimDelay))
     }
 
     private func run(_ connection: DownstreamConnection) async {
@@ -150,6 +189,7 @@ final class Worker {
                 on: connection
             )
         }
+        if connection.isParked { return park(connection) }
         connection.close()
         connection.task = nil
         connections[ObjectIdentifier(connection)] = nil
@@ -179,14 +219,16 @@ final class Worker {
         flushLogs()
         if let flusher { loop.remove(flusher) }
         flusher = nil
+        if let trimmer { loop.remove(trimmer) }
+        trimmer = nil
     }
 
     private func armFlusher() {
         guard !isFlusherArmed else { return }
         isFlusherArmed = true
-        let flusher = flusher ?? FlushTimer { [unowned self] in flushLogs() }
+        let flusher = flusher ?? LoopTimer { [unowned self] in flushLogs() }
         self.flusher = flusher
-        loop.schedule(flusher, at: loop.deadline(after: FlushTimer.interval))
+        loop.schedule(flusher, at: loop.deadline(after: Worker.flushInterval))
     }
 
     private func flushLogs() {
@@ -202,9 +244,8 @@ private struct RetiredChannel {
     weak var channel: Channel?
 }
 
-/// Lets no line wait longer than this in a loop's buffer.
-private final class FlushTimer: TimerEntry {
-    static let interval = Duration.milliseconds(200)
+/// Calls an action when its turn comes.
+private final class LoopTimer: TimerEntry {
     private let action: () -> Void
 
     init(_ action: @escaping () -> Void) {

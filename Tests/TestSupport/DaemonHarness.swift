@@ -31,6 +31,27 @@ package final class DaemonHarness: Sendable {
         destinations: DestinationPolicy = .world,
         _ story: (DaemonHarness) async throws -> Void
     ) async throws {
+        guard !StoryTurns.hasTurn else {
+            return try await tell(channels, root, destinations, story)
+        }
+        await StoryTurns.shared.take()
+        do {
+            try await StoryTurns.$hasTurn.withValue(true) {
+                try await tell(channels, root, destinations, story)
+            }
+        } catch {
+            await StoryTurns.shared.give()
+            throw error
+        }
+        await StoryTurns.shared.give()
+    }
+
+    private static func tell(
+        _ channels: String,
+        _ root: String,
+        _ destinations: DestinationPolicy,
+        _ story: (DaemonHarness) async throws -> Void
+    ) async throws {
         let directory = FileManager.default.temporaryDirectory
             .appending(path: "netproxy-story-\(UInt64.random(in: 0 ... .max))").path()
         defer { try? FileManager.default.removeItem(atPath: directory) }

@@ -7,7 +7,7 @@ import Synchronization
 /// Every wait ends after `patience`; nothing is interpreted but the framing of whole messages.
 package final class Wire: Sendable {
     /// The longest wait for anything: far beyond what a healthy machine needs.
-    package static let patience = Duration.seconds(10)
+    package static let patience = Duration.seconds(30)
 
     /// How a connection ended.
     package enum End: Sendable {

@@ -5,10 +5,13 @@
 public struct RequestChain: Sendable {
     private final class Links: Sendable {
         let interceptors: [any RequestInterceptor]
+        /// The same, where they may step out of the way.
+        let passing: [(any PassingInterceptor)?]
         let transport: any HTTPTransport
 
         init(_ interceptors: [any RequestInterceptor], _ transport: any HTTPTransport) {
             self.interceptors = interceptors
+            passing = interceptors.map { $0 as? any PassingInterceptor }
             self.transport = transport
         }
     }
@@ -30,7 +33,20 @@ public struct RequestChain: Sendable {
     /// Sends the request through what remains of the chain.
     ///
     /// - Throws: `NetworkError`, or what an interceptor throws.
-    public func send(_ request: Request, context: inout RequestContext) async throws -> Response {
+    public func send(
+        _ request: consuming Request,
+        context: inout RequestContext
+    ) async throws -> Response {
+        var request = request
+        var position = position
+        do {
+            while position < links.passing.count, let step = links.passing[position],
+                try step.pass(&request, context: &context)
+            { position += 1 }
+        } catch {
+            let interceptor = links.interceptors[position]
+            throw RequestChain.attributed(error, to: .interceptor("\(type(of: interceptor))"))
+        }
         guard position < links.interceptors.count else {
             do {
                 return try await links.transport.send(request, context: &context)

@@ -1,6 +1,6 @@
 /// Adds the credential to each attempt: exactly one credential field, and only towards the origins
 /// it is meant for.
-public struct AuthorizationInterceptor: RequestInterceptor {
+public struct AuthorizationInterceptor: PassingInterceptor {
     /// What happens to a request that brings a credential of its own.
     public enum ClientCredentialPolicy: String, Sendable {
         /// Ours takes its place.
@@ -41,24 +41,9 @@ public struct AuthorizationInterceptor: RequestInterceptor {
         context: inout RequestContext,
         next: RequestChain
     ) async throws -> Response {
-        // An earlier attempt's facts must not make this one look as if it carried our credential.
-        let earlier = context.authorization
-        context.authorization = nil
-        guard origins.contains(request.origin) else {
+        guard var facts = try begin(request, &context) else {
             return try await next.send(request, context: &context)
         }
-        let field = authorizer.fieldName
-        let hasOwn = request.headers.contains(field)
-        if hasOwn {
-            switch onClientCredential {
-            case .replace: break
-            case .keep: return try await next.send(request, context: &context)
-            case .reject: throw AuthorizationInterceptor.denied(field)
-            }
-        }
-        var facts = AuthorizationFacts(kind: authorizer.kind)
-        facts.isRefreshed = earlier?.isRefreshed ?? false
-        facts.overrodeClient = hasOwn
         // So that a failure below still says which kind of credential was wanted.
         context.authorization = facts
         let credential: Credential
@@ -68,12 +53,8 @@ public struct AuthorizationInterceptor: RequestInterceptor {
             credential = try await authorizer.credential(until: context.deadline)
             facts.isRefreshed = true
         }
-        facts.generation = credential.generation
-        facts.age = credential.issuedAt.map { authorizer.clock.now - $0 }
-        context.authorization = facts
         var authorized = request
-        authorized.headers.remove(credential.name)
-        authorized.headers.append(credential.name, validated: credential.value.reveal())
+        sign(&authorized, with: credential, facts, &context)
         let response = try await next.send(authorized, context: &context)
         // An error of a gateway says nothing about the token.
         if !credential.isProven, response.status != 401, response.status.rawValue < 500,
@@ -82,6 +63,55 @@ public struct AuthorizationInterceptor: RequestInterceptor {
             authorizer.accepted(credential)
         }
         return response
+    }
+
+    /// Signs with the credential at hand, if it is a good one that an answer has proved before.
+    package func pass(_ request: inout Request, context: inout RequestContext) throws -> Bool {
+        guard let credential = authorizer.currentCredential(), credential.isProven else {
+            return false
+        }
+        if let facts = try begin(request, &context) {
+            sign(&request, with: credential, facts, &context)
+        }
+        return true
+    }
+
+    /// What is known before there is a credential; nothing if the request goes without ours.
+    private func begin(
+        _ request: Request,
+        _ context: inout RequestContext
+    ) throws -> AuthorizationFacts? {
+        // An earlier attempt's facts must not make this one look as if it carried our credential.
+        let isRefreshed = context.authorization?.isRefreshed ?? false
+        context.authorization = nil
+        guard origins.contains(request.origin) else { return nil }
+        let field = authorizer.fieldName
+        let hasOwn = request.headers.contains(field)
+        if hasOwn {
+            switch onClientCredential {
+            case .replace: break
+            case .keep: return nil
+            case .reject: throw AuthorizationInterceptor.denied(field)
+            }
+        }
+        var facts = AuthorizationFacts(kind: authorizer.kind)
+        facts.isRefreshed = isRefreshed
+        facts.overrodeClient = hasOwn
+        return facts
+    }
+
+    private func sign(
+        _ request: inout Request,
+        with credential: Credential,
+        _ facts: AuthorizationFacts,
+        _ context: inout RequestContext
+    ) {
+        var facts = facts
+        facts.generation = credential.generation
+        facts.age = credential.issuedAt.map { authorizer.clock.now - $0 }
+        context.authorization = facts
+        request.headers.remove(credential.name)
+        request.headers.append(credential.name, validated: credential.value.reveal())
     }
 
     private static func denied(_ field: HTTPFieldName) -> NetworkError {

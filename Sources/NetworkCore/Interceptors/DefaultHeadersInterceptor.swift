@@ -1,5 +1,5 @@
 /// Edits the field section as the channel says: fills in what the app left out, replaces, removes.
-public struct DefaultHeadersInterceptor: RequestInterceptor {
+public struct DefaultHeadersInterceptor: PassingInterceptor {
     private let defaults: [HTTPField]
     private let replacements: [HTTPField]
     private let removed: [HTTPFieldName]
@@ -30,11 +30,17 @@ public struct DefaultHeadersInterceptor: RequestInterceptor {
         next: RequestChain
     ) async throws -> Response {
         var request = request
+        _ = pass(&request, context: &context)
+        return try await next.send(request, context: &context)
+    }
+
+    /// Edits the request.
+    package func pass(_ request: inout Request, context: inout RequestContext) -> Bool {
         for name in removed { request.headers.remove(name) }
         for field in defaults where !request.headers.contains(field.name) {
             request.headers.append(field)
         }
         for field in replacements { request.headers.set(field) }
-        return try await next.send(request, context: &context)
+        return true
     }
 }

@@ -48,7 +48,7 @@ struct CallPipeline<Item: Endpoint>: Sendable {
                     length: total
                 )
             }
-            let content = try await collect(body, limit, call)
+            let content = try await collect(body, limit, call, exchange.context.deadline)
             exchange.contentLength = content.count
             exchange.duration = exchange.started.duration(to: channel.clock.now)
             return WholeResponse(
@@ -66,9 +66,10 @@ struct CallPipeline<Item: Endpoint>: Sendable {
     private func collect(
         _ body: HTTPBody,
         _ limit: Int,
-        _ call: NetworkCall
+        _ call: NetworkCall,
+        _ deadline: ContinuousClock.Instant?
     ) async throws -> ByteSlice {
-        guard case .stream = body, keepsDeadline(of: call), let deadline = call.deadline else {
+        guard case .stream = body, keepsDeadline(of: call), let deadline else {
             return try await body.collect(upTo: limit)
         }
         return try await CallDeadline.run(until: deadline, on: channel.clock) {
@@ -85,7 +86,11 @@ struct CallPipeline<Item: Endpoint>: Sendable {
 
     /// The head of a response that is a success; the content is still to come.
     func head(_ call: NetworkCall) async throws(NetworkError) -> (Response, NetworkExchange) {
-        try await run(call) { call, exchange in try await send(call, &exchange) }
+        try await run(call) { call, exchange in
+            let response = try await send(call, &exchange)
+            exchange.duration = exchange.started.duration(to: channel.clock.now)
+            return response
+        }
     }
 
     // MARK: - The way
@@ -121,10 +126,9 @@ struct CallPipeline<Item: Endpoint>: Sendable {
             @escaping @Sendable (NetworkCall, inout NetworkExchange) async throws -> Result
     ) async throws(NetworkError) -> (Result, NetworkExchange) {
         let started = channel.clock.now
-        let call = call.timed(from: started)
         let context = RequestContext(
-            requestID: String(UInt64.random(in: .min ... .max), radix: 36),
-            deadline: call.deadline
+            requestID: CallID.next(),
+            deadline: call.timeout.map { started + $0 }
         )
         var exchange = NetworkExchange(
             call.subject,
@@ -135,7 +139,7 @@ struct CallPipeline<Item: Endpoint>: Sendable {
         report { .started(exchange) }
         do {
             let result: Result
-            if let deadline = context.deadline {
+            if let deadline = context.deadline, !keepsDeadline(of: call) {
                 (result, exchange) = try await CallDeadline.run(until: deadline, on: channel.clock)
                 {
                     [exchange] in
@@ -166,7 +170,6 @@ struct CallPipeline<Item: Endpoint>: Sendable {
         let response = try await answer(call, &exchange)
         exchange.status = response.status
         exchange.headers = response.headers
-        exchange.duration = exchange.started.duration(to: channel.clock.now)
         guard let objection = call.validation.objection(to: response) else { return response }
         throw await NetworkError.unacceptable(response, objection)
     }
@@ -217,26 +220,6 @@ struct CallPipeline<Item: Endpoint>: Sendable {
         let event = event()
         channel.logger?.log(event)
         channel.onEvent?(event)
-    }
-}
-
-/// A call with everything decided that is decided before it is sent.
-struct NetworkCall: Sendable {
-    var subject: any CustomStringConvertible & Sendable
-    var request: Request
-    var authorization: AuthorizationRequirement
-    var validation: SuccessRule
-    var decoder: (any ContentDecoding)?
-    var timeout: Duration?
-    var deadline: ContinuousClock.Instant?
-    var transport: (any HTTPTransport)?
-    var options: CallOptions
-
-    /// The call with its timeout as an instant.
-    func timed(from start: ContinuousClock.Instant) -> NetworkCall {
-        var call = self
-        call.deadline = timeout.map { start + $0 }
-        return call
     }
 }
 

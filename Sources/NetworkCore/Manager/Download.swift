@@ -24,18 +24,17 @@ struct Download {
 
     /// The call for what is missing.
     func next(_ call: NetworkCall) -> NetworkCall {
-        var call = call
+        var (request, validation) = (call.request, call.validation)
         // The bytes that are counted must be the bytes that are stored.
-        if !call.request.headers.contains(HTTPFieldName.acceptEncoding) {
-            call.request.headers.append(.acceptEncoding, validated: "identity")
+        if !request.headers.contains(HTTPFieldName.acceptEncoding) {
+            request.headers.append(.acceptEncoding, validated: "identity")
         }
-        guard canResume, let field = validator.flatMap({ HTTPField(.ifRange, $0) }) else {
-            return call
+        if canResume, let field = validator.flatMap({ HTTPField(.ifRange, $0) }) {
+            request.headers.append(.range, validated: "bytes=\(received)-")
+            request.headers.set(field)
+            validation.statuses.insert(416)
         }
-        call.request.headers.append(.range, validated: "bytes=\(received)-")
-        call.request.headers.set(field)
-        call.validation.statuses.insert(416)
-        return call
+        return call.with(request, validation)
     }
 
     /// Writes the content of a response to its place.

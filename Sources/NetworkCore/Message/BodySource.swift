@@ -6,6 +6,9 @@ public protocol BodySource: Sendable {
     /// - Throws: `NetworkError` when the message was cut short; there is no piece after that.
     func next() async throws -> ByteSlice?
 
+    /// What can be had at once, without waiting; nothing says nothing.
+    func buffered() -> ByteSlice?
+
     /// The trailer fields, known once `next()` has returned nothing.
     func trailers() -> HTTPHeaders?
 
@@ -14,6 +17,8 @@ public protocol BodySource: Sendable {
 }
 
 extension BodySource {
+    /// `next()` has it.
+    public func buffered() -> ByteSlice? { nil }
     /// No trailer fields.
     public func trailers() -> HTTPHeaders? { nil }
     /// Nothing to give back.

@@ -43,10 +43,8 @@ final class RecentExchanges {
     /// Remembers what the line that was kept last does not say.
     func note(_ exchange: borrowing Exchange, level: LogLevel) {
         var note = Note(channel: exchange.channel, rule: exchange.rule)
-        if let head = exchange.head {
-            note.fields = head.headers.knownFields
-            note.rareFields = exchange.channel?.rareFields(in: head.headers) ?? 0
-        }
+        note.fields = exchange.fields
+        note.rareFields = exchange.rareFields
         let number = lines.nextNumber - 1
         if level != .info {
             note.more = More(

@@ -162,6 +162,28 @@ import Testing
         #expect(origin.requests.count == 3)
     }
 
+    @Test func `a call over a socket ends at its timeout, and its connection with it`()
+        async throws
+    {
+        let ended = Gate()
+        let origin = try await OriginServer.start { wire in
+            while try await wire.next() != nil {}
+            ended.open()
+        }
+        let manager = NetworkManager<PathEndpoint>(
+            NetworkChannel(transport: try PooledTransport())
+        )
+        let base: BaseURL = "http://127.0.0.1:\(origin.port)"
+        let error = await #expect(throws: NetworkError.self) {
+            try await manager.send(
+                PathEndpoint("/", of: base),
+                options: CallOptions(timeout: .milliseconds(50))
+            )
+        }
+        #expect(error?.kind == .httpResponseTimeout)
+        try await ended.wait()
+    }
+
     @Test func `a transport that is dropped closes its connections`() async throws {
         let ended = Gate()
         let origin = try await OriginServer.start { wire in

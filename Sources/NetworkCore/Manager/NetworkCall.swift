@@ -1,0 +1,45 @@
+/// A call with everything decided that is decided before it is sent; shared, never copied.
+final class NetworkCall: Sendable {
+    let subject: any CustomStringConvertible & Sendable
+    let request: Request
+    let authorization: AuthorizationRequirement
+    let validation: SuccessRule
+    let decoder: (any ContentDecoding)?
+    let timeout: Duration?
+    let transport: (any HTTPTransport)?
+    let options: CallOptions
+
+    init(
+        subject: any CustomStringConvertible & Sendable,
+        request: Request,
+        authorization: AuthorizationRequirement,
+        validation: SuccessRule,
+        decoder: (any ContentDecoding)?,
+        timeout: Duration?,
+        transport: (any HTTPTransport)?,
+        options: CallOptions
+    ) {
+        self.subject = subject
+        self.request = request
+        self.authorization = authorization
+        self.validation = validation
+        self.decoder = decoder
+        self.timeout = timeout
+        self.transport = transport
+        self.options = options
+    }
+
+    /// The same call with another request and rule.
+    func with(_ request: Request, _ validation: SuccessRule) -> NetworkCall {
+        NetworkCall(
+            subject: subject,
+            request: request,
+            authorization: authorization,
+            validation: validation,
+            decoder: decoder,
+            timeout: timeout,
+            transport: transport,
+            options: options
+        )
+    }
+}
