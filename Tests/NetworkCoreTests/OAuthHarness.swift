@@ -31,8 +31,6 @@ final class OAuthHarness: Sendable {
         configure: (inout OAuthConfiguration) -> Void = { _ in }
     ) {
         var configuration = OAuthHarness.configuration(grant)
-        // So that a failure is seen without the clock being advanced behind it.
-        configuration.failurePatience = .zero
         configure(&configuration)
         let log = EventLog()
         let server =
@@ -54,7 +52,7 @@ final class OAuthHarness: Sendable {
     }
 
     static func configuration(_ grant: OAuthConfiguration.Grant) -> OAuthConfiguration {
-        OAuthConfiguration(
+        var configuration = OAuthConfiguration(
             tokenEndpoint: .init(
                 origin: Origin(scheme: .https, host: "login.example.com"),
                 target: "/token"
@@ -64,6 +62,9 @@ final class OAuthHarness: Sendable {
             grant: grant,
             scopes: ["read"]
         )
+        // So that a failure is seen without the clock being advanced behind it.
+        configuration.failurePatience = .zero
+        return configuration
     }
 
     var events: [OAuthEvent] { log.all }
