@@ -121,7 +121,7 @@ final class DownstreamConnection {
         // Whoever comes back from parking has waited before.
         if !wasParked { idleDeadline = loop.deadline(after: DownstreamConnection.keepAlive) }
         // Many apps send one request and keep the connection: its task's memory is the next one's.
-        if parksAfter != nil, exchange <= 2, !socket.isReadable {
+        if parksAfter != nil, exchange <= 2, socket.isQuiet, loop.now < idleDeadline {
             isParked = true
             return false
         }
