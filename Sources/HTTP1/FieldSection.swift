@@ -76,7 +76,21 @@ struct FieldSection {
             value: start..<end,
             isVerbatim: isVerbatim
         )
-        if let known { try notice(known, start..<end, in: head) }
+        if let known {
+            try notice(known, start..<end, in: head)
+        } else if FieldSection.isDisguised(head.extracting(line.lowerBound..<colon)) {
+            throw .malformedFieldName
+        }
+    }
+
+    /// Whether CGI and its heirs take the name for one that frames the message: they write `-` as `_`
+    /// (RFC 3875 §4.1.18), so that `Content_Length` behind them is a second Content-Length.
+    private static func isDisguised(_ name: Span<UInt8>) -> Bool {
+        switch name.count {
+        case 14: name.equals("content_length", in: 0..<14)
+        case 17: name.equals("transfer_encoding", in: 0..<17)
+        default: false
+        }
     }
 
     private mutating func notice(

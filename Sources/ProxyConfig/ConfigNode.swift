@@ -55,11 +55,18 @@ struct ConfigNode {
 
     /// The text on one line: an error never spans two, nor moves a terminal's cursor.
     static func printable(_ text: String) -> String {
-        let short = text.count > 80 ? text.prefix(80) + "…" : text[...]
-        return String(
+        withoutControls(text.count > 80 ? text.prefix(80) + "…" : text[...])
+    }
+
+    /// The text with a replacement character for every control and line separator.
+    static func withoutControls(_ text: some StringProtocol) -> String {
+        String(
             String.UnicodeScalarView(
-                short.unicodeScalars.map { scalar in
-                    scalar.properties.generalCategory == .control ? "\u{FFFD}" : scalar
+                text.unicodeScalars.map { scalar in
+                    switch scalar.properties.generalCategory {
+                    case .control, .lineSeparator, .paragraphSeparator: "\u{FFFD}"
+                    default: scalar
+                    }
                 }
             )
         )

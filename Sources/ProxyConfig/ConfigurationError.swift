@@ -6,9 +6,10 @@ package struct ConfigurationError: Error, Sendable, Hashable, CustomStringConver
     package var key: String
     package var message: String
 
-    /// `FILE:LINE:COLUMN: KEY: MESSAGE`.
+    /// `FILE:LINE:COLUMN: KEY: MESSAGE`, on one line whatever stands in the file.
     package var description: String {
-        "\(file):\(position.line):\(position.column): \(key.isEmpty ? "" : "\(key): ")\(message)"
+        let words = "\(key.isEmpty ? "" : "\(key): ")\(message)"
+        return "\(file):\(position.line):\(position.column): \(ConfigNode.withoutControls(words))"
     }
 }
 

@@ -100,7 +100,7 @@ import Testing
         ),
         Case(
             "an underscore",
-            "GET / HTTP/1.1\r\nHost: a\r\nContent_Length: 5\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: a\r\nContent_Type: 5\r\n\r\n",
             "GET / none keep a"
         ),
         Case(

@@ -60,6 +60,14 @@ import Testing
         #expect(errors(in: text) == ["netproxy.yaml:\(expected)"])
     }
 
+    @Test func `a key with line ends in it is told on one line`() throws {
+        let lines = errors(in: "\"wor\\r\\nkers\": 4\n\"a\\u2028b\": 1\n")
+        #expect(lines.count >= 2)
+        for line in lines {
+            #expect(!line.unicodeScalars.contains { $0 == "\n" || $0 == "\u{2028}" })
+        }
+    }
+
     @Test func `a YAML syntax error leads to one located line`() throws {
         let lines = errors(in: "drain: 5s\nlog: [a\nchannels: {}\n")
         #expect(lines.count == 1)
