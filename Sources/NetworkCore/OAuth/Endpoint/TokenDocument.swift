@@ -25,23 +25,18 @@ struct TokenDocument: Decodable {
 
     init(from decoder: any Decoder) throws {
         let members = try decoder.container(keyedBy: Key.self)
-        func text(_ key: Key) -> String? { try? members.decode(String.self, forKey: key) }
-        func seconds(_ key: Key) -> Double? {
-            if let number = try? members.decode(Double.self, forKey: key) { return number }
-            return text(key).flatMap(TokenDocument.seconds)
-        }
-        accessToken = text(.accessToken)
-        tokenType = text(.tokenType)
-        refreshToken = text(.refreshToken).flatMap { $0.isEmpty ? nil : $0 }
+        accessToken = members.text(.accessToken)
+        tokenType = members.text(.tokenType)
+        refreshToken = members.text(.refreshToken).flatMap { $0.isEmpty ? nil : $0 }
         // Text by RFC 6749 §3.3; some servers send the list.
         scope =
-            text(.scope)
+            members.text(.scope)
             ?? (try? members.decode([String].self, forKey: .scope))?
             .joined(separator: " ")
-        error = text(.error)
-        errorDescription = text(.errorDescription)
-        expiresIn = seconds(.expiresIn)
-        refreshIn = seconds(.refreshIn)
+        error = members.text(.error)
+        errorDescription = members.text(.errorDescription)
+        expiresIn = members.seconds(.expiresIn)
+        refreshIn = members.seconds(.refreshIn)
     }
 
     /// Reads an answer; nothing if it is no JSON object.

@@ -65,20 +65,15 @@ public struct DeviceFlow: Sendable {
 
         init(from decoder: any Decoder) throws {
             let members = try decoder.container(keyedBy: Key.self)
-            func text(_ key: Key) -> String? { try? members.decode(String.self, forKey: key) }
-            func seconds(_ key: Key) -> Double? {
-                if let number = try? members.decode(Double.self, forKey: key) { return number }
-                return text(key).flatMap(TokenDocument.seconds)
-            }
-            deviceCode = text(.device_code)
-            userCode = text(.user_code)
+            deviceCode = members.text(.device_code)
+            userCode = members.text(.user_code)
             // The name that drafts had, and that some servers still use.
-            page = text(.verification_uri) ?? text(.verification_url)
-            completePage = text(.verification_uri_complete)
-            expiresIn = seconds(.expires_in)
-            interval = seconds(.interval)
-            error = text(.error)
-            errorDescription = text(.error_description)
+            page = members.text(.verification_uri) ?? members.text(.verification_url)
+            completePage = members.text(.verification_uri_complete)
+            expiresIn = members.seconds(.expires_in)
+            interval = members.seconds(.interval)
+            error = members.text(.error)
+            errorDescription = members.text(.error_description)
         }
     }
 
