@@ -19,7 +19,7 @@ package struct HTTP1Limits: Sendable {
     /// All extensions of one body: Go's CVE-2023-39326 was a body of little else.
     package var chunkExtensionTotal = 16 * 1024
     /// How many interim responses the caller accepts before the final one.
-    package var informationalCount = 10
+    package var informationalCount = 16
 
     package init() {}
 

@@ -217,7 +217,8 @@ final class UpstreamConnection: TimerEntry {
                 return head
             }
             interim += 1
-            guard interim <= 16, head.status != 101 else {
+            guard interim <= UpstreamConnection.limits.informationalCount, head.status != 101
+            else {
                 throw NetworkError(
                     .httpProtocolError,
                     side: .upstream,
