@@ -5,6 +5,7 @@ import NetworkCore
 import OriginTransport
 import ProxyConfig
 import RequestLog
+import Synchronization
 
 /// A channel on one loop: its chain, its pool, its log buffer.
 ///
@@ -90,14 +91,16 @@ final class Channel {
         guard let deadline = context.deadline else {
             return try await chain.send(request, context: &context)
         }
-        let (chain, started, request) = (chain, context, request)
-        let (response, ended) = try await Deadline.run(on: loop, until: deadline) {
-            () async throws -> (Response, RequestContext) in
-            var context = started
-            let response = try await chain.send(request, context: &context)
-            return (response, context)
+        let (chain, request) = (chain, request)
+        // However it ends, the record tells what was tried: past the deadline nothing is returned.
+        let kept = KeptContext(context)
+        defer { context = kept.value.withLock { $0 } }
+        let response = try await Deadline.run(on: loop, until: deadline) {
+            () async throws -> Response in
+            var context = kept.value.withLock { $0 }
+            defer { kept.value.withLock { [context] in $0 = context } }
+            return try await chain.send(request, context: &context)
         }
-        context = ended
         guard case .stream(let source, let length) = response.body else { return response }
         var limited = response
         limited.body = .stream(
@@ -123,6 +126,15 @@ final class Channel {
     func retire() {
         for pool in pools { pool.close() }
         log.flush(now: .now)
+    }
+}
+
+/// What an attempt found out, for whoever started it and may not get its result.
+private final class KeptContext: Sendable {
+    let value: Mutex<RequestContext>
+
+    init(_ context: RequestContext) {
+        value = Mutex(context)
     }
 }
 

@@ -46,6 +46,7 @@ import Testing
             let answer = try await proxy.exchange(Raw.get("/orders/1"))
             #expect(answer.status == 504)
             #expect(answer["Proxy-Status"] == "netproxy; error=http_response_timeout")
+            #expect(try await proxy.onlyLine("orders").facts.attempts == 1)
         }
     }
 
