@@ -12,7 +12,7 @@ extension UpstreamConnection {
         do {
             while true {
                 guard var decoder = body else { return nil }
-                let event = try decoder.next(buffer.span)
+                let event = try buffer.withSpan { try decoder.next($0) }
                 body = decoder
                 switch event {
                 case .data(let skip, let count):
@@ -69,7 +69,7 @@ extension UpstreamConnection {
             return nil
         }
         guard rest > buffer.count, var decoder = body,
-            case .data(skip: 0, let count)? = try? decoder.next(buffer.span)
+            case .data(skip: 0, let count)? = try? buffer.withSpan({ try decoder.next($0) })
         else { return nil }
         body = decoder
         return buffer.take(count)

@@ -13,7 +13,7 @@ final class UpstreamConnection: TimerEntry {
     let address: String
     /// Held until the connection closes: a body may outlive everybody else's interest in the pool.
     let pool: OriginPool
-    var buffer = ReadBuffer()
+    let buffer = ReadBuffer()
     var body: BodyDecoder?
     var isUploading = false
     var uploadFault: (any Error)?
@@ -274,11 +274,12 @@ final class UpstreamConnection: TimerEntry {
     private func decodeHead(answering method: HTTPMethod) throws -> ResponseHead? {
         guard !buffer.isEmpty else { return nil }
         do throws(HTTP1Error) {
-            guard let (head, consumed) = try decoder.decode(buffer.span, answering: method) else {
-                return nil
+            let decoded = try buffer.withSpan { bytes throws(HTTP1Error) in
+                try decoder.decode(bytes, answering: method)
             }
-            buffer.consume(consumed)
-            return head
+            guard let decoded else { return nil }
+            buffer.consume(decoded.consumed)
+            return decoded.head
         } catch {
             throw FaultTable.error(error, from: pool.origin.authority)
         }
@@ -287,7 +288,7 @@ final class UpstreamConnection: TimerEntry {
     /// Reads what is there of the head; false if nothing is.
     private func readAtOnce() throws -> Bool {
         do throws(IOError) {
-            guard let count = try socket.readNow(into: &buffer) else { return false }
+            guard let count = try socket.readNow(into: buffer) else { return false }
             guard count > 0 else { throw .closedByPeer }
             return true
         } catch {
@@ -331,7 +332,7 @@ final class UpstreamConnection: TimerEntry {
     /// Reads into the buffer; a cancelled task ends the wait.
     func read(minimum: Int = 4096, until deadline: UInt64) async throws(IOError) -> Int {
         while true {
-            if let count = try socket.readNow(into: &buffer, minimum: minimum) { return count }
+            if let count = try socket.readNow(into: buffer, minimum: minimum) { return count }
             try await waitReadable(until: deadline)
         }
     }
@@ -388,8 +389,7 @@ final class UpstreamConnection: TimerEntry {
     /// Leaves HTTP: the connection is the tunnel's, and keeps its place in the pool until it closes.
     private func tunnel() -> SocketStream {
         mayReuse = false
-        var early = ReadBuffer()
-        swap(&early, &buffer)
+        let early = buffer.moved()
         return SocketStream(
             socket,
             buffer: early,

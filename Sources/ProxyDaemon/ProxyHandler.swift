@@ -44,7 +44,7 @@ final class ProxyHandler {
             exchange.take(head, for: channel)
             exchange.rule = route.rule
             app.idleTimeout = channel.idleTimeout
-            try channel.access.check(
+            try channel.shared.access.check(
                 head,
                 isChannelHost: { table.isChannelHost($0) },
                 userID: app.userID
