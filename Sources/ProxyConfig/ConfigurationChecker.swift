@@ -54,6 +54,12 @@ package enum ConfigurationChecker {
             }
             return String(decoding: contents, as: UTF8.self).contains("-----BEGIN ")
                 ? nil : "\(path) is not a PEM file"
+        case .sample(let path):
+            guard let contents = FileManager.default.contents(atPath: path) else {
+                return "cannot read \(path)"
+            }
+            return contents.count > SampleAnswer.fileLimit.bytes
+                ? "\(path) is larger than \(SampleAnswer.fileLimit)" : nil
         case .journal(let path):
             return FileManager.default.fileExists(atPath: path)
                 ? nil

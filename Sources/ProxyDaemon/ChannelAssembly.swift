@@ -78,7 +78,7 @@ final class ChannelAssembly: Sendable {
 
     /// The secrets and files that a channel is made of.
     func inputs(of channel: ChannelConfiguration) async throws -> ChannelInputs {
-        var inputs = ChannelInputs(files: channel.tls.files)
+        var inputs = ChannelInputs(files: channel.files)
         for reference in channel.secretReferences {
             inputs.secrets[reference] = try await secret(reference)
         }
@@ -228,6 +228,9 @@ final class ChannelAssembly: Sendable {
         logs.withLock { $0.append(log) }
         if configuration.retry.spill != nil {
             try FileSystem.makeDirectory(stateDirectory, mode: 0o700)
+        }
+        if configuration.stub != nil {
+            report("channel \(configuration.name): its stub answers; no upstream is asked")
         }
         return try ChannelShared(
             configuration,

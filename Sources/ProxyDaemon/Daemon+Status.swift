@@ -56,7 +56,7 @@ extension Daemon {
             list.append(
                 DaemonStatus.Channel(
                     name: channel.name,
-                    upstream: channel.origin.description,
+                    upstream: channel.upstream,
                     token: await token(of: channel),
                     pool: pools[channel.name] ?? DaemonStatus.Pool(open: 0, idle: 0, queued: 0),
                     requests: counted.requests,
