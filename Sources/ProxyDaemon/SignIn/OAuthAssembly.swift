@@ -54,6 +54,7 @@ struct OAuthAssembly: Sendable {
             scopes: settings.scopes,
             audience: settings.audience
         )
+        configuration.resources = settings.resources
         configuration.issuer = settings.issuer
         configuration.clientSecret = try await secret(settings.clientSecret)
         if let key = settings.clientKey {
