@@ -86,7 +86,8 @@ import Testing
         )
         #expect(
             found.map(\.description) == [
-                "netproxy.yaml:1:33: channels.a.stub[0].file: cannot read /nowhere/sample"
+                "netproxy.yaml:1:33: channels.a.stub[0].file: cannot read /nowhere/sample: "
+                    + "there is no such file"
             ]
         )
     }
