@@ -72,7 +72,7 @@ package struct ListeningSocket: ~Copyable, Sendable {
         if let path { _ = unsafe chmod(path, mode) }
     }
 
-    private static func boundAddress(of descriptor: Int32) -> SocketAddress? {
+    fileprivate static func boundAddress(of descriptor: Int32) -> SocketAddress? {
         var storage = sockaddr_storage()
         var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
         let code = unsafe withUnsafeMutablePointer(to: &storage) { pointer in
@@ -99,6 +99,9 @@ package struct ListeningSocket: ~Copyable, Sendable {
 }
 
 extension StreamSocket {
+    /// The address at this end, as the kernel knows it.
+    package var localAddress: SocketAddress? { ListeningSocket.boundAddress(of: descriptor) }
+
     /// The user at the other end of a unix socket, as the kernel knows it.
     package var peerUserID: UInt32? {
         guard peer.isUnix else { return nil }
