@@ -30,6 +30,8 @@ final class UpstreamConnection: TimerEntry {
     private var decoder = ResponseHeadDecoder(limits: UpstreamConnection.limits)
     private var isIdle = false
     private var mayReuse = true
+    /// Whether it is being watched, before it may become idle.
+    private var isWatched = false
 
     init(_ socket: StreamSocket, pool: OriginPool) {
         self.socket = socket
@@ -65,9 +67,20 @@ final class UpstreamConnection: TimerEntry {
         return socket.isQuiet
     }
 
-    /// Idle for too long.
+    /// Stays unused for a while, until it is clear that the origin sends nothing behind its answer.
+    func enterWatch(until deadline: UInt64) {
+        isWatched = true
+        enterIdle(until: deadline)
+    }
+
+    /// Idle for too long, or watched for long enough.
     override func fire() {
-        if isIdle { close() }
+        guard isWatched else {
+            if isIdle { close() }
+            return
+        }
+        (isWatched, isIdle) = (false, false)
+        pool.release(self)
     }
 
     /// Closes it, whatever it was doing.
@@ -151,7 +164,6 @@ final class UpstreamConnection: TimerEntry {
             )
         }
         let bound = LoopBound(self, on: loop)
-        let isChunked = length == nil
         let gate = UploadGate(isOpen: !request.headers.contains(HTTPFieldName.expect))
         let openGate = LoopBound(gate, on: loop)
         isUploading = true
@@ -160,7 +172,7 @@ final class UpstreamConnection: TimerEntry {
             // A task of its own: the origin may answer before it has read the whole body.
             group.addTask {
                 await openGate.value.wait(on: bound.loop)
-                await bound.value.upload(source, isChunked: isChunked)
+                await bound.value.upload(source, length: length)
             }
             defer {
                 if isUploading {
@@ -247,7 +259,7 @@ final class UpstreamConnection: TimerEntry {
             let deadline =
                 isStep
                 ? loop.deadline(after: .seconds(1))
-                : gate == nil ? fixed : loop.deadline(after: pool.options.responseTimeout)
+                : gate?.answerDeadline(loop.deadline(after: pool.options.responseTimeout)) ?? fixed
             do throws(IOError) {
                 let count = try await read(until: deadline)
                 guard count == 0 else { return }
@@ -293,6 +305,9 @@ final class UpstreamConnection: TimerEntry {
         var headers = HTTPHeaders()
         swap(&headers, &head.headers)
         let upgrade = head.status == 101 ? headers[.upgrade] : nil
+        let isDoubtful =
+            head.framing == .none
+            && ((head.announcedLength ?? 0) > 0 || headers.contains(KnownField.transferEncoding))
         _ = HopByHop(removingFrom: &headers)
         if let upgrade {
             headers.append(.upgrade, validated: upgrade)
@@ -304,6 +319,9 @@ final class UpstreamConnection: TimerEntry {
             announcedLength: head.announcedLength
         )
         switch head.framing {
+        case .none where isDoubtful:
+            // HEAD or 304: a confused origin sends the content all the same, and soon.
+            pool.releaseAfterSilence(self)
         case .none, .length(0):
             finish()
         case .length(let length) where length <= buffer.count:

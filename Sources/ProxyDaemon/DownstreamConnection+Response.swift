@@ -57,12 +57,12 @@ extension DownstreamConnection {
             case .bytes(let bytes):
                 try await send(output, bytes)
                 delivery.bytesOut = bytes.count
-            case .stream(let source, _):
+            case .stream(let source, let length):
                 // With the head goes what came with it: one system call, one packet.
                 let first = framing == .chunked ? nil : source.buffered()
                 try await send(output, first)
                 delivery.bytesOut = first?.count ?? 0
-                try await stream(source, isChunked: framing == .chunked, output, &delivery)
+                try await stream(source, length, isChunked: framing == .chunked, output, &delivery)
                 if framing == .chunked {
                     output.removeAll()
                     // RFC 9110 §6.5.1: only to an app that said it would look at them.
@@ -81,11 +81,17 @@ extension DownstreamConnection {
 
     private func stream(
         _ source: any BodySource,
+        _ length: Int?,
         isChunked: Bool,
         _ output: OutputBuffer,
         _ delivery: inout Delivery
     ) async throws {
+        var left = (length ?? .max) - delivery.bytesOut
         while let piece = try await source.next() {
+            // An empty chunk would be the last one.
+            if piece.count == 0 { continue }
+            left -= piece.count
+            guard left >= 0 else { break }
             output.removeAll()
             if isChunked {
                 HeadEncoder.chunkHeader(count: piece.count, into: output)
@@ -96,6 +102,14 @@ extension DownstreamConnection {
                 try await send(output, piece)
             }
             delivery.bytesOut += piece.count
+        }
+        guard length == nil || left == 0 else {
+            // The next answer would begin in the middle of this one, or the other way round.
+            throw NetworkError(
+                .proxyInternalError,
+                side: .proxy,
+                detail: "the content has another length than was announced"
+            )
         }
     }
 
