@@ -7,6 +7,11 @@ package struct ListeningSocket: ~Copyable, Sendable {
     /// Where it listens; with the port that the system chose, if it was asked to.
     package let address: SocketAddress
     private let path: String?
+    /// How much the kernel takes at most of what cannot be sent yet, in bytes, on either connection.
+    ///
+    /// 256 KiB. Without it the kernel takes megabytes for a reader that stops, and tells a slow one's
+    /// writer of room so seldom that its idle timeout passes in between.
+    static let unsentLimit: Int32 = 256 * 1024
 
     /// Binds and listens.
     ///
@@ -27,9 +32,8 @@ package struct ListeningSocket: ~Copyable, Sendable {
             // SAFETY: the option lives for the calls. TCP_NODELAY is inherited by what is accepted.
             unsafe setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &one, size)
             unsafe setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &one, size)
-            // Inherited, too. Without it the kernel takes megabytes for a reader that stops, and tells a
-            // slow one's writer of room so seldom that its idle timeout passes in between.
-            var unsent: Int32 = 256 * 1024
+            // Inherited, too.
+            var unsent = ListeningSocket.unsentLimit
             unsafe setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NOTSENT_LOWAT, &unsent, size)
         }
         let bound = unsafe wanted.withSystemAddress { unsafe bind(descriptor, $0, $1) }

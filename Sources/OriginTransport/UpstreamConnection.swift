@@ -30,6 +30,8 @@ final class UpstreamConnection: TimerEntry {
     private var decoder = ResponseHeadDecoder(limits: UpstreamConnection.limits)
     private var isIdle = false
     private var mayReuse = true
+    /// Whether it is being watched, before it may become idle.
+    private var isWatched = false
 
     init(_ socket: StreamSocket, pool: OriginPool) {
         self.socket = socket
@@ -65,9 +67,20 @@ final class UpstreamConnection: TimerEntry {
         return socket.isQuiet
     }
 
-    /// Idle for too long.
+    /// Stays unused for a while, until it is clear that the origin sends nothing behind its answer.
+    func enterWatch(until deadline: UInt64) {
+        isWatched = true
+        enterIdle(until: deadline)
+    }
+
+    /// Idle for too long, or watched for long enough.
     override func fire() {
-        if isIdle { close() }
+        guard isWatched else {
+            if isIdle { close() }
+            return
+        }
+        (isWatched, isIdle) = (false, false)
+        pool.release(self)
     }
 
     /// Closes it, whatever it was doing.
@@ -94,7 +107,7 @@ final class UpstreamConnection: TimerEntry {
             if case .stream(let source, let length) = request.body {
                 head = try await upload(
                     source,
-                    isChunked: length == nil,
+                    length: length,
                     of: request,
                     context: &context
                 )
@@ -184,7 +197,7 @@ final class UpstreamConnection: TimerEntry {
     /// Waits for the final head while a task of its own sends the content.
     private func upload(
         _ source: any BodySource,
-        isChunked: Bool,
+        length: Int?,
         of request: Request,
         context: inout RequestContext
     ) async throws -> ResponseHead {
@@ -197,7 +210,7 @@ final class UpstreamConnection: TimerEntry {
             // A task of its own: the origin may answer before it has read the whole body.
             group.addTask {
                 await openGate.value.wait(on: bound.loop)
-                await bound.value.upload(source, isChunked: isChunked)
+                await bound.value.upload(source, length: length)
             }
             defer {
                 if isUploading {
@@ -304,9 +317,12 @@ final class UpstreamConnection: TimerEntry {
         let hadBytes = !buffer.isEmpty
         while true {
             let isStep = isUploading
-            let limit = isStep ? .seconds(1) : pool.options.responseTimeout
+            let deadline =
+                isStep
+                ? loop.deadline(after: .seconds(1))
+                : gate.answerDeadline(loop.deadline(after: pool.options.responseTimeout))
             do throws(IOError) {
-                guard try await read(until: loop.deadline(after: limit)) == 0 else { return }
+                guard try await read(until: deadline) == 0 else { return }
                 throw .closedByPeer
             } catch {
                 if error == .timedOut, isStep {
@@ -359,6 +375,9 @@ final class UpstreamConnection: TimerEntry {
         var headers = HTTPHeaders()
         swap(&headers, &head.headers)
         let upgrade = head.status == 101 ? headers[.upgrade] : nil
+        let isDoubtful =
+            head.framing == .none
+            && ((head.announcedLength ?? 0) > 0 || headers.contains(KnownField.transferEncoding))
         _ = HopByHop(removingFrom: &headers)
         if let upgrade {
             headers.append(.upgrade, validated: upgrade)
@@ -370,6 +389,9 @@ final class UpstreamConnection: TimerEntry {
             announcedLength: head.announcedLength
         )
         switch head.framing {
+        case .none where isDoubtful:
+            // HEAD or 304: a confused origin sends the content all the same, and soon.
+            pool.releaseAfterSilence(self)
         case .none, .length(0):
             finish()
         case .length(let length) where length <= buffer.count:
