@@ -6,6 +6,7 @@ forwarded over pooled connections; one structured log line per request. One work
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -69,14 +70,14 @@ class Peers:
             file.write(text)
         return self.path(name)
 
-    def fill(self, template, name=None, **values):
+    def fill(self, template, output=None, **values):
         """A file made of the template; `@word@` stands for a value."""
         with open(os.path.join(TEMPLATES, template), encoding="utf-8") as file:
             text = file.read()
         ports = {f"port_{key}": str(port) for key, port in self.port.items()}
         for key, value in {**self.values, **ports, **values}.items():
             text = text.replace(f"@{key}@", value)
-        return self.write(name or template, text)
+        return self.write(output or template, text)
 
     def start(self, name, command, core, port=None):
         child = Child(pinned(core, command), self.directory, name)
@@ -132,9 +133,12 @@ class Peers:
                              "--service-cluster", "one", "--log-level", "error"],
                    PROXY_CORE, self.port["envoy"])
 
+    def choose_port(self, name):
+        self.port[name] = free_port()
+
     def netproxy(self, program, name="netproxy", workers=1, channels=(), limits=""):
         """One daemon with the channels `plain` and `tls`, and others like `plain`."""
-        self.port[name] = free_port()
+        self.choose_port(name)
         self.configure(name, workers, channels, limits)
         return self.start(name, [os.path.abspath(program), "run", "--config",
                                  self.path(f"{name}.yaml")], PROXY_CORE, self.port[name])
@@ -155,16 +159,16 @@ class Peers:
 
 def versions(program, envoy=None):
     """The versions of everybody who takes part."""
-    def said(command, stream="stdout"):
+    def said(command):
         result = subprocess.run(command, capture_output=True, text=True, timeout=30,
                                 env=clean_environment(), check=False)
         return (result.stdout + result.stderr).strip()
 
     found = {
-        "netproxy": said([program, "--version"]),
+        "netproxy": said([program, "--version"]).split()[1],
         "nginx": said([tool("nginx"), "-v"]).rpartition("/")[2],
         "haproxy": said([tool("haproxy"), "-v"]).split()[2].partition("-")[0],
     }
     if envoy:
-        found["envoy"] = said([envoy, "--version"]).split("/")[1]
+        found["envoy"] = re.search(r"/(\d+\.\d+\.\d+)/", said([envoy, "--version"])).group(1)
     return found
