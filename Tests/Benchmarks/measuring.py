@@ -80,7 +80,8 @@ class Load:
 
     def run(self, child, url, connections, seconds, headers=(), meanwhile=None):
         """The cost of each request to the child; `meanwhile` is called while the load runs."""
-        command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "-s", self.script, url]
+        command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "10s", "-s",
+                   self.script, url]
         for field in headers:
             command += ["-H", field]
         before = cpu_seconds(child.pid)

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Does the work of one workload so many times:  instructions WORKLOAD COUNT
+/// Does the work of one workload so many times, as in `instructions WORKLOAD COUNT`.
 ///
 /// `run` counts the instructions of two runs: their difference is free of what a start costs.
 @main
