@@ -3,6 +3,7 @@
 import os
 import re
 import resource
+import signal
 import socket
 import subprocess
 import sys
@@ -12,6 +13,9 @@ CHECKOUT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(CHECKOUT, "Tests", "Interop"))
 
 from harness import Failure, clean_environment  # noqa: E402
+
+# An end from outside, such as a time limit's, clears up as well.
+signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
 
 PROXY_CORE = "0"
 LOAD_CORE = "1"
