@@ -21,6 +21,17 @@ import Synchronization
     package let outputs = OutputPool()
     /// The loop's clock, in nanoseconds; it stands still within a turn of the loop.
     package var now: UInt64 { unsafe time }
+    /// The time of the calendar at this turn of the loop, in nanoseconds since 1970.
+    ///
+    /// A change of the system's clock is seen after 50 ms at the latest.
+    package var wallNow: UInt64 {
+        let present = unsafe time &- lead
+        if unsafe present &- wallRead >= 50_000_000 {
+            unsafe wallRead = present
+            unsafe wallAtRead = wallNanoseconds() &- (monotonicNanoseconds() &- present)
+        }
+        return unsafe wallAtRead &+ (present &- wallRead)
+    }
 
     let base: OpaquePointer
     /// How far ahead of the system's clock the loop's is; 0 outside of tests.
@@ -32,6 +43,9 @@ import Synchronization
     @exclusivity(unchecked) private var wheel: TimerWheel
     // SAFETY: the loop's thread only, and nothing is called while one of these is being changed.
     @exclusivity(unchecked) private var time: UInt64
+    /// When the calendar's clock was read, and what it said.
+    @exclusivity(unchecked) private var wallRead: UInt64 = 0
+    @exclusivity(unchecked) private var wallAtRead: UInt64 = 0
     @exclusivity(unchecked) private var jobs: [UnownedJob] = []
     @exclusivity(unchecked) private var spareJobs: [UnownedJob] = []
     private var isStopping = false
@@ -269,6 +283,13 @@ import Synchronization
         )
         unsafe event_add(timerEvent, &interval)
     }
+}
+
+/// The clock of the calendar, in nanoseconds since 1970.
+private func wallNanoseconds() -> UInt64 {
+    var time = timespec()
+    unsafe clock_gettime(CLOCK_REALTIME, &time)
+    return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
 }
 
 /// The monotonic clock, in nanoseconds.

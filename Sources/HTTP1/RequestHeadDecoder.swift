@@ -97,8 +97,7 @@ private struct RequestLine {
         )
         let targetBytes = line.extracting((methodEnd + 1)..<targetEnd)
         guard targetBytes.count <= limits.targetSize else { throw .targetTooLong }
-        // A text of up to 15 bytes is kept in place: no method of the registry allocates.
-        method = HTTPMethod(validated: line.string(in: 0..<methodEnd))
+        method = HTTPMethod(validated: line.extracting(0..<methodEnd))
         guard let target = RequestTarget(targetBytes, for: method) else { throw .malformedTarget }
         self.target = target
     }

@@ -1,3 +1,5 @@
+import Bytes
+
 /// A request method: an open set of case-sensitive tokens (RFC 9110 §9).
 public struct HTTPMethod: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
     /// The method as it stands on the wire.
@@ -12,6 +14,18 @@ public struct HTTPMethod: RawRepresentable, Sendable, Hashable, CustomStringConv
     /// Makes a method from a text known to be a token.
     package init(validated rawValue: String) {
         self.rawValue = rawValue
+    }
+
+    /// Makes a method from bytes known to be a token; the usual ones are not decoded.
+    package init(validated bytes: Span<UInt8>) {
+        // A text of up to 15 bytes is kept in place: no method of the registry allocates.
+        switch bytes.count {
+        case 3 where bytes[0] == 0x47 && bytes[1] == 0x45 && bytes[2] == 0x54: rawValue = "GET"
+        case 3 where bytes[0] == 0x50 && bytes[1] == 0x55 && bytes[2] == 0x54: rawValue = "PUT"
+        case 4 where bytes[0] == 0x50 && bytes[1] == 0x4F && bytes[2] == 0x53 && bytes[3] == 0x54:
+            rawValue = "POST"
+        default: rawValue = bytes.string(in: 0..<bytes.count)
+        }
     }
 
     /// GET, RFC 9110 §9.3.1.

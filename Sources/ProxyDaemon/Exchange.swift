@@ -9,43 +9,33 @@ struct Exchange {
     var context: RequestContext
     var channel: Channel?
     var rule: RoutingRule?
-    /// What the upstream was asked for, and where it is.
-    private var upstreamTarget: String?
-    private var origin: Origin?
-    var status: HTTPStatus?
-    var bytesIn = 0
-    var bytesOut = 0
+    /// What the log will say; `end(at:)` completes it.
+    private(set) var record: ExchangeRecord
     /// The known fields of the app's request.
     let fields: KnownFieldSet
     /// Which of the channel's rare fields it had.
     private(set) var rareFields: UInt64 = 0
-    private let method: String
-    private let target: RequestTarget?
-    private var traceID: String?
-    private var loggedFields: [HTTPField] = []
-    private let app: DownstreamConnection
-    private let client: String
-    private let userID: UInt32?
-    private let started: UInt64
-    private let time: WallTime
-    private var error: ErrorKind?
     /// What a person should know of the error.
     private(set) var errorDetail: String?
-    private var abortedBy: AbortedBy?
-    private var responseHeaders: HTTPHeaders?
+    private let app: DownstreamConnection
+    private let started: UInt64
 
     init(_ head: RequestHead?, on app: DownstreamConnection, id: String, now: UInt64) {
-        method = head?.method.rawValue ?? ""
-        target = head?.target
-        fields = head?.headers.knownFields ?? []
+        record = ExchangeRecord(
+            time: WallTime(nanosecondsSince1970: app.loop.wallNow),
+            requestID: id,
+            client: app.client,
+            method: head?.method.rawValue ?? "",
+            target: head?.target.pathAndQuery ?? ""
+        )
+        record.clientUID = app.userID
+        if case .authority(let authority)? = head?.target { record.host = authority.description }
+        fields = head?.headers.knownFields ?? .none
         if fields.contains(.traceparent) {
-            traceID = head?.headers[.traceparent].flatMap(TraceContext.traceID)
+            record.traceID = head?.headers[.traceparent].flatMap(TraceContext.traceID)
         }
         self.app = app
-        client = app.client
-        userID = app.userID
         started = now
-        time = .now
         context = RequestContext(requestID: id)
     }
 
@@ -54,79 +44,77 @@ struct Exchange {
         self.channel = channel
         rareFields = channel.rareFields(in: head.headers)
         let names = channel.loggedHeaders
-        if !names.isEmpty { loggedFields = head.headers.filter { names.contains($0.name) } }
+        if !names.isEmpty { record.headers = head.headers.filter { names.contains($0.name) } }
     }
 
     /// Takes over where the request goes.
     mutating func take(_ request: borrowing Request) {
-        upstreamTarget = request.target
-        origin = request.origin
+        take(request.origin, request.target)
+    }
+
+    private mutating func take(_ origin: Origin, _ target: String) {
+        record.target = target
+        record.scheme = origin.scheme.rawValue
+        record.host = origin.authority
+        record.protocolVersion = "HTTP/1.1"
+    }
+
+    /// What the app got; nothing if no head reached it.
+    var status: HTTPStatus? {
+        get { record.status }
+        set { record.status = newValue }
+    }
+
+    /// Content bytes to the app.
+    var bytesOut: Int {
+        get { record.bytesOut }
+        set { record.bytesOut = newValue }
     }
 
     /// Whether netproxy itself had to end it with an error.
-    var hasFailed: Bool { error != nil }
+    var hasFailed: Bool { record.error != nil }
 
     /// Records why it failed, and who gave up.
     mutating func fail(_ cause: any Error) {
         guard let cause = cause as? NetworkError else {
-            error = .proxyInternalError
+            record.error = .proxyInternalError
             return
         }
         errorDetail = cause.detail
         if cause.kind == .cancelled {
-            abortedBy = app.isCut ? .proxy : .client
+            record.abortedBy = app.isCut ? .proxy : .client
             if !app.isCut { status = 499 }
             return
         }
-        error = cause.kind
+        record.error = cause.kind
         guard status != nil else { return }
         switch cause.side {
-        case .upstream: abortedBy = .upstream
-        case .downstream: abortedBy = .client
-        case .proxy: abortedBy = .proxy
+        case .upstream: record.abortedBy = .upstream
+        case .downstream: record.abortedBy = .client
+        case .proxy: record.abortedBy = .proxy
         }
     }
 
     /// Whether somebody ended it early.
-    var isAborted: Bool { abortedBy != nil }
+    var isAborted: Bool { record.abortedBy != nil }
 
     /// Records why a tunnel ended, whose status the app has long got.
     mutating func failTunnel(_ cause: NetworkError) {
         switch cause.side {
-        case _ where app.isCut: abortedBy = .proxy
-        case .upstream: (abortedBy, error) = (.upstream, cause.kind)
-        case .downstream: abortedBy = .client
-        case .proxy: (abortedBy, error) = (.proxy, cause.kind)
+        case _ where app.isCut: record.abortedBy = .proxy
+        case .upstream: (record.abortedBy, record.error) = (.upstream, cause.kind)
+        case .downstream: record.abortedBy = .client
+        case .proxy: (record.abortedBy, record.error) = (.proxy, cause.kind)
         }
     }
 
-    /// The record, of the upstream request where there is one.
-    func record(endedAt now: UInt64) -> ExchangeRecord {
-        var record = ExchangeRecord(
-            time: time,
-            requestID: context.requestID,
-            client: client,
-            method: method,
-            target: context.destination?.target ?? upstreamTarget ?? target?.pathAndQuery ?? ""
-        )
-        record.clientUID = userID
-        if let origin = context.destination?.origin ?? origin {
-            record.scheme = origin.scheme.rawValue
-            record.host = origin.authority
-            record.protocolVersion = "HTTP/1.1"
-        } else if case .authority(let authority)? = target {
-            record.host = authority.description
-        }
-        record.status = status
-        record.bytesIn = bytesIn
-        record.bytesOut = bytesOut
+    /// Completes the record.
+    mutating func end(at now: UInt64) {
+        if let destination = context.destination { take(destination.origin, destination.target) }
+        record.requestID = context.requestID
+        record.bytesIn = app.bytesIn
         record.duration = Duration(elapsed: now &- started)
-        record.error = error
-        record.abortedBy = abortedBy
         record.take(context)
-        record.traceID = traceID
-        record.headers = loggedFields
-        return record
     }
 }
 

@@ -243,13 +243,12 @@ final class ProxyHandler {
 
     /// Writes the record.
     func finish(_ exchange: inout Exchange, _ app: DownstreamConnection) {
-        exchange.bytesIn = app.bytesIn
+        exchange.end(at: loop.now)
         exchange.channel?.counters.count(exchange)
         let log = exchange.channel?.log ?? channels.ownLog
-        let record = exchange.record(endedAt: loop.now)
-        log.write(record, now: .now, keepingIn: recent.lines)
-        recent.note(exchange, level: record.level)
-        console?.show(record, channel: exchange.channel?.name)
+        log.write(exchange.record, now: .now, keepingIn: recent.lines)
+        recent.note(exchange)
+        console?.show(exchange.record, channel: exchange.channel?.name)
         onLogged?()
     }
 }

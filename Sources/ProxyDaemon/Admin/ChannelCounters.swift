@@ -1,3 +1,5 @@
+import RequestLog
+
 import HTTPMessage
 import NetworkCore
 
@@ -17,7 +19,7 @@ struct ChannelCounters: Sendable {
         byClass[min(max(code / 100, 0), 5)] += 1
         retries += exchange.context.retries.count
         if exchange.hasFailed { errors += 1 }
-        bytesIn += exchange.bytesIn
+        bytesIn += exchange.record.bytesIn
         bytesOut += exchange.bytesOut
     }
 

@@ -41,12 +41,12 @@ final class RecentExchanges {
     private var remarkableNotes = [Note](repeating: Note(), count: 256)
 
     /// Remembers what the line that was kept last does not say.
-    func note(_ exchange: borrowing Exchange, level: LogLevel) {
+    func note(_ exchange: borrowing Exchange) {
         var note = Note(channel: exchange.channel, rule: exchange.rule)
         note.fields = exchange.fields
         note.rareFields = exchange.rareFields
         let number = lines.nextNumber - 1
-        if level != .info {
+        if exchange.record.level != .info {
             note.more = More(
                 detail: exchange.errorDetail,
                 earlierAttempts: exchange.context.earlierAttempts

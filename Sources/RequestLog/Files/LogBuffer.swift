@@ -44,13 +44,13 @@ package final class LogBuffer {
     /// Adds the line of an exchange that is over, and keeps a copy of it in `recent`.
     package func write(
         _ record: ExchangeRecord,
-        now: ContinuousClock.Instant,
+        now: @autoclosure () -> ContinuousClock.Instant,
         keepingIn recent: LineRing? = nil
     ) {
         let (json, start) = (json, json.count)
         encoder.encode(record, to: json)
         recent?.append(json.span.extracting(start..<json.count))
-        added(from: start, at: record.time, now: now)
+        added(from: start, at: record.time, now: now())
     }
 
     /// Adds the line of another event.
@@ -76,7 +76,11 @@ package final class LogBuffer {
     }
 
     /// Deals with the line of JSON that begins at `start`.
-    private func added(from start: Int, at time: WallTime, now: ContinuousClock.Instant) {
+    private func added(
+        from start: Int,
+        at time: WallTime,
+        now: @autoclosure () -> ContinuousClock.Instant
+    ) {
         let (json, lines) = (json, lines)
         if let feed = log.feed, feed.isWatched {
             feed.offer(json.span.extracting(start..<json.count), of: log.labels.channel)
@@ -89,7 +93,7 @@ package final class LogBuffer {
         }
         lastTime = max(lastTime, time)
         lineCount += 1
-        if flushDeadline == nil { flushDeadline = now + Self.flushDelay }
-        if lines.count >= Self.flushSize { flush(now: now) }
+        if flushDeadline == nil { flushDeadline = now() + Self.flushDelay }
+        if lines.count >= Self.flushSize { flush(now: now()) }
     }
 }

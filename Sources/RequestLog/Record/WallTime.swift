@@ -24,6 +24,12 @@ package struct WallTime: Sendable, Hashable, Comparable {
         )
     }
 
+    /// A number of nanoseconds since 1970, cut off to the microsecond.
+    package init(nanosecondsSince1970 nanoseconds: UInt64) {
+        seconds = Int64(nanoseconds / 1_000_000_000)
+        microseconds = Int32(nanoseconds % 1_000_000_000 / 1000)
+    }
+
     /// Whether `left` is the earlier one.
     package static func < (left: WallTime, right: WallTime) -> Bool {
         (left.seconds, left.microseconds) < (right.seconds, right.microseconds)
