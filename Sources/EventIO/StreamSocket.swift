@@ -98,7 +98,7 @@ import Glibc
         let count = unsafe buffer.withFreeSpace { free in
             var count: Int
             repeat {
-                count = unsafe CLibevent.read(descriptor, free.baseAddress, free.count)
+                count = unsafe recv(descriptor, free.baseAddress, free.count, 0)
                 failure = count < 0 ? systemError() : 0
             } while failure == EINTR
             isDrained = count < free.count
@@ -277,12 +277,18 @@ import Glibc
                     }
                 }
             } else if headLeft > 0 {
-                count = unsafe CLibevent.write(descriptor, output.unsafeAddress + offset, headLeft)
+                count = unsafe send(
+                    descriptor,
+                    output.unsafeAddress + offset,
+                    headLeft,
+                    Int32(MSG_NOSIGNAL)
+                )
             } else if let body {
-                count = unsafe CLibevent.write(
+                count = unsafe send(
                     descriptor,
                     body.unsafeAddress + bodyOffset,
-                    bodyLeft
+                    bodyLeft,
+                    Int32(MSG_NOSIGNAL)
                 )
             } else {
                 return 0

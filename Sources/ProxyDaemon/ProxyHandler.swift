@@ -80,13 +80,13 @@ final class ProxyHandler {
                 do {
                     if let total = channel.totalTimeout {
                         response = try await channel.send(
-                            request,
+                            consume request,
                             until: .now + total,
                             context: &exchange.context
                         )
                     } else {
                         response = try await channel.chain.send(
-                            request,
+                            consume request,
                             context: &exchange.context
                         )
                     }

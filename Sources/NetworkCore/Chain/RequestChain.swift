@@ -122,10 +122,9 @@ public struct RequestChain: Sendable {
             guard let reviewed else { throw failure }
             return try await review(.failure(failure), of: reviewed, by: reviewers, &context)
         }
-        guard let reviewed else { return response }
         for position in reviewers.reversed() {
             guard case .reviewing(let place) = links.steps[position],
-                !place.interceptor.accepts(response, to: reviewed, context: &context)
+                !place.interceptor.accepts(response, context: &context), let reviewed
             else { continue }
             let left = reviewers.lowerBound..<(position + 1)
             return try await review(.success(response), of: reviewed, by: left, &context)
@@ -144,7 +143,7 @@ public struct RequestChain: Sendable {
         for position in reviewers.reversed() {
             guard case .reviewing(let place) = links.steps[position] else { continue }
             if case .success(let response) = outcome,
-                place.interceptor.accepts(response, to: request, context: &context)
+                place.interceptor.accepts(response, context: &context)
             {
                 continue
             }

@@ -9,11 +9,7 @@ package protocol ReviewingInterceptor: RequestInterceptor {
     func begin(_ request: borrowing Request, context: inout RequestContext) -> Bool
 
     /// Whether the response is the answer.
-    func accepts(
-        _ response: borrowing Response,
-        to request: borrowing Request,
-        context: inout RequestContext
-    ) -> Bool
+    func accepts(_ response: borrowing Response, context: inout RequestContext) -> Bool
 
     /// Does what `intercept` does after its first send.
     ///
@@ -45,7 +41,7 @@ extension ReviewingInterceptor {
         } catch {
             return try await review(.failure(error), of: request, context: &context, next: next)
         }
-        if accepts(response, to: request, context: &context) { return response }
+        if accepts(response, context: &context) { return response }
         return try await review(.success(response), of: request, context: &context, next: next)
     }
 }

@@ -58,7 +58,6 @@ public struct ReauthorizationInterceptor: ReviewingInterceptor {
     /// Whether the credential was not refused.
     package func accepts(
         _ response: borrowing Response,
-        to request: borrowing Request,
         context: inout RequestContext
     ) -> Bool {
         response.status != 401 || context.authorization == nil
@@ -81,7 +80,7 @@ public struct ReauthorizationInterceptor: ReviewingInterceptor {
         next: RequestChain
     ) async throws -> Response {
         let first = try await attempt(request, buffer, context: &context, next: next)
-        if accepts(first, to: request, context: &context) { return first }
+        if accepts(first, context: &context) { return first }
         return try await cure(first, request, buffer, context: &context, next: next)
     }
 

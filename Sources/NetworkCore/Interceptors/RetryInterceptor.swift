@@ -32,7 +32,6 @@ public struct RetryInterceptor: ReviewingInterceptor {
     /// Whether no further attempt could promise more.
     package func accepts(
         _ response: borrowing Response,
-        to request: borrowing Request,
         context: inout RequestContext
     ) -> Bool {
         !policy.statuses.contains(response.status.rawValue)

@@ -1,7 +1,6 @@
-import RequestLog
-
 import HTTPMessage
 import NetworkCore
+import RequestLog
 
 /// What a channel did on one loop since the start; added up over the loops when somebody asks.
 struct ChannelCounters: Sendable {

@@ -39,12 +39,12 @@ package struct LineEncoder {
     package mutating func encode(_ record: ExchangeRecord, to output: OutputBuffer) {
         begin(record.time, record.level, "exchange", output)
         text(",\"request_id\":\"", record.requestID, output)
-        text(",\"trace_id\":\"", record.traceID, output)
-        text(",\"client\":\"", record.client, output)
+        plain(",\"trace_id\":\"", record.traceID, output)
+        plain(",\"client\":\"", record.client, output)
         number(",\"client_uid\":", record.clientUID.map(Int.init), output)
-        text(",\"method\":\"", record.method, output)
-        text(",\"scheme\":\"", record.scheme, output)
-        text(",\"host\":\"", record.host, output)
+        plain(",\"method\":\"", record.method, output)
+        plain(",\"scheme\":\"", record.scheme, output)
+        plain(",\"host\":\"", record.host, output)
         let target = record.target.utf8.span
         let mark = target.firstIndex(of: UInt8(ascii: "?"), from: 0) ?? target.count
         output.append(",\"path\":\"")
@@ -55,7 +55,7 @@ package struct LineEncoder {
             query.append(target.extracting((mark + 1)..<target.count), to: output)
             output.append("\"")
         }
-        text(",\"protocol\":\"", record.protocolVersion, output)
+        plain(",\"protocol\":\"", record.protocolVersion, output)
         number(",\"status\":", record.status?.rawValue, output)
         number(",\"upstream_status\":", record.upstreamStatus?.rawValue, output)
         number(",\"bytes_in\":", record.bytesIn, output)
@@ -64,14 +64,14 @@ package struct LineEncoder {
         output.append(milliseconds: record.duration)
         encode(record.timings, output)
         if let upstream = record.upstream {
-            text(",\"upstream\":\"", upstream, output)
+            plain(",\"upstream\":\"", upstream, output)
             output.append(record.isReused ? ",\"reused\":true" : ",\"reused\":false")
         }
         number(",\"attempts\":", record.attempts, output)
         encode(record.retries, output)
         encode(record.authorization, output)
-        text(",\"error\":\"", record.error?.rawValue, output)
-        text(",\"aborted_by\":\"", record.abortedBy?.rawValue, output)
+        plain(",\"error\":\"", record.error?.rawValue, output)
+        plain(",\"aborted_by\":\"", record.abortedBy?.rawValue, output)
         encode(",\"headers\":{", record.headers, output)
         encode(",\"response_headers\":{", record.responseHeaders, output)
         output.append("}\n")
