@@ -45,16 +45,7 @@ package final class OriginPool {
     /// - Throws: `connection_limit_reached` when the queue is full or the wait too long, and what
     ///   dialling throws.
     func acquire(_ context: inout RequestContext) async throws -> UpstreamConnection {
-        if !context.requiresFreshConnection {
-            while let connection = idle.popLast() {
-                if connection.resumeFromIdle() {
-                    context.isConnectionReused = true
-                    context.upstreamAddress = connection.address
-                    return connection
-                }
-                connection.close()
-            }
-        }
+        if let connection = takeIdle(&context) { return connection }
         context.requiresFreshConnection = false
         context.isConnectionReused = false
         if open >= options.connections {
@@ -73,6 +64,20 @@ package final class OriginPool {
             slotFreed()
             throw error
         }
+    }
+
+    /// A quiet connection, if there is one and no new one is demanded.
+    func takeIdle(_ context: inout RequestContext) -> UpstreamConnection? {
+        guard !context.requiresFreshConnection else { return nil }
+        while let connection = idle.popLast() {
+            if connection.resumeFromIdle() {
+                context.isConnectionReused = true
+                context.upstreamAddress = connection.address
+                return connection
+            }
+            connection.close()
+        }
+        return nil
     }
 
     /// Takes a connection back after a complete exchange.

@@ -25,6 +25,9 @@ final class UpstreamConnection: TimerEntry {
         return limits
     }()
 
+    /// The longest content that is copied out of the buffer, in bytes.
+    private static let copiedLength = 1024
+
     /// The exchange that is on the connection, so that a body of an earlier one is not mistaken.
     private(set) var exchange = 0
     private var decoder = ResponseHeadDecoder(limits: UpstreamConnection.limits)
@@ -84,22 +87,32 @@ final class UpstreamConnection: TimerEntry {
     // MARK: - One exchange
 
     /// Sends the request and returns when the head of the final response is there.
-    func send(_ request: Request, context: inout RequestContext) async throws -> Response {
+    ///
+    /// - Parameters:
+    ///   - request: one whose body does not stream, where there is a limit.
+    ///   - context: gets what is learnt.
+    ///   - limit: when it must be over, on the loop's clock; it ends the waits, not a body's source.
+    func send(
+        _ request: Request,
+        context: inout RequestContext,
+        until limit: UInt64 = .max
+    ) async throws -> Response {
         exchange += 1
         body = nil
         let started = loop.now
         do {
-            try await sendRequest(request)
-            let head = try await receiveHead(request, context: &context)
+            guard limit > started else { throw NetworkError.overdue }
+            try await sendRequest(request, until: limit)
+            let head = try await receiveHead(request, context: &context, until: limit)
             context.timings.firstByte = Duration(elapsed: loop.now - started)
             return try response(head)
         } catch {
             close()
-            throw error
+            throw limit <= loop.now ? NetworkError.overdue : error
         }
     }
 
-    private func sendRequest(_ request: Request) async throws {
+    private func sendRequest(_ request: Request, until limit: UInt64) async throws {
         let output = loop.outputs.take()
         defer { loop.outputs.give(output) }
         let framing: BodyFraming
@@ -124,7 +137,7 @@ final class UpstreamConnection: TimerEntry {
             try await socket.write(
                 output,
                 whole,
-                until: loop.deadline(after: pool.options.idleTimeout)
+                until: min(loop.deadline(after: pool.options.idleTimeout), limit)
             )
         } catch {
             // It may have answered before it closed: the head is looked for all the same.
@@ -141,13 +154,14 @@ final class UpstreamConnection: TimerEntry {
     /// Waits for the final head; a body that streams is sent meanwhile by a task of its own.
     private func receiveHead(
         _ request: Request,
-        context: inout RequestContext
+        context: inout RequestContext,
+        until limit: UInt64
     ) async throws -> ResponseHead {
         guard case .stream(let source, let length) = request.body else {
             return try await readHead(
                 answering: request,
                 context: &context,
-                until: loop.deadline(after: pool.options.responseTimeout)
+                until: min(loop.deadline(after: pool.options.responseTimeout), limit)
             )
         }
         let bound = LoopBound(self, on: loop)
@@ -307,7 +321,12 @@ final class UpstreamConnection: TimerEntry {
         case .none, .length(0):
             finish()
         case .length(let length) where length <= buffer.count:
-            response.body = .bytes(buffer.take(length))
+            // Copied where that is cheap: the connection keeps its slab, and whoever keeps the
+            // content keeps no more than that.
+            response.body = .bytes(
+                length <= UpstreamConnection.copiedLength
+                    ? buffer.copy(length) : buffer.take(length)
+            )
             finish()
         case .length(let length):
             body = BodyDecoder(head.framing, limits: UpstreamConnection.limits)
