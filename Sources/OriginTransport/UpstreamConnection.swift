@@ -92,6 +92,8 @@ final class UpstreamConnection: TimerEntry {
     ///   - request: one whose body does not stream, where there is a limit.
     ///   - context: gets what is learnt.
     ///   - limit: when it must be over, on the loop's clock; it ends the waits, not a body's source.
+    /// - Returns: the response, whose body may still be arriving.
+    /// - Throws: `http_response_timeout` past the limit, else what the fault is.
     func send(
         _ request: Request,
         context: inout RequestContext,

@@ -72,7 +72,9 @@ public struct BaseURL: Sendable, Hashable, ExpressibleByStringInterpolation,
     private static func starts(_ text: Substring.UTF8View, with prefix: String) -> Bool {
         var index = text.startIndex
         for byte in prefix.utf8 {
-            guard index < text.endIndex, Grammar.lowercased(text[index]) == byte else { return false }
+            guard index < text.endIndex, Grammar.lowercased(text[index]) == byte else {
+                return false
+            }
             text.formIndex(after: &index)
         }
         return true
