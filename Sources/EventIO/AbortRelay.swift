@@ -15,20 +15,20 @@ package final class AbortRelay {
     /// Whether nobody waits through it.
     package var isFree: Bool { waiting == nil }
 
-    /// Waits for the socket to have something to read, or for the end of the connection.
+    /// Has the end of the connection end the wait for this socket that follows.
     ///
-    /// - Throws: `.timedOut`, `.aborted`.
-    package func waitReadable(
-        _ socket: StreamSocket,
-        until deadline: UInt64
-    ) async throws(IOError) {
+    /// - Throws: `.aborted` when the end has come already.
+    package func hold(_ socket: StreamSocket) throws(IOError) {
         guard !isAborted else {
             socket.abort()
             throw .aborted
         }
         waiting = socket
-        defer { waiting = nil }
-        try await socket.waitReadable(until: deadline)
+    }
+
+    /// The wait is over.
+    package func release() {
+        waiting = nil
     }
 
     /// The connection has come to its end: so does the wait.

@@ -194,6 +194,21 @@ import Glibc
         until deadline: UInt64
     ) async throws(IOError) {
         var body = body
+        if let written = try writeNow(output, &body) {
+            try await write(output, body, from: written, until: deadline)
+        }
+    }
+
+    /// Writes as much of the output and the body as the kernel takes at once.
+    ///
+    /// The body may be moved behind the output: whoever goes on goes on with both as they are then.
+    ///
+    /// - Returns: how many bytes were written; nothing if that was all.
+    /// - Throws: `.closedByPeer`, `.aborted`, `.system`.
+    package func writeNow(
+        _ output: OutputBuffer,
+        _ body: inout ByteSlice?
+    ) throws(IOError) -> Int? {
         if unsafe tls != nil, let small = body, small.count + output.count <= Slab.standardCapacity
         {
             // One record instead of two.
@@ -203,7 +218,25 @@ import Glibc
         var written = 0
         let total = output.count + (body?.count ?? 0)
         while written < total {
-            if let count = try writeNow(output, body, from: written) {
+            guard let count = try writeSome(output, body, from: written) else { return written }
+            written += count
+        }
+        return nil
+    }
+
+    /// Writes the bytes behind the first `offset`, and waits while the kernel is full.
+    ///
+    /// - Throws: what `write(_:_:until:)` throws.
+    package func write(
+        _ output: OutputBuffer,
+        _ body: ByteSlice?,
+        from offset: Int,
+        until deadline: UInt64
+    ) async throws(IOError) {
+        var written = offset
+        let total = output.count + (body?.count ?? 0)
+        while written < total {
+            if let count = try writeSome(output, body, from: written) {
                 written += count
             } else {
                 try await waitWritable(until: deadline)
@@ -212,7 +245,7 @@ import Glibc
     }
 
     /// Writes some of the bytes behind the first `offset`; nothing if the kernel is full.
-    private func writeNow(
+    private func writeSome(
         _ output: OutputBuffer,
         _ body: ByteSlice?,
         from offset: Int

@@ -22,8 +22,8 @@ struct FieldSection {
         from first: Int,
         spare: Int
     ) throws(HTTP1Error) {
-        headers = HTTPHeaders(head: head, spare: spare)
         let ends = lines.lineEnds
+        headers = HTTPHeaders(head: head, spare: spare, lines: ends.count)
         var start = first == 0 ? lines.start : ends[first - 1] + 2
         for index in first..<ends.count {
             try parseLine(start..<ends[index], in: head)

@@ -5,21 +5,11 @@ package import Bytes
 /// Bytes of the head and an index over them; a `String` is made only when somebody asks. Every line
 /// in `arena` ends with CRLF, so encoding copies runs of untouched lines in one piece.
 public struct HTTPHeaders: Sendable {
-    struct Entry {
-        var nameStart: UInt32
-        var valueStart: UInt32
-        var valueCount: UInt32
-        var nameCount: UInt16
-        /// Raw value of the `KnownField`, or `Entry.unknown`.
-        var known: UInt8
-        /// Whether the arena holds the line as `name: value CRLF`, which encoding can copy.
-        var isVerbatim: Bool
+    /// The tag of a line whose name is not in the table.
+    static let unknown: UInt8 = 0xFF
 
-        static let unknown: UInt8 = 0xFF
-    }
-
-    var arena: [UInt8]
-    var entries: [Entry]
+    /// The lines; the tag is the raw value of the `KnownField`.
+    var arena: LineArena
     /// One bit per known field that is present: most questions are answered without a search.
     private var present: UInt64 = 0
 
@@ -28,23 +18,23 @@ public struct HTTPHeaders: Sendable {
 
     /// An empty field section.
     public init() {
-        arena = []
-        entries = []
+        arena = LineArena()
     }
 
     /// Starts a section over the bytes of a head; `append(name:value:…)` then indexes its lines.
-    package init(head: Span<UInt8>, spare: Int) {
-        arena = []
-        arena.reserveCapacity(head.count + spare)
-        arena.append(head)
-        entries = []
-        entries.reserveCapacity(24)
+    ///
+    /// - Parameters:
+    ///   - head: the bytes.
+    ///   - spare: room for fields that are added later, in bytes.
+    ///   - lines: how many lines will be indexed.
+    package init(head: Span<UInt8>, spare: Int, lines: Int = 16) {
+        arena = LineArena(head, spareBytes: spare, lines: lines + 8)
     }
 
     /// How many field lines.
-    public var count: Int { entries.count }
+    public var count: Int { arena.count }
     /// Whether there is no field line.
-    public var isEmpty: Bool { entries.isEmpty }
+    public var isEmpty: Bool { arena.count == 0 }
 
     /// Whether the field is there.
     @inline(__always)
@@ -61,19 +51,25 @@ public struct HTTPHeaders: Sendable {
 
     /// The value of the first line with this name.
     public subscript(_ name: HTTPFieldName) -> String? {
-        firstIndex(of: name).map(value(at:))
+        firstIndex(of: name).map { arena.bytes.string(in: arena.lines[$0].value) }
     }
 
     /// The values of all lines with this name, in their order.
     public func values(of name: HTTPFieldName) -> [String] {
-        entries.indices.filter { HTTPHeaders.matches(entries[$0], name, in: arena) }.map(value(at:))
+        let (lines, bytes) = (arena.lines, arena.bytes)
+        var values: [String] = []
+        for index in lines.indices where HTTPHeaders.matches(lines[index], name, in: bytes) {
+            values.append(bytes.string(in: lines[index].value))
+        }
+        return values
     }
 
     /// How many lines have this name.
     package func count(of known: KnownField) -> Int {
         guard contains(known) else { return 0 }
+        let lines = arena.lines
         var found = 0
-        for entry in entries where entry.known == known.rawValue { found += 1 }
+        for index in lines.indices where lines[index].tag == known.rawValue { found += 1 }
         return found
     }
 
@@ -93,71 +89,57 @@ public struct HTTPHeaders: Sendable {
         if let known = name.known {
             remove(known)
         } else {
-            let text = arena
-            entries.removeAll { HTTPHeaders.matches($0, name, in: text) }
+            arena.removeLines { HTTPHeaders.matches($0, name, in: $1) }
         }
     }
 
     /// Removes all lines of this name.
     package mutating func remove(_ known: KnownField) {
         guard contains(known) else { return }
-        entries.removeAll { $0.known == known.rawValue }
+        arena.removeLines { line, _ in line.tag == known.rawValue }
         present &= ~(1 << UInt64(known.rawValue))
     }
 
     /// Removes all lines of these names.
     package mutating func remove(_ known: KnownFieldSet) {
         guard !knownFields.isDisjoint(with: known) else { return }
-        entries.removeAll { known.containsRaw($0.known) }
+        arena.removeLines { line, _ in known.containsRaw(line.tag) }
         present &= ~known.rawValue
     }
 
     /// Removes the lines that `isRemoved` names; it gets the known field, if it is one, and the name.
     package mutating func removeAll(where isRemoved: (KnownField?, Span<UInt8>) -> Bool) {
         var stillPresent: UInt64 = 0
-        var kept = 0
-        for index in entries.indices {
-            let entry = entries[index]
-            let known = KnownField(rawValue: entry.known)
-            if isRemoved(known, arena.span.extracting(nameRange(entry))) { continue }
+        arena.removeLines { line, bytes in
+            let known = KnownField(rawValue: line.tag)
+            if isRemoved(known, bytes.extracting(line.name)) { return true }
             if let known { stillPresent |= 1 << UInt64(known.rawValue) }
-            if kept != index { entries[kept] = entry }
-            kept += 1
+            return false
         }
-        entries.removeLast(entries.count - kept)
         present = stillPresent
-    }
-
-    /// The value of the line at a position.
-    func value(at index: Int) -> String {
-        arena.string(in: valueRange(entries[index]))
-    }
-
-    func valueRange(_ entry: Entry) -> Range<Int> {
-        Int(entry.valueStart)..<Int(entry.valueStart + entry.valueCount)
-    }
-
-    func nameRange(_ entry: Entry) -> Range<Int> {
-        Int(entry.nameStart)..<Int(entry.nameStart) + Int(entry.nameCount)
     }
 
     private func firstIndex(of name: HTTPFieldName) -> Int? {
         if let known = name.known, !contains(known) { return nil }
-        return entries.firstIndex { HTTPHeaders.matches($0, name, in: arena) }
+        let (lines, bytes) = (arena.lines, arena.bytes)
+        for index in lines.indices where HTTPHeaders.matches(lines[index], name, in: bytes) {
+            return index
+        }
+        return nil
     }
 
     private static func matches(
-        _ entry: Entry,
+        _ line: LineArena.Line,
         _ name: HTTPFieldName,
-        in arena: [UInt8]
+        in bytes: Span<UInt8>
     ) -> Bool {
-        if let known = name.known { return entry.known == known.rawValue }
-        guard entry.known == Entry.unknown, Int(entry.nameCount) == name.text.utf8.count else {
+        if let known = name.known { return line.tag == known.rawValue }
+        guard line.tag == unknown, Int(line.nameCount) == name.text.utf8.count else {
             return false
         }
-        var index = Int(entry.nameStart)
+        var index = Int(line.nameStart)
         for byte in name.text.utf8 {
-            if Grammar.lowercased(byte) != Grammar.lowercased(arena[index]) { return false }
+            if Grammar.lowercased(byte) != Grammar.lowercased(bytes[index]) { return false }
             index += 1
         }
         return true
@@ -172,14 +154,12 @@ public struct HTTPHeaders: Sendable {
     package mutating func append(name: Range<Int>, value: Range<Int>, isVerbatim: Bool)
         -> KnownField?
     {
-        let known = KnownFieldTable.lookup(arena.span.extracting(name))
-        entries.append(
-            Entry(
-                nameStart: UInt32(truncatingIfNeeded: name.lowerBound),
-                valueStart: UInt32(truncatingIfNeeded: value.lowerBound),
-                valueCount: UInt32(truncatingIfNeeded: value.count),
-                nameCount: UInt16(truncatingIfNeeded: name.count),
-                known: known?.rawValue ?? Entry.unknown,
+        let known = KnownFieldTable.lookup(arena.bytes.extracting(name))
+        arena.append(
+            LineArena.Line(
+                name: name,
+                value: value,
+                tag: known?.rawValue ?? HTTPHeaders.unknown,
                 isVerbatim: isVerbatim
             )
         )
@@ -189,26 +169,10 @@ public struct HTTPHeaders: Sendable {
 
     /// Adds a line whose value is known to be fit for the wire.
     package mutating func append(_ name: HTTPFieldName, validated value: String) {
-        let nameStart = arena.count
-        let needed = nameStart + name.text.utf8.count + value.utf8.count + 4
-        if needed > arena.capacity { arena.reserveCapacity(Swift.max(needed, 2 * arena.capacity)) }
-        arena.append(name.text.utf8.span)
-        arena.append(0x3A)
-        arena.append(0x20)
-        let valueStart = arena.count
-        arena.append(value.utf8.span)
-        let valueEnd = arena.count
-        arena.append(0x0D)
-        arena.append(0x0A)
-        entries.append(
-            Entry(
-                nameStart: UInt32(nameStart),
-                valueStart: UInt32(valueStart),
-                valueCount: UInt32(valueEnd - valueStart),
-                nameCount: UInt16(valueStart - nameStart - 2),
-                known: name.known?.rawValue ?? Entry.unknown,
-                isVerbatim: true
-            )
+        arena.append(
+            name: name.text.utf8.span,
+            value: value.utf8.span,
+            tag: name.known?.rawValue ?? HTTPHeaders.unknown
         )
         if let known = name.known { present |= 1 << UInt64(known.rawValue) }
     }
@@ -220,8 +184,9 @@ public struct HTTPHeaders: Sendable {
         _ body: (Span<UInt8>) -> Result
     ) -> Result? {
         guard contains(known) else { return nil }
-        for entry in entries where entry.known == known.rawValue {
-            return body(arena.span.extracting(valueRange(entry)))
+        let lines = arena.lines
+        for index in lines.indices where lines[index].tag == known.rawValue {
+            return body(arena.bytes.extracting(lines[index].value))
         }
         return nil
     }
@@ -230,12 +195,13 @@ public struct HTTPHeaders: Sendable {
     package func forEachLine(
         _ body: (KnownField?, _ name: Span<UInt8>, _ value: Span<UInt8>) -> Void
     ) {
-        let bytes = arena.span
-        for entry in entries {
+        let (lines, bytes) = (arena.lines, arena.bytes)
+        for index in lines.indices {
+            let line = lines[index]
             body(
-                KnownField(rawValue: entry.known),
-                bytes.extracting(nameRange(entry)),
-                bytes.extracting(valueRange(entry))
+                KnownField(rawValue: line.tag),
+                bytes.extracting(line.name),
+                bytes.extracting(line.value)
             )
         }
     }
@@ -244,38 +210,38 @@ public struct HTTPHeaders: Sendable {
     ///
     /// The `omitted` fields are those that the caller writes itself, or not at all.
     package func encode(into output: OutputBuffer, omitting omitted: KnownFieldSet = []) {
-        let bytes = arena.span
-        var runStart = 0
-        var runEnd = 0
-        for entry in entries where !omitted.containsRaw(entry.known) {
-            let lineStart = Int(entry.nameStart)
-            let valueEnd = Int(entry.valueStart + entry.valueCount)
-            if entry.isVerbatim {
-                if lineStart != runEnd {
-                    output.append(bytes.extracting(runStart..<runEnd))
-                    runStart = lineStart
+        let (lines, bytes) = (arena.lines, arena.bytes)
+        var run = 0..<0
+        for index in lines.indices {
+            let line = lines[index]
+            if omitted.containsRaw(line.tag) { continue }
+            if line.isVerbatim {
+                if line.name.lowerBound != run.upperBound {
+                    output.append(bytes.extracting(run))
+                    run = line.name.lowerBound..<line.name.lowerBound
                 }
-                runEnd = valueEnd + 2
+                run = run.lowerBound..<(line.value.upperBound + 2)
             } else {
-                output.append(bytes.extracting(runStart..<runEnd))
-                (runStart, runEnd) = (0, 0)
-                output.append(bytes.extracting(nameRange(entry)))
+                output.append(bytes.extracting(run))
+                run = 0..<0
+                output.append(bytes.extracting(line.name))
                 output.append(": ")
-                output.append(bytes.extracting(valueRange(entry)))
+                output.append(bytes.extracting(line.value))
                 output.append("\r\n")
             }
         }
-        output.append(bytes.extracting(runStart..<runEnd))
+        output.append(bytes.extracting(run))
     }
 }
 
 extension HTTPHeaders: Sequence {
     /// The field lines, in order.
     public func makeIterator() -> some IteratorProtocol<HTTPField> {
-        entries.lazy.map { entry in
-            HTTPField(
-                validated: HTTPFieldName(stringLiteral: arena.string(in: nameRange(entry))),
-                arena.string(in: valueRange(entry))
+        (0..<arena.count).lazy.map { index in
+            let (line, bytes) = (arena.lines[index], arena.bytes)
+            return HTTPField(
+                validated: HTTPFieldName(stringLiteral: bytes.string(in: line.name)),
+                bytes.string(in: line.value)
             )
         }.makeIterator()
     }

@@ -18,6 +18,9 @@ package struct LoopTransport: HTTPTransport {
     ) async throws -> Response {
         let pool = pool.value
         context.attempts += 1
+        if let connection = pool.takeIdle(&context) {
+            return try await connection.send(request, context: &context)
+        }
         let connection = try await pool.acquire(&context)
         return try await connection.send(request, context: &context)
     }

@@ -40,12 +40,25 @@ package final class OriginPool {
         idle.reserveCapacity(16)
     }
 
-    /// A connection for one exchange: a quiet one, a new one, or one that is waited for.
+    /// A quiet connection for one exchange, if there is one and none of them is suspected.
+    func takeIdle(_ context: inout RequestContext) -> UpstreamConnection? {
+        guard !context.requiresFreshConnection else { return nil }
+        while let connection = idle.popLast() {
+            if connection.resumeFromIdle() {
+                context.isConnectionReused = true
+                context.upstreamAddress = connection.address
+                return connection
+            }
+            connection.close()
+        }
+        return nil
+    }
+
+    /// A connection for one exchange where none is idle: a new one, or one that is waited for.
     ///
     /// - Throws: `connection_limit_reached` when the queue is full or the wait too long, and what
     ///   dialling throws.
     func acquire(_ context: inout RequestContext) async throws -> UpstreamConnection {
-        if let connection = takeIdle(&context) { return connection }
         context.requiresFreshConnection = false
         context.isConnectionReused = false
         if open >= options.connections {
@@ -64,20 +77,6 @@ package final class OriginPool {
             slotFreed()
             throw error
         }
-    }
-
-    /// A quiet connection, if there is one and no new one is demanded.
-    func takeIdle(_ context: inout RequestContext) -> UpstreamConnection? {
-        guard !context.requiresFreshConnection else { return nil }
-        while let connection = idle.popLast() {
-            if connection.resumeFromIdle() {
-                context.isConnectionReused = true
-                context.upstreamAddress = connection.address
-                return connection
-            }
-            connection.close()
-        }
-        return nil
     }
 
     /// Takes a connection back after a complete exchange.

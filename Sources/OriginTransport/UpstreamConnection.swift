@@ -104,8 +104,23 @@ final class UpstreamConnection: TimerEntry {
         let started = loop.now
         do {
             guard limit > started else { throw NetworkError.overdue }
-            try await sendRequest(request, until: limit)
-            let head = try await receiveHead(request, context: &context, until: limit)
+            if let rest = try start(request) { try await send(rest, until: limit) }
+            let head: ResponseHead
+            if case .stream(let source, let length) = request.body {
+                head = try await upload(
+                    source,
+                    isChunked: length == nil,
+                    of: request,
+                    context: &context
+                )
+            } else {
+                head = try await readHead(
+                    answering: request,
+                    context: &context,
+                    until: min(loop.deadline(after: pool.options.responseTimeout), limit),
+                    gate: nil
+                )
+            }
             context.timings.firstByte = Duration(elapsed: loop.now - started)
             return try response(head)
         } catch {
@@ -114,9 +129,15 @@ final class UpstreamConnection: TimerEntry {
         }
     }
 
-    private func sendRequest(_ request: Request, until limit: UInt64) async throws {
-        let output = loop.outputs.take()
-        defer { loop.outputs.give(output) }
+    /// What the kernel did not take at once.
+    private struct Unsent {
+        let output: OutputBuffer
+        let whole: ByteSlice?
+        let offset: Int
+    }
+
+    /// Writes the head, and the content if it is here; nothing is left if the kernel takes it at once.
+    private func start(_ request: borrowing Request) throws -> Unsent? {
         let framing: BodyFraming
         var whole: ByteSlice?
         switch request.body {
@@ -126,9 +147,10 @@ final class UpstreamConnection: TimerEntry {
             whole = bytes
         case .stream(_, let length): framing = length.map { .length($0) } ?? .chunked
         }
+        let output = loop.outputs.take()
         HeadEncoder.encodeRequest(
             method: request.method,
-            target: pool.targetPrefix.isEmpty ? request.target : target(forProxy: request),
+            target: pool.targetPrefix.isEmpty ? request.target : target(forProxy: request.target),
             host: request.origin.authority,
             headers: request.headers,
             framing: framing,
@@ -136,38 +158,52 @@ final class UpstreamConnection: TimerEntry {
             into: output
         )
         do throws(IOError) {
+            if let offset = try socket.writeNow(output, &whole) {
+                return Unsent(output: output, whole: whole, offset: offset)
+            }
+        } catch {
+            loop.outputs.give(output)
+            try forgive(error)
+            return nil
+        }
+        loop.outputs.give(output)
+        return nil
+    }
+
+    private func send(_ rest: Unsent, until limit: UInt64) async throws {
+        defer { loop.outputs.give(rest.output) }
+        do throws(IOError) {
             try await socket.write(
-                output,
-                whole,
+                rest.output,
+                rest.whole,
+                from: rest.offset,
                 until: min(loop.deadline(after: pool.options.idleTimeout), limit)
             )
         } catch {
-            // It may have answered before it closed: the head is looked for all the same.
-            guard error == .closedByPeer else { throw fault(error, in: .sending) }
-            mayReuse = false
+            try forgive(error)
         }
+    }
+
+    /// Lets a close pass while the request is sent: the origin may have answered before it closed, so
+    /// the head is looked for all the same.
+    private func forgive(_ error: IOError) throws {
+        guard error == .closedByPeer else { throw fault(error, in: .sending) }
+        mayReuse = false
     }
 
     /// The target in absolute-form, for the proxy on the way (RFC 9112 §3.2.2).
-    private func target(forProxy request: Request) -> String {
-        request.target == "*" ? pool.targetPrefix : pool.targetPrefix + request.target
+    private func target(forProxy target: String) -> String {
+        target == "*" ? pool.targetPrefix : pool.targetPrefix + target
     }
 
-    /// Waits for the final head; a body that streams is sent meanwhile by a task of its own.
-    private func receiveHead(
-        _ request: Request,
-        context: inout RequestContext,
-        until limit: UInt64
+    /// Waits for the final head while a task of its own sends the content.
+    private func upload(
+        _ source: any BodySource,
+        isChunked: Bool,
+        of request: Request,
+        context: inout RequestContext
     ) async throws -> ResponseHead {
-        guard case .stream(let source, let length) = request.body else {
-            return try await readHead(
-                answering: request,
-                context: &context,
-                until: min(loop.deadline(after: pool.options.responseTimeout), limit)
-            )
-        }
         let bound = LoopBound(self, on: loop)
-        let isChunked = length == nil
         let gate = UploadGate(isOpen: !request.headers.contains(HTTPFieldName.expect))
         let openGate = LoopBound(gate, on: loop)
         isUploading = true
@@ -207,23 +243,22 @@ final class UpstreamConnection: TimerEntry {
         answering request: Request,
         context: inout RequestContext,
         until fixed: UInt64,
-        gate: UploadGate? = nil
+        gate: UploadGate?
     ) async throws -> ResponseHead {
         var interim = 0
         while true {
-            let decoded: (head: ResponseHead, consumed: Int)?
-            do throws(HTTP1Error) {
-                decoded =
-                    buffer.isEmpty
-                    ? nil : try decoder.decode(buffer.span, answering: request.method)
-            } catch {
-                throw FaultTable.error(error, from: pool.origin.authority)
-            }
-            guard let (head, consumed) = decoded else {
-                try await readMore(gate: gate, until: fixed)
+            guard let head = try decodeHead(answering: request.method) else {
+                if let gate {
+                    try await readMore(gate: gate)
+                } else if try !readAtOnce() {
+                    do throws(IOError) {
+                        try await waitReadable(until: fixed)
+                    } catch {
+                        throw headFault(error, isUntouched: buffer.isEmpty)
+                    }
+                }
                 continue
             }
-            buffer.consume(consumed)
             let isSwitch =
                 head.status == 101
                 && HopFields.agreed(head.headers, offered: request.headers) != nil
@@ -251,56 +286,85 @@ final class UpstreamConnection: TimerEntry {
         }
     }
 
-    /// Reads what comes next of the head.
+    private func decodeHead(answering method: HTTPMethod) throws -> ResponseHead? {
+        guard !buffer.isEmpty else { return nil }
+        do throws(HTTP1Error) {
+            guard let (head, consumed) = try decoder.decode(buffer.span, answering: method) else {
+                return nil
+            }
+            buffer.consume(consumed)
+            return head
+        } catch {
+            throw FaultTable.error(error, from: pool.origin.authority)
+        }
+    }
+
+    /// Reads what is there of the head; false if nothing is.
+    private func readAtOnce() throws -> Bool {
+        do throws(IOError) {
+            guard let count = try socket.readNow(into: &buffer) else { return false }
+            guard count > 0 else { throw .closedByPeer }
+            return true
+        } catch {
+            throw headFault(error, isUntouched: buffer.isEmpty)
+        }
+    }
+
+    /// Reads what comes next of the head while the body is on its way.
     ///
-    /// While the body is on its way, there is no deadline for it.
-    private func readMore(gate: UploadGate?, until fixed: UInt64) async throws {
+    /// The wait goes in steps of a second: the deadline of the answer begins when the upload has
+    /// ended, which may be in the middle of a step.
+    private func readMore(gate: UploadGate) async throws {
         let hadBytes = !buffer.isEmpty
         while true {
-            // While the body is on its way the wait goes in steps of a second: the deadline of the
-            // answer begins when the upload has ended, which may be in the middle of a step.
-            let isStep = gate != nil && isUploading
-            let deadline =
-                isStep
-                ? loop.deadline(after: .seconds(1))
-                : gate == nil ? fixed : loop.deadline(after: pool.options.responseTimeout)
+            let isStep = isUploading
+            let limit = isStep ? .seconds(1) : pool.options.responseTimeout
             do throws(IOError) {
-                let count = try await read(until: deadline)
-                guard count == 0 else { return }
-                throw IOError.closedByPeer
+                guard try await read(until: loop.deadline(after: limit)) == 0 else { return }
+                throw .closedByPeer
             } catch {
                 if error == .timedOut, isStep {
                     // An origin that never answers the expectation gets the body after a second.
-                    gate?.open()
+                    gate.open()
                     continue
                 }
-                throw FaultTable.error(
-                    error,
-                    in: .awaitingHead,
-                    to: pool.origin.authority,
-                    isReused: exchange > 1,
-                    isUntouched: !hadBytes
-                )
+                throw headFault(error, isUntouched: !hadBytes)
             }
         }
+    }
+
+    private func headFault(_ error: IOError, isUntouched: Bool) -> NetworkError {
+        FaultTable.error(
+            error,
+            in: .awaitingHead,
+            to: pool.origin.authority,
+            isReused: exchange > 1,
+            isUntouched: isUntouched
+        )
     }
 
     /// Reads into the buffer; a cancelled task ends the wait.
     func read(minimum: Int = 4096, until deadline: UInt64) async throws(IOError) -> Int {
         while true {
             if let count = try socket.readNow(into: &buffer, minimum: minimum) { return count }
-            if let relay = AbortRelay.current, relay.loop === loop, relay.value.isFree {
-                try await relay.value.waitReadable(socket, until: deadline)
-                continue
-            }
-            let bound = LoopBound(socket, on: loop)
-            let failure = await withTaskCancellationHandler {
-                await socket.settleReadable(until: deadline)
-            } onCancel: {
-                bound.loop.submit { bound.value.abort() }
-            }
-            if let failure { throw failure }
+            try await waitReadable(until: deadline)
         }
+    }
+
+    /// Waits for something to read; a cancelled task ends the wait.
+    private func waitReadable(until deadline: UInt64) async throws(IOError) {
+        if let relay = AbortRelay.current, relay.loop === loop, relay.value.isFree {
+            try relay.value.hold(socket)
+            defer { relay.value.release() }
+            return try await socket.waitReadable(until: deadline)
+        }
+        let bound = LoopBound(socket, on: loop)
+        let failure = await withTaskCancellationHandler {
+            await socket.settleReadable(until: deadline)
+        } onCancel: {
+            bound.loop.submit { bound.value.abort() }
+        }
+        if let failure { throw failure }
     }
 
     private func response(_ head: consuming ResponseHead) throws -> Response {

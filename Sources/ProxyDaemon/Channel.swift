@@ -20,7 +20,8 @@ final class Channel {
     private let loop: EventLoop
     /// One for each upstream.
     private let pools: [OriginPool]
-    private let chain: RequestChain
+    /// The interceptors and, behind them, the upstream.
+    let chain: RequestChain
 
     init(_ shared: ChannelShared, on loop: EventLoop, loops: Int) {
         self.shared = shared
@@ -83,14 +84,13 @@ final class Channel {
         )
     }
 
-    /// Sends a request through the interceptors to the upstream.
+    /// Sends a request through the interceptors to the upstream, until the deadline.
     func send(
         _ request: consuming Request,
+        until deadline: ContinuousClock.Instant,
         context: inout RequestContext
     ) async throws -> Response {
-        guard let deadline = context.deadline else {
-            return try await chain.send(request, context: &context)
-        }
+        context.deadline = deadline
         let (chain, request) = (chain, request)
         // However it ends, the record tells what was tried: past the deadline nothing is returned.
         let kept = KeptContext(context)

@@ -21,20 +21,51 @@ extension DownstreamConnection {
         to head: RequestHead,
         mayContinue wanted: Bool
     ) async throws(DeliveryError) -> Delivery {
-        let output = loop.outputs.take()
-        defer { loop.outputs.give(output) }
+        var opening = open(response, to: head, mayContinue: wanted)
+        if try write(&opening) { return opening.delivery }
+        return try await finish(response, opening)
+    }
+
+    /// The begin of a response on its way: the head, and what of the content goes with it.
+    struct Opening {
+        let output: OutputBuffer
+        var content: ByteSlice?
+        /// The content behind it, and how it is framed.
+        let source: (any BodySource)?
+        let framing: BodyFraming
+        /// How many bytes went out; nothing once all did.
+        var written: Int? = 0
         var delivery = Delivery()
+    }
+
+    /// Encodes the head.
+    func open(
+        _ response: Response,
+        to head: RequestHead,
+        mayContinue wanted: Bool
+    ) -> Opening {
+        let output = loop.outputs.take()
         let isOld = head.version == .http10
+        let isBare = hasNoContent(response.status, head.method)
         var framing: BodyFraming
-        var announced = response.announcedLength
+        var content: ByteSlice?
+        var source: (any BodySource)?
         switch response.body {
         case .empty, .tunnel:
-            framing = hasNoContent(response.status, head.method) ? .none : .length(0)
-        case .bytes where response.status == 204: framing = .none
-        case .bytes(let bytes): framing = .length(bytes.count)
-        case .stream(_, let length?): framing = .length(length)
-        case .stream(_, nil): framing = isOld ? .untilClose : .chunked
+            framing = isBare ? .none : .length(0)
+        case .bytes(let bytes):
+            framing = response.status == 204 ? .none : .length(bytes.count)
+            content = bytes
+        case .stream(let stream, let length):
+            framing = length.map { .length($0) } ?? (isOld ? .untilClose : .chunked)
+            source = stream
         }
+        // Our own answer to HEAD, or a stub's: any content would be read as the next response.
+        if isBare {
+            source?.cancel()
+            (content, source) = (nil, nil)
+        }
+        var announced = response.announcedLength
         if announced != nil { framing = .none }
         if response.status == 204 || response.status.kind == .informational { announced = nil }
         let mayContinue = wanted && isRequestComplete && framing != .untilClose && !isDraining
@@ -46,24 +77,49 @@ extension DownstreamConnection {
             connection: mayContinue ? (isOld ? .keepAlive : .persistent) : .close,
             into: output
         )
+        // With the head goes what came with it: one system call, one packet.
+        if framing != .chunked, let source { content = source.buffered() }
+        var opening = Opening(output: output, content: content, source: source, framing: framing)
+        opening.delivery.mayContinue = mayContinue
+        return opening
+    }
+
+    /// Writes what the kernel takes at once; true if that was the whole response.
+    func write(_ opening: inout Opening) throws(DeliveryError) -> Bool {
+        let count = opening.content?.count ?? 0
+        do throws(IOError) {
+            opening.written = try socket.writeNow(opening.output, &opening.content)
+        } catch {
+            loop.outputs.give(opening.output)
+            opening.source?.cancel()
+            throw DeliveryError(bytesOut: 0, cause: DownstreamConnection.fault(error))
+        }
+        opening.delivery.bytesOut = count
+        guard opening.written == nil, opening.source == nil else { return false }
+        loop.outputs.give(opening.output)
+        return true
+    }
+
+    /// Writes the rest of a response.
+    func finish(
+        _ response: Response,
+        _ opening: Opening
+    ) async throws(DeliveryError) -> Delivery {
+        let output = opening.output
+        defer { loop.outputs.give(output) }
+        var delivery = opening.delivery
         do {
-            switch response.body {
-            case .empty, .tunnel: try await send(output, nil)
-            case .bytes where hasNoContent(response.status, head.method),
-                .stream where hasNoContent(response.status, head.method):
-                // Our own answer to HEAD, or a stub's: any content would be read as the next response.
-                response.body.cancel()
-                try await send(output, nil)
-            case .bytes(let bytes):
-                try await send(output, bytes)
-                delivery.bytesOut = bytes.count
-            case .stream(let source, _):
-                // With the head goes what came with it: one system call, one packet.
-                let first = framing == .chunked ? nil : source.buffered()
-                try await send(output, first)
-                delivery.bytesOut = first?.count ?? 0
-                try await stream(source, isChunked: framing == .chunked, output, &delivery)
-                if framing == .chunked {
+            if let written = opening.written {
+                // What is on its way has not arrived.
+                let count = delivery.bytesOut
+                delivery.bytesOut = 0
+                try await send(output, opening.content, from: written)
+                delivery.bytesOut = count
+            }
+            if let source = opening.source {
+                let isChunked = opening.framing == .chunked
+                try await stream(source, isChunked: isChunked, output, &delivery)
+                if isChunked {
                     output.removeAll()
                     // RFC 9110 §6.5.1: only to an app that said it would look at them.
                     let trailers = takesTrailers ? source.trailers() : nil
@@ -75,7 +131,6 @@ extension DownstreamConnection {
             response.body.cancel()
             throw DeliveryError(bytesOut: delivery.bytesOut, cause: error)
         }
-        delivery.mayContinue = mayContinue
         return delivery
     }
 
@@ -101,21 +156,45 @@ extension DownstreamConnection {
 
     /// Writes bytes, and a piece of content behind them.
     func send(_ output: OutputBuffer, _ body: ByteSlice?) async throws {
+        var body = body
         do throws(IOError) {
-            try await socket.write(output, body, until: loop.deadline(after: idleTimeout))
+            guard let written = try socket.writeNow(output, &body) else { return }
+            try await socket.write(
+                output,
+                body,
+                from: written,
+                until: loop.deadline(after: idleTimeout)
+            )
         } catch {
-            throw error == .timedOut
-                ? NetworkError(
-                    .connectionWriteTimeout,
-                    side: .downstream,
-                    detail: "the app stopped reading the response"
-                )
-                : NetworkError(
-                    .cancelled,
-                    side: .downstream,
-                    detail: "the app went away before the end"
-                )
+            throw DownstreamConnection.fault(error)
         }
+    }
+
+    private func send(_ output: OutputBuffer, _ body: ByteSlice?, from offset: Int) async throws {
+        do throws(IOError) {
+            try await socket.write(
+                output,
+                body,
+                from: offset,
+                until: loop.deadline(after: idleTimeout)
+            )
+        } catch {
+            throw DownstreamConnection.fault(error)
+        }
+    }
+
+    private static func fault(_ error: IOError) -> NetworkError {
+        error == .timedOut
+            ? NetworkError(
+                .connectionWriteTimeout,
+                side: .downstream,
+                detail: "the app stopped reading the response"
+            )
+            : NetworkError(
+                .cancelled,
+                side: .downstream,
+                detail: "the app went away before the end"
+            )
     }
 
     private func hasNoContent(_ status: HTTPStatus, _ method: HTTPMethod) -> Bool {

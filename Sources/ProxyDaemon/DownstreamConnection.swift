@@ -82,7 +82,13 @@ final class DownstreamConnection {
         if buffer.isEmpty {
             buffer.release(to: loop.slabs)
             isIdle = true
-            guard await waitForRequest() else { return nil }
+            guard let limit = beginWait() else { return nil }
+            do throws(IOError) {
+                try await socket.waitReadable(until: limit)
+            } catch {
+                isParked = error == .timedOut && limit < idleDeadline && !isDraining
+                return nil
+            }
         }
         isIdle = false
         let deadline = loop.deadline(after: headTimeout)
@@ -92,15 +98,17 @@ final class DownstreamConnection {
                 return head
             }
             let hadBytes = !buffer.isEmpty
-            let count: Int
             do throws(IOError) {
-                count = try await socket.read(into: &buffer, until: deadline)
+                guard let count = try socket.readNow(into: &buffer) else {
+                    try await socket.waitReadable(until: deadline)
+                    continue
+                }
+                // A peer that goes away in the middle of a head has nobody to answer to.
+                guard count > 0 else { return nil }
             } catch {
                 guard error == .timedOut, hadBytes else { return nil }
                 throw error
             }
-            // A peer that goes away in the middle of a head has nobody to answer to.
-            guard count > 0 else { return nil }
         }
     }
 
@@ -112,10 +120,12 @@ final class DownstreamConnection {
         return head
     }
 
-    private func waitForRequest() async -> Bool {
+    /// Until when to wait for a request; nothing if there is nothing to wait for, or if the
+    /// connection is better parked.
+    private func beginWait() -> UInt64? {
         let wasParked = isParked
         isParked = false
-        if isDraining { return false }
+        if isDraining { return nil }
         // A new connection counts as readable until somebody looks.
         socket.probe()
         // Whoever comes back from parking has waited before.
@@ -123,16 +133,9 @@ final class DownstreamConnection {
         // Many apps send one request and keep the connection: its task's memory is the next one's.
         if parksAfter != nil, exchange <= 2, socket.isQuiet, loop.now < idleDeadline {
             isParked = true
-            return false
+            return nil
         }
-        let limit = min(idleDeadline, loop.deadline(after: parksAfter))
-        do throws(IOError) {
-            try await socket.waitReadable(until: limit)
-            return true
-        } catch {
-            isParked = error == .timedOut && limit < idleDeadline && !isDraining
-            return false
-        }
+        return min(idleDeadline, loop.deadline(after: parksAfter))
     }
 
     /// Begins parked: whoever connects may take his time.

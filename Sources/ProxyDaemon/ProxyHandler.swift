@@ -51,7 +51,40 @@ final class ProxyHandler {
             )
             // RFC 9110 §15.2: HTTP/1.0 knows no interim answers.
             if head.version == .http11 { exchange.context.onInformational = app.interim }
-            let response = try await send(&head, route, channel, on: app, &exchange)
+            var nominated: [HTTPFieldName] = []
+            var response: Response
+            if let own = try lastStop(head, channel) {
+                response = own
+            } else {
+                let request = try requests.make(
+                    &head,
+                    for: channel.origin,
+                    target: route.target,
+                    body: app.requestBody(head.framing),
+                    requestID: &exchange.context.requestID,
+                    protecting: channel.credentialFields,
+                    nominated: &nominated
+                )
+                exchange.take(request)
+                if !nominated.isEmpty { tell(nominated, of: exchange, in: channel) }
+                do {
+                    if let total = channel.totalTimeout {
+                        response = try await channel.send(
+                            request,
+                            until: .now + total,
+                            context: &exchange.context
+                        )
+                    } else {
+                        response = try await channel.chain.send(
+                            request,
+                            context: &exchange.context
+                        )
+                    }
+                } catch {
+                    throw ProxyHandler.networkError(error)
+                }
+                response.headers.append(.via, validated: requests.via(exchange.context))
+            }
             return await deliver(response, head, on: app, &exchange)
         } catch {
             guard exchange.channel == nil else {
@@ -61,42 +94,41 @@ final class ProxyHandler {
         }
     }
 
-    /// Sends the request through the channel's interceptors.
-    private func send(
-        _ head: inout RequestHead,
-        _ route: Router.Route,
-        _ channel: Channel,
-        on app: DownstreamConnection,
-        _ exchange: inout Exchange
-    ) async throws(NetworkError) -> Response {
+    /// The answer to a request that goes no further.
+    private func lastStop(
+        _ head: RequestHead,
+        _ channel: Channel
+    ) throws(NetworkError) -> Response? {
         // The length of TRACE first: it spares almost every request the comparison of texts.
-        if head.headers.contains(KnownField.maxForwards)
-            || (head.method.rawValue.utf8.count == 5 && head.method == .trace)
-        {
-            if let answer = try MaxForwards.answer(to: head) { return answer }
-            try channel.checkTrace(head.method)
-        }
-        var nominated: [HTTPFieldName] = []
-        let request = try requests.make(
-            &head,
-            for: channel.origin,
-            target: route.target,
-            body: app.requestBody(head.framing),
-            requestID: &exchange.context.requestID,
-            protecting: channel.credentialFields,
-            nominated: &nominated
+        guard
+            head.headers.contains(KnownField.maxForwards)
+                || (head.method.rawValue.utf8.count == 5 && head.method == .trace)
+        else { return nil }
+        if let answer = try MaxForwards.answer(to: head) { return answer }
+        try channel.checkTrace(head.method)
+        return nil
+    }
+
+    /// Tells of fields that `Connection` named in vain: an app that tries to have a credential taken
+    /// out is worth a look.
+    private func tell(
+        _ nominated: [HTTPFieldName],
+        of exchange: Exchange,
+        in channel: Channel
+    ) {
+        let names = nominated.map(\.description).joined(separator: ", ")
+        channel.log.write(
+            EventRecord(
+                time: .now,
+                level: .warning,
+                event: .request,
+                message: "Connection named fields that only the proxy may remove",
+                facts: [
+                    ("request_id", .text(exchange.context.requestID)), ("fields", .text(names)),
+                ]
+            ),
+            now: .now
         )
-        exchange.take(request)
-        if let total = channel.totalTimeout {
-            exchange.context.deadline = .now + total
-        }
-        do {
-            var response = try await channel.send(request, context: &exchange.context)
-            response.headers.append(.via, validated: requests.via(exchange.context))
-            return response
-        } catch {
-            throw ProxyHandler.networkError(error)
-        }
     }
 
     /// What an attempt threw, as a fault of the exchange.
@@ -133,7 +165,11 @@ final class ProxyHandler {
         }
         exchange.status = response.status
         do throws(DeliveryError) {
-            let delivery = try await app.write(response, to: head, mayContinue: head.keepAlive)
+            var opening = app.open(response, to: head, mayContinue: head.keepAlive)
+            if try !app.write(&opening) {
+                opening.delivery = try await app.finish(response, opening)
+            }
+            let delivery = opening.delivery
             exchange.bytesOut = delivery.bytesOut
             finish(&exchange, app)
             if !delivery.mayContinue { await app.closeAfterLingering() }

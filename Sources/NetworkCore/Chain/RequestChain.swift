@@ -3,15 +3,37 @@
 /// Also the rest of such a chain as an interceptor sees it: a position in the same list, so that
 /// calling `next` allocates nothing.
 public struct RequestChain: Sendable {
+    /// What an interceptor asks of the chain.
+    private enum Step {
+        case passing(any PassingInterceptor)
+        case reviewing(any ReviewingInterceptor)
+        case other(any RequestInterceptor)
+
+        init(_ interceptor: any RequestInterceptor) {
+            if let passing = interceptor as? any PassingInterceptor {
+                self = .passing(passing)
+            } else if let reviewing = interceptor as? any ReviewingInterceptor {
+                self = .reviewing(reviewing)
+            } else {
+                self = .other(interceptor)
+            }
+        }
+
+        var interceptor: any RequestInterceptor {
+            switch self {
+            case .passing(let interceptor): interceptor
+            case .reviewing(let interceptor): interceptor
+            case .other(let interceptor): interceptor
+            }
+        }
+    }
+
     private final class Links: Sendable {
-        let interceptors: [any RequestInterceptor]
-        /// The same, where they may step out of the way.
-        let passing: [(any PassingInterceptor)?]
+        let steps: [Step]
         let transport: any HTTPTransport
 
         init(_ interceptors: [any RequestInterceptor], _ transport: any HTTPTransport) {
-            self.interceptors = interceptors
-            passing = interceptors.map { $0 as? any PassingInterceptor }
+            steps = interceptors.map(Step.init)
             self.transport = transport
         }
     }
@@ -39,28 +61,108 @@ public struct RequestChain: Sendable {
     ) async throws -> Response {
         var request = request
         var position = position
-        do {
-            while position < links.passing.count, let step = links.passing[position],
-                try step.pass(&request, context: &context)
-            { position += 1 }
-        } catch {
-            let interceptor = links.interceptors[position]
-            throw RequestChain.attributed(error, to: .interceptor("\(type(of: interceptor))"))
+        // Those that look at the answer, one behind the other, and what they were given.
+        var reviewers = position..<position
+        var reviewed: Request?
+        while position < links.steps.count {
+            switch links.steps[position] {
+            case .passing(let interceptor):
+                do {
+                    guard try interceptor.pass(&request, context: &context) else { break }
+                } catch {
+                    let failure = attributed(error, toStep: position)
+                    guard let reviewed else { throw failure }
+                    return try await review(
+                        .failure(failure),
+                        of: reviewed,
+                        by: reviewers,
+                        &context
+                    )
+                }
+                position += 1
+                continue
+            case .reviewing(let interceptor):
+                guard reviewers.isEmpty || reviewers.upperBound == position,
+                    interceptor.begin(request, context: &context)
+                else { break }
+                if reviewed == nil {
+                    reviewed = request
+                    reviewers = position..<position
+                }
+                position += 1
+                reviewers = reviewers.lowerBound..<position
+                continue
+            case .other: break
+            }
+            break
         }
-        guard position < links.interceptors.count else {
+        let response: Response
+        do {
+            if position == links.steps.count {
+                response = try await links.transport.send(request, context: &context)
+            } else {
+                let rest = RequestChain(links: links, position: position + 1)
+                response = try await links.steps[position].interceptor.intercept(
+                    request,
+                    context: &context,
+                    next: rest
+                )
+            }
+        } catch {
+            let failure = attributed(error, toStep: position)
+            guard let reviewed else { throw failure }
+            return try await review(.failure(failure), of: reviewed, by: reviewers, &context)
+        }
+        guard let reviewed else { return response }
+        for position in reviewers.reversed() {
+            guard case .reviewing(let interceptor) = links.steps[position],
+                !interceptor.accepts(response, to: reviewed, context: &context)
+            else { continue }
+            let left = reviewers.lowerBound..<(position + 1)
+            return try await review(.success(response), of: reviewed, by: left, &context)
+        }
+        return response
+    }
+
+    /// Lets interceptors settle the outcome, the innermost first.
+    private func review(
+        _ outcome: Result<Response, any Error>,
+        of request: Request,
+        by reviewers: Range<Int>,
+        _ context: inout RequestContext
+    ) async throws -> Response {
+        var outcome = outcome
+        for position in reviewers.reversed() {
+            guard case .reviewing(let interceptor) = links.steps[position] else { continue }
+            if case .success(let response) = outcome,
+                interceptor.accepts(response, to: request, context: &context)
+            {
+                continue
+            }
+            let rest = RequestChain(links: links, position: position + 1)
             do {
-                return try await links.transport.send(request, context: &context)
+                outcome = .success(
+                    try await interceptor.review(
+                        outcome,
+                        of: request,
+                        context: &context,
+                        next: rest
+                    )
+                )
             } catch {
-                throw RequestChain.attributed(error, to: .transport)
+                outcome = .failure(attributed(error, toStep: position))
             }
         }
-        let rest = RequestChain(links: links, position: position + 1)
-        let interceptor = links.interceptors[position]
-        do {
-            return try await interceptor.intercept(request, context: &context, next: rest)
-        } catch {
-            throw RequestChain.attributed(error, to: .interceptor("\(type(of: interceptor))"))
+        return try outcome.get()
+    }
+
+    /// An error with the name of the interceptor that threw it, or of the transport behind them all.
+    private func attributed(_ error: any Error, toStep position: Int) -> any Error {
+        guard position < links.steps.count else {
+            return RequestChain.attributed(error, to: .transport)
         }
+        let interceptor = links.steps[position].interceptor
+        return RequestChain.attributed(error, to: .interceptor("\(type(of: interceptor))"))
     }
 
     /// An error with the name of who threw it first; what further links rethrow keeps its name.

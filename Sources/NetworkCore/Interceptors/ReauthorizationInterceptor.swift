@@ -3,7 +3,7 @@
 /// Stands outside `AuthorizationInterceptor`, so that the second attempt is signed afresh. Calls
 /// `next` at most twice, and once more for an origin that does not know `Expect`. A 401 that cannot be cured is passed through as the upstream sent it, with
 /// the reason in `context.authorization`.
-public struct ReauthorizationInterceptor: RequestInterceptor {
+public struct ReauthorizationInterceptor: ReviewingInterceptor {
     /// The longest body of a 401 that is read so that its connection can be used again.
     private static let drainLimit = 64 * 1024
 
@@ -37,7 +37,7 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
         next: RequestChain
     ) async throws -> Response {
         guard case .stream(let source, let length) = request.body else {
-            return try await exchange(request, nil, context: &context, next: next)
+            return try await sendAndReview(request, context: &context, next: next)
         }
         if let buffer = ReplayBuffer.recording(request.body) {
             return try await exchange(request, buffer, context: &context, next: next)
@@ -49,15 +49,51 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
         return try await exchange(recorded, buffer, context: &context, next: next)
     }
 
+    /// Whether there is no body that would have to be kept for a replay.
+    package func begin(_ request: borrowing Request, context: inout RequestContext) -> Bool {
+        guard case .stream = request.body else { return true }
+        return false
+    }
+
+    /// Whether the credential was not refused.
+    package func accepts(
+        _ response: borrowing Response,
+        to request: borrowing Request,
+        context: inout RequestContext
+    ) -> Bool {
+        response.status != 401 || context.authorization == nil
+    }
+
+    /// Has the credential renewed after a 401, and sends once more.
+    package func review(
+        _ outcome: Result<Response, any Error>,
+        of request: Request,
+        context: inout RequestContext,
+        next: RequestChain
+    ) async throws -> Response {
+        try await cure(try outcome.get(), request, nil, context: &context, next: next)
+    }
+
     private func exchange(
+        _ request: Request,
+        _ buffer: ReplayBuffer,
+        context: inout RequestContext,
+        next: RequestChain
+    ) async throws -> Response {
+        let first = try await attempt(request, buffer, context: &context, next: next)
+        if accepts(first, to: request, context: &context) { return first }
+        return try await cure(first, request, buffer, context: &context, next: next)
+    }
+
+    /// Finds out whether another credential helps, and sends once more if it may.
+    private func cure(
+        _ first: Response,
         _ request: Request,
         _ buffer: ReplayBuffer?,
         context: inout RequestContext,
         next: RequestChain
     ) async throws -> Response {
         let mayReplay = !context.retries.contains(.unauthorized)
-        let first = try await attempt(request, buffer, context: &context, next: next)
-        guard first.status == 401, context.authorization != nil else { return first }
         guard mayReplay else {
             await passThrough(.alreadyReplayed, first, .afterReplay, &context)
             return first
@@ -93,11 +129,11 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
     /// 401 then costs no body.
     private func attempt(
         _ request: Request,
-        _ buffer: ReplayBuffer?,
+        _ buffer: ReplayBuffer,
         context: inout RequestContext,
         next: RequestChain
     ) async throws -> Response {
-        guard let buffer, !buffer.isRecording, !request.headers.contains(HTTPFieldName.expect),
+        guard !buffer.isRecording, !request.headers.contains(HTTPFieldName.expect),
             isUnproven
         else { return try await next.send(request, context: &context) }
         var asking = request

@@ -2,7 +2,7 @@
 /// budget.
 ///
 /// Calls `next` once for each attempt.
-public struct RetryInterceptor: RequestInterceptor {
+public struct RetryInterceptor: ReviewingInterceptor {
     private static let start = ContinuousClock.now
     private let policy: RetryPolicy
     private let budget: RetryBudget
@@ -19,11 +19,37 @@ public struct RetryInterceptor: RequestInterceptor {
         context: inout RequestContext,
         next: RequestChain
     ) async throws -> Response {
+        _ = begin(request, context: &context)
+        return try await sendAndReview(request, context: &context, next: next)
+    }
+
+    /// Counts the request.
+    package func begin(_ request: borrowing Request, context: inout RequestContext) -> Bool {
         budget.countRequest(now: second)
+        return true
+    }
+
+    /// Whether no further attempt could promise more.
+    package func accepts(
+        _ response: borrowing Response,
+        to request: borrowing Request,
+        context: inout RequestContext
+    ) -> Bool {
+        !policy.statuses.contains(response.status.rawValue)
+    }
+
+    /// Repeats the request while the policy and the budget allow it.
+    package func review(
+        _ outcome: Result<Response, any Error>,
+        of request: Request,
+        context: inout RequestContext,
+        next: RequestChain
+    ) async throws -> Response {
+        var outcome = outcome
         var retries = 0
         while true {
-            do {
-                let response = try await next.send(request, context: &context)
+            switch outcome {
+            case .success(let response):
                 guard mayRepeat(request, response.status, retries: retries),
                     let delay = delay(after: response, retry: retries + 1),
                     budget.takeRetry(now: second),
@@ -31,10 +57,11 @@ public struct RetryInterceptor: RequestInterceptor {
                 else { return response }
                 response.body.cancel()
                 context.beginNextAttempt(because: .status(response.status))
-            } catch let error as NetworkError {
-                guard retries < policy.attempts, policy.allowsRetry(of: request, after: error),
+            case .failure(let fault):
+                guard let error = fault as? NetworkError, retries < policy.attempts,
+                    policy.allowsRetry(of: request, after: error),
                     budget.takeRetry(now: second)
-                else { throw error }
+                else { throw fault }
                 // A pooled connection that was dead already costs no wait, and asks for a new one.
                 let isStale = error.retry == .idempotentOnly
                 context.requiresFreshConnection = isStale
@@ -46,6 +73,11 @@ public struct RetryInterceptor: RequestInterceptor {
                 context.beginNextAttempt(because: .fault(error.kind))
             }
             retries += 1
+            do {
+                outcome = .success(try await next.send(request, context: &context))
+            } catch {
+                outcome = .failure(error)
+            }
         }
     }
 

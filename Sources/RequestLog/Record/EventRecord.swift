@@ -13,6 +13,8 @@ package struct EventRecord: Sendable {
     /// What kind of thing happened.
     package enum Event: String, Sendable, CaseIterable {
         case token, pool, reload, upgrade
+        /// A request that is worth a look.
+        case request
         /// The log itself, such as lines that were lost.
         case log
         /// The daemon: start, listeners, stop.

@@ -1,0 +1,219 @@
+/// Field lines over one piece of memory: their bytes, and an index that says where each line's name
+/// and value stand. A value: whoever changes it while others share the memory gets a copy.
+///
+/// One allocation holds both, since every message has one of these.
+// SAFETY of `@unchecked Sendable`: shared memory is never written to.
+@safe public struct LineArena: @unchecked Sendable {
+    /// Where one line stands.
+    public struct Line: Sendable {
+        /// Where the name begins.
+        public var nameStart: UInt32
+        /// Where the value begins.
+        public var valueStart: UInt32
+        /// How many bytes the value has.
+        public var valueCount: UInt32
+        /// How many bytes the name has.
+        public var nameCount: UInt16
+        /// What the owner knows of the name.
+        public var tag: UInt8
+        /// Whether the bytes hold the line as `name: value CRLF`.
+        public var isVerbatim: Bool
+
+        /// Where the name stands.
+        public var name: Range<Int> { Int(nameStart)..<Int(nameStart) + Int(nameCount) }
+        /// Where the value stands.
+        public var value: Range<Int> { Int(valueStart)..<Int(valueStart) + Int(valueCount) }
+
+        /// Notes where a line stands.
+        @inline(__always)
+        public init(name: Range<Int>, value: Range<Int>, tag: UInt8, isVerbatim: Bool) {
+            nameStart = UInt32(truncatingIfNeeded: name.lowerBound)
+            valueStart = UInt32(truncatingIfNeeded: value.lowerBound)
+            valueCount = UInt32(truncatingIfNeeded: value.count)
+            nameCount = UInt16(truncatingIfNeeded: name.count)
+            self.tag = tag
+            self.isVerbatim = isVerbatim
+        }
+    }
+
+    // SAFETY, for the whole type: only a block that is not shared is written to, and never beyond the
+    // capacities it was made with.
+    private var block: Block?
+
+    /// An empty arena, without memory.
+    public init() {}
+
+    /// Takes over bytes that lines will be indexed in, with room for more.
+    public init(_ bytes: Span<UInt8>, spareBytes: Int, lines: Int) {
+        let block = Block.make(lines: lines, bytes: bytes.count + spareBytes)
+        unsafe bytes.withUnsafeBytes { unsafe block.append($0) }
+        self.block = block
+    }
+
+    /// How many lines.
+    public var count: Int { block?.lineCount ?? 0 }
+
+    /// The bytes of all lines, and what else there was when they were taken over.
+    public var bytes: Span<UInt8> {
+        @_lifetime(borrow self)
+        get {
+            guard let block else { return Span() }
+            let span = unsafe Span(_unsafeStart: block.bytes, count: block.byteCount)
+            return unsafe _overrideLifetime(span, borrowing: self)
+        }
+    }
+
+    /// The lines, in their order.
+    public var lines: Span<Line> {
+        @_lifetime(borrow self)
+        get {
+            guard let block else { return Span() }
+            let span = unsafe Span(_unsafeStart: block.index, count: block.lineCount)
+            return unsafe _overrideLifetime(span, borrowing: self)
+        }
+    }
+
+    /// Adds a line whose bytes are here already.
+    @inline(__always)
+    public mutating func append(_ line: Line) {
+        let block = makeRoom(lines: 1, bytes: 0)
+        block.append(line)
+    }
+
+    /// Adds a line and its bytes, as `name: value CRLF`.
+    public mutating func append(name: Span<UInt8>, value: Span<UInt8>, tag: UInt8) {
+        let block = makeRoom(lines: 1, bytes: name.count + value.count + 4)
+        let start = block.byteCount
+        unsafe name.withUnsafeBytes { unsafe block.append($0) }
+        block.append(0x3A, 0x20)
+        let valueStart = block.byteCount
+        unsafe value.withUnsafeBytes { unsafe block.append($0) }
+        let line = Line(
+            name: start..<(start + name.count),
+            value: valueStart..<block.byteCount,
+            tag: tag,
+            isVerbatim: true
+        )
+        block.append(0x0D, 0x0A)
+        block.append(line)
+    }
+
+    /// Takes lines out of the index.
+    ///
+    /// - Parameter isRemoved: gets each line and the bytes that it stands in.
+    public mutating func removeLines(where isRemoved: (Line, Span<UInt8>) -> Bool) {
+        guard count > 0 else { return }
+        let block = makeRoom(lines: 0, bytes: 0)
+        let bytes = unsafe Span(_unsafeStart: block.bytes, count: block.byteCount)
+        var kept = 0
+        for position in 0..<block.lineCount {
+            let line = unsafe block.index[position]
+            if isRemoved(line, bytes) { continue }
+            if kept != position { unsafe block.index[kept] = line }
+            kept += 1
+        }
+        unsafe block.counts.pointee.lines = kept
+    }
+
+    /// The block, unshared and with that much room.
+    @inline(__always)
+    private mutating func makeRoom(lines: Int, bytes: Int) -> Block {
+        if isKnownUniquelyReferenced(&self.block), let block,
+            unsafe block.lineCount + lines <= block.counts.pointee.lineCapacity,
+            unsafe block.byteCount + bytes <= block.counts.pointee.byteCapacity
+        {
+            return block
+        }
+        return copy(lines: lines, bytes: bytes)
+    }
+
+    @inline(never)
+    private mutating func copy(lines: Int, bytes: Int) -> Block {
+        let (oldLines, oldBytes) = (count, block?.byteCount ?? 0)
+        // Half as much again: a credential is longer than the rest of most heads.
+        let next = Block.make(
+            lines: max(oldLines + lines + 8, oldLines * 2),
+            bytes: max(oldBytes + bytes + 512, oldBytes * 2)
+        )
+        if let block {
+            unsafe next.index.update(from: block.index, count: oldLines)
+            unsafe next.append(UnsafeRawBufferPointer(start: block.bytes, count: oldBytes))
+            unsafe next.counts.pointee.lines = oldLines
+        }
+        block = next
+        return next
+    }
+}
+
+/// The memory of an arena: the counts, the index, the bytes, in one allocation.
+// SAFETY: `LineArena` writes to a block only while it is the only one to refer to it, and keeps it
+// alive while it uses the addresses.
+@safe private final class Block: ManagedBuffer<Void, UInt64> {
+    struct Counts {
+        var lines: Int
+        var bytes: Int
+        let lineCapacity: Int
+        let byteCapacity: Int
+    }
+
+    static func make(lines: Int, bytes: Int) -> Block {
+        let size =
+            MemoryLayout<Counts>.size + lines * MemoryLayout<LineArena.Line>.stride + bytes
+        let buffer = Block.create(minimumCapacity: (size + 7) / 8) { _ in }
+        let block = unsafe unsafeDowncast(buffer, to: Block.self)
+        unsafe block.counts.initialize(
+            to: Counts(lines: 0, bytes: 0, lineCapacity: lines, byteCapacity: bytes)
+        )
+        return block
+    }
+
+    @inline(__always)
+    private var start: UnsafeMutableRawPointer {
+        unsafe withUnsafeMutablePointerToElements { UnsafeMutableRawPointer($0) }
+    }
+
+    @inline(__always)
+    var counts: UnsafeMutablePointer<Counts> {
+        unsafe start.assumingMemoryBound(to: Counts.self)
+    }
+
+    @inline(__always)
+    var index: UnsafeMutablePointer<LineArena.Line> {
+        unsafe (start + MemoryLayout<Counts>.size).assumingMemoryBound(to: LineArena.Line.self)
+    }
+
+    @inline(__always)
+    var bytes: UnsafeMutablePointer<UInt8> {
+        unsafe UnsafeMutableRawPointer(index + counts.pointee.lineCapacity)
+            .assumingMemoryBound(to: UInt8.self)
+    }
+
+    @inline(__always)
+    var lineCount: Int { unsafe counts.pointee.lines }
+
+    @inline(__always)
+    var byteCount: Int { unsafe counts.pointee.bytes }
+
+    @inline(__always)
+    func append(_ line: LineArena.Line) {
+        unsafe (index + counts.pointee.lines).initialize(to: line)
+        unsafe counts.pointee.lines += 1
+    }
+
+    @inline(__always)
+    func append(_ source: UnsafeRawBufferPointer) {
+        guard let base = source.baseAddress else { return }
+        unsafe UnsafeMutableRawPointer(bytes + counts.pointee.bytes).copyMemory(
+            from: base,
+            byteCount: source.count
+        )
+        unsafe counts.pointee.bytes += source.count
+    }
+
+    @inline(__always)
+    func append(_ first: UInt8, _ second: UInt8) {
+        unsafe bytes[counts.pointee.bytes] = first
+        unsafe bytes[counts.pointee.bytes + 1] = second
+        unsafe counts.pointee.bytes += 2
+    }
+}
