@@ -88,8 +88,8 @@ let package = Package(
         .target(
             name: "ProxyDaemon",
             dependencies: [
-                "ProxyConfig", "RequestLog", "OriginTransport", "NetworkCore", "HTTP1", "EventIO",
-                "HTTPMessage", "Bytes",
+                "ProxyConfig", "RequestLog", "OriginTransport", "NetworkCore", "NetworkTesting",
+                "HTTP1", "EventIO", "HTTPMessage", "Bytes",
             ],
             swiftSettings: strict
         ),

@@ -1,8 +1,8 @@
+// SAFETY of `@unchecked Sendable`: shared memory is never written to.
 /// Field lines over one piece of memory: their bytes, and an index that says where each line's name
 /// and value stand. A value: whoever changes it while others share the memory gets a copy.
 ///
 /// One allocation holds both, since every message has one of these.
-// SAFETY of `@unchecked Sendable`: shared memory is never written to.
 @safe public struct LineArena: @unchecked Sendable {
     /// Where one line stands.
     public struct Line: Sendable {

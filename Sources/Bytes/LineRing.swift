@@ -15,13 +15,14 @@
     public let lineLimit: Int
     /// How many bytes the lines have together at most.
     public let byteLimit: Int
+    // SAFETY: one loop, and no method calls out while it changes one of these.
     /// The number of the next line.
-    public private(set) var nextNumber = 0
+    @exclusivity(unchecked) public private(set) var nextNumber = 0
 
     private let memory: UnsafeMutableRawPointer
-    private var entries: [Entry]
-    private var start = 0
-    private var position = 0
+    @exclusivity(unchecked) private var entries: [Entry]
+    @exclusivity(unchecked) private var start = 0
+    @exclusivity(unchecked) private var position = 0
 
     /// Makes an empty ring; its memory is allocated at once, and used as lines come.
     ///
@@ -31,7 +32,7 @@
     public init(lines: Int, bytes: Int) {
         lineLimit = lines
         byteLimit = bytes
-        entries = Array(repeating: Entry(), count: lines)
+        unsafe entries = Array(repeating: Entry(), count: lines)
         unsafe memory = .allocate(byteCount: bytes, alignment: 16)
     }
 
@@ -46,30 +47,30 @@
     @discardableResult
     public func append(_ line: Span<UInt8>) -> Int {
         let count = line.count <= byteLimit / 4 ? line.count : 0
-        if start + count > byteLimit {
-            position += byteLimit - start
-            start = 0
+        if unsafe start + count > byteLimit {
+            unsafe position += byteLimit - start
+            unsafe start = 0
         }
         // SAFETY: `start + count` is within the memory, which the lines before made sure of.
         unsafe line.extracting(0..<count).withUnsafeBytes { source in
             guard count > 0, let base = source.baseAddress else { return }
             unsafe (memory + start).copyMemory(from: base, byteCount: count)
         }
-        let number = nextNumber
-        entries[number % lineLimit] = Entry(
+        let number = unsafe nextNumber
+        unsafe entries[number % lineLimit] = unsafe Entry(
             number: number,
             start: start,
             count: count,
             position: position
         )
-        nextNumber += 1
-        start += count
-        position += count
+        unsafe nextNumber += 1
+        unsafe start += count
+        unsafe position += count
         return number
     }
 
     /// The numbers of the lines that are kept, or were pushed out by their bytes only.
-    public var numbers: Range<Int> { max(0, nextNumber - lineLimit)..<nextNumber }
+    public var numbers: Range<Int> { unsafe max(0, nextNumber - lineLimit)..<nextNumber }
 
     /// Calls `body` with a line, unless it is kept no more.
     public func withLine<Result>(
@@ -77,8 +78,8 @@
         _ body: (Span<UInt8>) -> Result
     ) -> Result? {
         guard numbers.contains(number) else { return nil }
-        let entry = entries[number % lineLimit]
-        guard entry.count > 0, entry.position + byteLimit >= position else { return nil }
+        let entry = unsafe entries[number % lineLimit]
+        guard entry.count > 0, unsafe entry.position + byteLimit >= position else { return nil }
         // SAFETY: the memory lives as long as `self`, and nobody writes to it during the call.
         return withExtendedLifetime(self) {
             let bytes = unsafe UnsafeRawBufferPointer(

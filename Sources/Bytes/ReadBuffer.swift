@@ -1,24 +1,28 @@
 /// What was read from a connection and not yet used, in one contiguous piece.
 ///
 /// It takes a slab only while it holds bytes or is about to; `release(to:)` gives it back.
-public struct ReadBuffer: ~Copyable {
-    private var slab: Slab?
-    private var start = 0
-    private var end = 0
+///
+/// Not `Sendable`: it belongs to one connection.
+@safe public final class ReadBuffer {
+    // SAFETY: one task, and no method calls out while it changes one of these, so that no access
+    // overlaps.
+    @exclusivity(unchecked) private var slab: Slab?
+    @exclusivity(unchecked) private var start = 0
+    @exclusivity(unchecked) private var end = 0
 
     /// An empty buffer, without memory.
     public init() {}
 
     /// How many unread bytes it holds.
-    public var count: Int { end - start }
+    public var count: Int { unsafe end - start }
     /// Whether no unread byte is left.
-    public var isEmpty: Bool { start == end }
+    public var isEmpty: Bool { unsafe start == end }
 
     /// The unread bytes.
     public var span: Span<UInt8> {
         @_lifetime(borrow self)
         get {
-            guard let slab else { return Span() }
+            guard let slab = unsafe slab else { return Span() }
             // SAFETY: the slab is kept by `self`; start...end lies within its capacity.
             let pointer = unsafe UnsafePointer(
                 (slab.memory + start).assumingMemoryBound(to: UInt8.self)
@@ -30,25 +34,25 @@ public struct ReadBuffer: ~Copyable {
 
     /// Lends the unread bytes to `body`.
     @inline(__always)
-    public borrowing func withSpan<Result, Failure: Error>(
+    public func withSpan<Result, Failure: Error>(
         _ body: (Span<UInt8>) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try body(span)
     }
 
     /// Forgets the first `length` unread bytes.
-    public mutating func consume(_ length: Int) {
+    public func consume(_ length: Int) {
         precondition(length >= 0 && length <= count, "only unread bytes can be consumed")
-        start += length
-        if start == end, slab != nil, isUnique { (start, end) = (0, 0) }
+        unsafe start += length
+        if unsafe start == end, unsafe slab != nil, isUnique { unsafe (start, end) = (0, 0) }
     }
 
     /// Takes the first `length` unread bytes out as a slice that shares the slab.
-    public mutating func take(_ length: Int) -> ByteSlice {
+    public func take(_ length: Int) -> ByteSlice {
         precondition(length >= 0 && length <= count, "only unread bytes can be taken")
-        guard let slab else { return ByteSlice([]) }
-        let slice = ByteSlice(slab: slab, start: start, count: length)
-        start += length
+        guard let slab = unsafe slab else { return ByteSlice([]) }
+        let slice = unsafe ByteSlice(slab: slab, start: start, count: length)
+        unsafe start += length
         return slice
     }
 
@@ -61,14 +65,14 @@ public struct ReadBuffer: ~Copyable {
     }
 
     /// Makes room for at least `minimum` more bytes, without moving bytes that a slice shares.
-    public mutating func reserve(_ minimum: Int, from pool: SlabPool) {
-        guard let current = slab else {
-            slab = pool.take(atLeast: minimum)
-            (start, end) = (0, 0)
+    public func reserve(_ minimum: Int, from pool: SlabPool) {
+        guard let current = unsafe slab else {
+            unsafe slab = pool.take(atLeast: minimum)
+            unsafe (start, end) = (0, 0)
             return
         }
-        if isEmpty, isUnique { (start, end) = (0, 0) }
-        if current.capacity - end >= minimum { return }
+        if isEmpty, isUnique { unsafe (start, end) = (0, 0) }
+        if unsafe current.capacity - end >= minimum { return }
         let kept = count
         let needed = kept + minimum
         if isUnique, current.capacity >= needed {
@@ -78,21 +82,21 @@ public struct ReadBuffer: ~Copyable {
             let next = pool.take(atLeast: needed)
             // SAFETY: `next` is unshared and holds at least `kept` bytes.
             unsafe next.memory.copyMemory(from: current.memory + start, byteCount: kept)
-            slab = next
+            unsafe slab = next
             pool.give(current)
         }
-        (start, end) = (0, kept)
+        unsafe (start, end) = (0, kept)
     }
 
     /// Gives the slab back to the pool, if no unread byte is left in it.
-    public mutating func release(to pool: SlabPool) {
-        guard isEmpty, let slab = slab.take() else { return }
-        (start, end) = (0, 0)
+    public func release(to pool: SlabPool) {
+        guard isEmpty, let slab = unsafe slab.take() else { return }
+        unsafe (start, end) = (0, 0)
         pool.give(slab)
     }
 
     /// Copies bytes in behind the unread ones: for tests and for bytes that came another way.
-    public mutating func append(_ bytes: [UInt8], from pool: SlabPool) {
+    public func append(_ bytes: [UInt8], from pool: SlabPool) {
         reserve(bytes.count, from: pool)
         unsafe withFreeSpace { free in
             unsafe free.copyBytes(from: bytes)
@@ -102,22 +106,31 @@ public struct ReadBuffer: ~Copyable {
 
     /// Lets `body` fill the free space behind the unread bytes; it returns how many it wrote.
     @discardableResult
-    package mutating func withFreeSpace<Failure: Error>(
+    package func withFreeSpace<Failure: Error>(
         _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Int
     ) throws(Failure) -> Int {
-        guard let slab else { return 0 }
+        guard let slab = unsafe slab else { return 0 }
         // SAFETY: the free space lies behind every byte that a slice may share.
         let free = unsafe UnsafeMutableRawBufferPointer(
             start: slab.memory + end,
             count: slab.capacity - end
         )
         let written = try unsafe body(free)
-        precondition(written >= 0 && written <= slab.capacity - end, "wrote beyond the free space")
-        end += written
+        unsafe precondition(
+            written >= 0 && written <= slab.capacity - end,
+            "wrote beyond the free space"
+        )
+        unsafe end += written
         return written
     }
 
-    private var isUnique: Bool {
-        mutating get { isKnownUniquelyReferenced(&slab) }
+    private var isUnique: Bool { unsafe isKnownUniquelyReferenced(&slab) }
+
+    /// Another buffer with everything that this one holds, which is empty then.
+    public func moved() -> ReadBuffer {
+        let other = ReadBuffer()
+        unsafe (other.slab, other.start, other.end) = unsafe (slab.take(), start, end)
+        unsafe (start, end) = (0, 0)
+        return other
     }
 }

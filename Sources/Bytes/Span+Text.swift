@@ -44,6 +44,42 @@ extension Span<UInt8> {
         }
     }
 
+    /// Where the first byte from `start` on stands that a JSON string cannot hold as it is (RFC 8259
+    /// §7), or that is DEL or not ASCII; the end if there is none.
+    ///
+    /// Eight bytes are looked at in one step.
+    public func firstUnquotable(from start: Int) -> Int {
+        precondition(start >= 0 && start <= count, "start within the span")
+        // SAFETY: the span is borrowed for the scan; every load ends within it.
+        return unsafe withUnsafeBytes { bytes in
+            let ones: UInt64 = 0x0101_0101_0101_0101
+            let end = bytes.count
+            var index = start
+            while index &+ 8 <= end {
+                let word = unsafe UInt64(
+                    littleEndian: bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+                )
+                let deletes = word ^ (ones &* 0x7F)
+                let quotes = word ^ (ones &* 0x22)
+                let slashes = word ^ (ones &* 0x5C)
+                // The lowest flag of each term is exact; a borrow can only raise flags above it.
+                let flags =
+                    (word | (word &- ones &* 0x20) & ~word | (deletes &- ones) & ~deletes
+                        | (quotes &- ones) & ~quotes | (slashes &- ones) & ~slashes)
+                    & (ones &* 0x80)
+                if flags != 0 { return index &+ flags.trailingZeroBitCount / 8 }
+                index &+= 8
+            }
+            while index < end {
+                let byte = unsafe bytes[index]
+                // One comparison for both ends of 0x20...0x7e.
+                if byte &- 0x20 >= 0x5f || byte == 0x22 || byte == 0x5c { break }
+                index &+= 1
+            }
+            return index
+        }
+    }
+
     /// Where a byte stands first, at or behind `start`.
     public func firstIndex(of byte: UInt8, from start: Int) -> Int? {
         var index = start

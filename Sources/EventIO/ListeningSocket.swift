@@ -7,6 +7,11 @@ package struct ListeningSocket: ~Copyable, Sendable {
     /// Where it listens; with the port that the system chose, if it was asked to.
     package let address: SocketAddress
     private let path: String?
+    /// How much the kernel takes at most of what cannot be sent yet, in bytes, on either connection.
+    ///
+    /// 256 KiB. Without it the kernel takes megabytes for a reader that stops, and tells a slow one's
+    /// writer of room so seldom that its idle timeout passes in between.
+    static let unsentLimit: Int32 = 256 * 1024
 
     /// Binds and listens.
     ///
@@ -27,9 +32,8 @@ package struct ListeningSocket: ~Copyable, Sendable {
             // SAFETY: the option lives for the calls. TCP_NODELAY is inherited by what is accepted.
             unsafe setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &one, size)
             unsafe setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &one, size)
-            // Inherited, too. Without it the kernel takes megabytes for a reader that stops, and tells a
-            // slow one's writer of room so seldom that its idle timeout passes in between.
-            var unsent: Int32 = 256 * 1024
+            // Inherited, too.
+            var unsent = ListeningSocket.unsentLimit
             unsafe setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NOTSENT_LOWAT, &unsent, size)
         }
         let bound = unsafe wanted.withSystemAddress { unsafe bind(descriptor, $0, $1) }
@@ -72,7 +76,7 @@ package struct ListeningSocket: ~Copyable, Sendable {
         if let path { _ = unsafe chmod(path, mode) }
     }
 
-    private static func boundAddress(of descriptor: Int32) -> SocketAddress? {
+    fileprivate static func boundAddress(of descriptor: Int32) -> SocketAddress? {
         var storage = sockaddr_storage()
         var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
         let code = unsafe withUnsafeMutablePointer(to: &storage) { pointer in
@@ -99,6 +103,9 @@ package struct ListeningSocket: ~Copyable, Sendable {
 }
 
 extension StreamSocket {
+    /// The address at this end, as the kernel knows it.
+    package var localAddress: SocketAddress? { ListeningSocket.boundAddress(of: descriptor) }
+
     /// The user at the other end of a unix socket, as the kernel knows it.
     package var peerUserID: UInt32? {
         guard peer.isUnix else { return nil }

@@ -79,6 +79,12 @@ package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
         return bytes == [UInt8](repeating: 0, count: 15) + [1]
     }
 
+    /// Whether it stands for every address of the machine: 0.0.0.0 or ::.
+    package var isWildcard: Bool {
+        guard case .ip(let bytes, _) = kind else { return false }
+        return bytes.allSatisfy { $0 == 0 }
+    }
+
     var family: Int32 {
         switch kind {
         case .ip(let bytes, _): bytes.count == 4 ? AF_INET : AF_INET6

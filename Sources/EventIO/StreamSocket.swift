@@ -74,25 +74,25 @@ import Glibc
     /// - Returns: how many bytes came; 0 at the end of the stream.
     /// - Throws: `.timedOut`, `.closedByPeer` on a reset, `.aborted`, `.system`.
     package func read(
-        into buffer: inout ReadBuffer,
+        into buffer: ReadBuffer,
         minimum: Int = 4096,
         until deadline: UInt64
     ) async throws(IOError) -> Int {
         while true {
-            if let count = try readNow(into: &buffer, minimum: minimum) { return count }
+            if let count = try readNow(into: buffer, minimum: minimum) { return count }
             try await waitReadable(until: deadline)
         }
     }
 
     /// Reads what is there without waiting; nothing if there is nothing.
     package func readNow(
-        into buffer: inout ReadBuffer,
+        into buffer: ReadBuffer,
         minimum: Int = 4096
     ) throws(IOError) -> Int? {
         if unsafe isAborted || isClosed { throw .aborted }
         guard unsafe mayBeReadable else { return nil }
         buffer.reserve(minimum, from: loop.slabs)
-        if let tls = unsafe tls { return try tls.read(into: &buffer, from: self) }
+        if let tls = unsafe tls { return try tls.read(into: buffer, from: self) }
         var failure: Int32 = 0
         var isDrained = false
         let count = unsafe buffer.withFreeSpace { free in

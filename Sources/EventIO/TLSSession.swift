@@ -56,7 +56,7 @@ import Glibc
 
     /// Decrypts what is there; nothing if no whole record is, 0 at a clean end.
     func read(
-        into buffer: inout ReadBuffer,
+        into buffer: ReadBuffer,
         from socket: StreamSocket
     ) throws(IOError) -> Int? {
         ERR_clear_error()

@@ -29,8 +29,7 @@ package struct HopByHop: Sendable {
 
     private static func nominations(_ headers: HTTPHeaders) -> [HTTPFieldName] {
         var names: [HTTPFieldName] = []
-        headers.forEachLine { known, _, value in
-            guard known == .connection else { return }
+        headers.forEachValue(of: .connection) { value in
             _ = value.forEachElement { element in
                 // Options of the connection itself, and by far the most frequent.
                 if value.equals("close", in: element) || value.equals("keep-alive", in: element) {

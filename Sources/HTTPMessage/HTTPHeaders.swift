@@ -191,6 +191,16 @@ public struct HTTPHeaders: Sendable {
         return nil
     }
 
+    /// Visits the values of a known field's lines as bytes, in order.
+    @inline(__always)
+    package func forEachValue(of known: KnownField, _ body: (Span<UInt8>) -> Void) {
+        guard contains(known) else { return }
+        let (lines, bytes) = (arena.lines, arena.bytes)
+        for index in lines.indices where lines[index].tag == known.rawValue {
+            body(bytes.extracting(lines[index].value))
+        }
+    }
+
     /// Visits every line as bytes, in order.
     package func forEachLine(
         _ body: (KnownField?, _ name: Span<UInt8>, _ value: Span<UInt8>) -> Void
@@ -209,7 +219,7 @@ public struct HTTPHeaders: Sendable {
     /// Writes the lines, each with CRLF, without the empty line that ends the section.
     ///
     /// The `omitted` fields are those that the caller writes itself, or not at all.
-    package func encode(into output: OutputBuffer, omitting omitted: KnownFieldSet = []) {
+    package func encode(into output: OutputBuffer, omitting omitted: KnownFieldSet = .none) {
         let (lines, bytes) = (arena.lines, arena.bytes)
         var run = 0..<0
         for index in lines.indices {

@@ -28,6 +28,10 @@ package struct KnownFieldSet: OptionSet, Sendable {
         raw < 64 && rawValue & (1 << UInt64(raw)) != 0
     }
 
+    /// No field.
+    ///
+    /// A literal `[]` would go through the generic initializer of every set.
+    package static var none: KnownFieldSet { KnownFieldSet(rawValue: 0) }
     /// What only the next hop may see: see `KnownField.isHopByHop`.
     package static let hopByHop = KnownFieldSet(where: \.isHopByHop)
 }

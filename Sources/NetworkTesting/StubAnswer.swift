@@ -50,8 +50,21 @@ public indirect enum StubAnswer: Sendable {
             Response(
                 status: status,
                 headers: headers,
-                body: .stream(StubBody(pieces, error), length: nil)
+                body: .stream(StubBody(pieces.map { ByteSlice($0) }, error), length: nil)
             )
+        )
+    }
+
+    /// Content that is cut short at its end.
+    package static func cut(
+        _ content: ByteSlice,
+        status: HTTPStatus,
+        headers: HTTPHeaders,
+        by error: NetworkError
+    ) -> StubAnswer {
+        let body = StubBody([content], error)
+        return .response(
+            Response(status: status, headers: headers, body: .stream(body, length: nil))
         )
     }
 
@@ -65,7 +78,9 @@ public indirect enum StubAnswer: Sendable {
     }
 
     /// Answers, on a clock.
-    func answer(on clock: any NetworkClock) async throws -> Response {
+    ///
+    /// - Throws: the failure, or `CancellationError`.
+    package func answer(on clock: any NetworkClock) async throws -> Response {
         switch self {
         case .response(let response): return response
         case .failure(let error): throw error

@@ -81,6 +81,10 @@ package struct FailoverTransport: HTTPTransport {
             request.target = route.basePath + rest
             if request.target.isEmpty { request.target = "/" }
         }
+        // The record tells of the one that was asked.
+        context.destination =
+            index == 0
+            ? nil : RequestContext.Destination(origin: request.origin, target: request.target)
         let response = try await LoopTransport(route.pool).send(request, context: &context)
         routes.value.restsUntil[index] = 0
         return response

@@ -9,6 +9,8 @@ package final class OriginPool {
     package let loop: EventLoop
     package let options: UpstreamOptions
     private let tls: TLSContext?
+    /// How long an origin gets to show that it sends content behind an answer that has none.
+    private static let silence = Duration.milliseconds(100)
 
     private var idle: [UpstreamConnection] = []
     private var open = 0
@@ -91,6 +93,13 @@ package final class OriginPool {
         }
         connection.enterIdle(until: loop.deadline(after: options.keepAlive))
         idle.append(connection)
+    }
+
+    /// Takes a connection back whose origin announced content that it must not send: only after a
+    /// silence, lest the content be read as the answer to the next request.
+    func releaseAfterSilence(_ connection: UpstreamConnection) {
+        guard !isClosing, connection.canIdle() else { return connection.close() }
+        connection.enterWatch(until: loop.deadline(after: OriginPool.silence))
     }
 
     /// Called by a connection that closes, whatever it was doing.

@@ -38,7 +38,7 @@ package struct ProxyHop: Sendable, Hashable {
             framing: .none,
             into: output
         )
-        var buffer = ReadBuffer()
+        let buffer = ReadBuffer()
         do throws(IOError) {
             try await socket.write(output, until: deadline)
             var decoder = ResponseHeadDecoder(limits: UpstreamConnection.limits)
@@ -51,7 +51,7 @@ package struct ProxyHop: Sendable, Hashable {
                     throw IOError.system("\(name) sent a malformed answer: \(error.reason)")
                 }
                 guard let (head, consumed) = decoded else {
-                    guard try await socket.read(into: &buffer, until: deadline) > 0 else {
+                    guard try await socket.read(into: buffer, until: deadline) > 0 else {
                         throw IOError.closedByPeer
                     }
                     continue

@@ -9,11 +9,11 @@ package final class SocketStream: DuplexStream {
         let socket: StreamSocket
         let idleTimeout: Duration?
         let onClose: () -> Void
-        var buffer: ReadBuffer
+        let buffer: ReadBuffer
 
         init(
             _ socket: StreamSocket,
-            _ buffer: consuming ReadBuffer,
+            _ buffer: ReadBuffer,
             _ idleTimeout: Duration?,
             _ onClose: @escaping () -> Void
         ) {
@@ -37,7 +37,7 @@ package final class SocketStream: DuplexStream {
     ///   - onClose: called on the loop, perhaps more than once, when the stream is closed or dropped.
     package init(
         _ socket: StreamSocket,
-        buffer: consuming ReadBuffer,
+        buffer: ReadBuffer,
         side: NetworkError.Side,
         idleTimeout: Duration?,
         onClose: @escaping () -> Void
@@ -59,7 +59,7 @@ package final class SocketStream: DuplexStream {
             do throws(IOError) {
                 let deadline = loop.deadline(after: parts.idleTimeout)
                 while try parts.socket.readNow(
-                    into: &parts.buffer,
+                    into: parts.buffer,
                     minimum: Slab.standardCapacity
                 ) == nil {
                     parts.buffer.release(to: loop.slabs)

@@ -4,6 +4,7 @@ import EventIO
 final class UploadGate {
     private var isOpen: Bool
     private var isClosed = false
+    private var answerDeadline: UInt64?
     private var continuation: CheckedContinuation<Void, Never>?
 
     init(isOpen: Bool) {
@@ -14,6 +15,14 @@ final class UploadGate {
     func wait(on loop: EventLoop) async {
         guard !isOpen, !isClosed else { return }
         await withCheckedContinuation { continuation = $0 }
+    }
+
+    /// When the answer is due: `deadline` at the first call, which follows the end of the upload, and
+    /// the same from then on, however slowly the answer comes.
+    func answerDeadline(_ deadline: UInt64) -> UInt64 {
+        let first = answerDeadline ?? deadline
+        answerDeadline = first
+        return first
     }
 
     /// The origin asked for the body.

@@ -12,7 +12,7 @@ extension UpstreamConnection {
         do {
             while true {
                 guard var decoder = body else { return nil }
-                let event = try decoder.next(buffer.span)
+                let event = try buffer.withSpan { try decoder.next($0) }
                 body = decoder
                 switch event {
                 case .data(let skip, let count):
@@ -69,7 +69,7 @@ extension UpstreamConnection {
             return nil
         }
         guard rest > buffer.count, var decoder = body,
-            case .data(skip: 0, let count)? = try? decoder.next(buffer.span)
+            case .data(skip: 0, let count)? = try? buffer.withSpan({ try decoder.next($0) })
         else { return nil }
         body = decoder
         return buffer.take(count)
@@ -79,12 +79,18 @@ extension UpstreamConnection {
     ///
     /// A fault of the source ends the exchange; one of the origin does not, since it may have
     /// answered already.
-    func upload(_ source: any BodySource, isChunked: Bool) async {
+    func upload(_ source: any BodySource, length: Int?) async {
         let output = loop.outputs.take()
         defer { loop.outputs.give(output) }
+        let isChunked = length == nil
+        var left = length ?? .max
         do {
             try Task.checkCancellation()
             while let piece = try await source.next() {
+                // An empty chunk would be the last one.
+                if piece.count == 0 { continue }
+                left -= piece.count
+                guard left >= 0 else { throw UpstreamConnection.wrongLength }
                 output.removeAll()
                 if isChunked {
                     HeadEncoder.chunkHeader(count: piece.count, into: output)
@@ -100,6 +106,8 @@ extension UpstreamConnection {
                 output.removeAll()
                 HeadEncoder.lastChunk(trailers: nil, into: output)
                 try await write(output, nil)
+            } else if left > 0 {
+                throw UpstreamConnection.wrongLength
             }
             isUploading = false
         } catch is CancellationError {
@@ -113,6 +121,15 @@ extension UpstreamConnection {
             uploadFault = error
             socket.abort()
         }
+    }
+
+    /// What a source that breaks its word would do to the next request on the connection.
+    private static var wrongLength: NetworkError {
+        NetworkError(
+            .httpRequestError,
+            side: .downstream,
+            detail: "the body has another length than was announced"
+        )
     }
 
     private struct UploadFault: Error {

@@ -13,7 +13,7 @@ final class UpstreamConnection: TimerEntry {
     let address: String
     /// Held until the connection closes: a body may outlive everybody else's interest in the pool.
     let pool: OriginPool
-    var buffer = ReadBuffer()
+    let buffer = ReadBuffer()
     var body: BodyDecoder?
     var isUploading = false
     var uploadFault: (any Error)?
@@ -33,6 +33,8 @@ final class UpstreamConnection: TimerEntry {
     private var decoder = ResponseHeadDecoder(limits: UpstreamConnection.limits)
     private var isIdle = false
     private var mayReuse = true
+    /// Whether it is being watched, before it may become idle.
+    private var isWatched = false
 
     init(_ socket: StreamSocket, pool: OriginPool) {
         self.socket = socket
@@ -68,9 +70,20 @@ final class UpstreamConnection: TimerEntry {
         return socket.isQuiet
     }
 
-    /// Idle for too long.
+    /// Stays unused for a while, until it is clear that the origin sends nothing behind its answer.
+    func enterWatch(until deadline: UInt64) {
+        isWatched = true
+        enterIdle(until: deadline)
+    }
+
+    /// Idle for too long, or watched for long enough.
     override func fire() {
-        if isIdle { close() }
+        guard isWatched else {
+            if isIdle { close() }
+            return
+        }
+        (isWatched, isIdle) = (false, false)
+        pool.release(self)
     }
 
     /// Closes it, whatever it was doing.
@@ -109,7 +122,7 @@ final class UpstreamConnection: TimerEntry {
             if case .stream(let source, let length) = request.body {
                 head = try await upload(
                     source,
-                    isChunked: length == nil,
+                    length: length,
                     of: request,
                     context: &context
                 )
@@ -199,7 +212,7 @@ final class UpstreamConnection: TimerEntry {
     /// Waits for the final head while a task of its own sends the content.
     private func upload(
         _ source: any BodySource,
-        isChunked: Bool,
+        length: Int?,
         of request: Request,
         context: inout RequestContext
     ) async throws -> ResponseHead {
@@ -212,7 +225,7 @@ final class UpstreamConnection: TimerEntry {
             // A task of its own: the origin may answer before it has read the whole body.
             group.addTask {
                 await openGate.value.wait(on: bound.loop)
-                await bound.value.upload(source, isChunked: isChunked)
+                await bound.value.upload(source, length: length)
             }
             defer {
                 if isUploading {
@@ -289,11 +302,12 @@ final class UpstreamConnection: TimerEntry {
     private func decodeHead(answering method: HTTPMethod) throws -> ResponseHead? {
         guard !buffer.isEmpty else { return nil }
         do throws(HTTP1Error) {
-            guard let (head, consumed) = try decoder.decode(buffer.span, answering: method) else {
-                return nil
+            let decoded = try buffer.withSpan { bytes throws(HTTP1Error) in
+                try decoder.decode(bytes, answering: method)
             }
-            buffer.consume(consumed)
-            return head
+            guard let decoded else { return nil }
+            buffer.consume(decoded.consumed)
+            return decoded.head
         } catch {
             throw FaultTable.error(error, from: pool.origin.authority)
         }
@@ -302,7 +316,7 @@ final class UpstreamConnection: TimerEntry {
     /// Reads what is there of the head; false if nothing is.
     private func readAtOnce() throws -> Bool {
         do throws(IOError) {
-            guard let count = try socket.readNow(into: &buffer) else { return false }
+            guard let count = try socket.readNow(into: buffer) else { return false }
             guard count > 0 else { throw .closedByPeer }
             return true
         } catch {
@@ -318,9 +332,12 @@ final class UpstreamConnection: TimerEntry {
         let hadBytes = !buffer.isEmpty
         while true {
             let isStep = isUploading
-            let limit = isStep ? .seconds(1) : pool.options.responseTimeout
+            let deadline =
+                isStep
+                ? loop.deadline(after: .seconds(1))
+                : gate.answerDeadline(loop.deadline(after: pool.options.responseTimeout))
             do throws(IOError) {
-                guard try await read(until: loop.deadline(after: limit)) == 0 else { return }
+                guard try await read(until: deadline) == 0 else { return }
                 throw .closedByPeer
             } catch {
                 if error == .timedOut, isStep {
@@ -346,7 +363,7 @@ final class UpstreamConnection: TimerEntry {
     /// Reads into the buffer; a cancelled task ends the wait.
     func read(minimum: Int = 4096, until deadline: UInt64) async throws(IOError) -> Int {
         while true {
-            if let count = try socket.readNow(into: &buffer, minimum: minimum) { return count }
+            if let count = try socket.readNow(into: buffer, minimum: minimum) { return count }
             try await waitReadable(until: deadline)
         }
     }
@@ -373,6 +390,9 @@ final class UpstreamConnection: TimerEntry {
         var headers = HTTPHeaders()
         swap(&headers, &head.headers)
         let upgrade = head.status == 101 ? headers[.upgrade] : nil
+        let isDoubtful =
+            head.framing == .none
+            && ((head.announcedLength ?? 0) > 0 || headers.contains(KnownField.transferEncoding))
         _ = HopByHop(removingFrom: &headers)
         if let upgrade {
             headers.append(.upgrade, validated: upgrade)
@@ -384,6 +404,9 @@ final class UpstreamConnection: TimerEntry {
             announcedLength: head.announcedLength
         )
         switch head.framing {
+        case .none where isDoubtful:
+            // HEAD or 304: a confused origin sends the content all the same, and soon.
+            pool.releaseAfterSilence(self)
         case .none, .length(0):
             finish()
         case .length(let length) where length <= buffer.count:
@@ -408,8 +431,7 @@ final class UpstreamConnection: TimerEntry {
     /// Leaves HTTP: the connection is the tunnel's, and keeps its place in the pool until it closes.
     private func tunnel() -> SocketStream {
         mayReuse = false
-        var early = ReadBuffer()
-        swap(&early, &buffer)
+        let early = buffer.moved()
         return SocketStream(
             socket,
             buffer: early,

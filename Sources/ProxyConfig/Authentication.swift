@@ -36,6 +36,8 @@ package struct OAuthSettings: Sendable, Hashable {
     package var refreshToken: SecretReference?
     package var scopes: [String]
     package var audience: String?
+    /// Resource indicators (RFC 8707 §2).
+    package var resources: [String]
     /// Further form parameters for the token endpoint, in the order of the file.
     package var parameters: [Parameter]
     /// The advisory window before expiry; the engine clamps it to a share of the lifetime.

@@ -1,7 +1,7 @@
 /// One upstream API as configured, with `defaults` merged in.
 package struct ChannelConfiguration: Sendable, Equatable {
     package var name: String
-    /// At least one; further ones are tried in order.
+    /// At least one, unless there is a stub; further ones are tried in order.
     package var upstreams: [UpstreamURL]
     package var match: Match
     package var log: LogLabels
@@ -16,8 +16,8 @@ package struct ChannelConfiguration: Sendable, Equatable {
     package var access: Access
     /// A proxy on the way to the upstream.
     package var proxy: EndpointURL?
-    /// The absolute path of a file with sample answers, served in place of the upstream.
-    package var stub: String?
+    /// Answers in place of the upstream, which is not asked then; the first that fits is given.
+    package var stub: [SampleAnswer]?
 
     /// Which requests are for the channel.
     package struct Match: Sendable, Hashable {

@@ -29,7 +29,7 @@ struct ChannelReader {
             tls: TLSReader(section: channel.section(.tls, TLSKey.self)).tls(),
             access: access(),
             proxy: proxy(),
-            stub: channel.isOff(.stub) ? nil : channel.absolutePath(.stub)
+            stub: stub()
         )
         checkCredentialsStayPrivate(in: configuration)
         checkClientCertificate(of: configuration)
@@ -38,12 +38,17 @@ struct ChannelReader {
 
     private func upstreams() -> [UpstreamURL] {
         guard let node = channel[.upstream] else {
-            if channel[.stub] == nil { channel.require(.upstream) }
+            if channel[.stub] == nil || channel.isOff(.stub) { channel.require(.upstream) }
             return []
         }
         let items = node.items ?? [node]
         if items.isEmpty { reading.report("expected at least one URL", at: node) }
         return items.compactMap { reading.url($0, UpstreamURL.init(text:)) }
+    }
+
+    private func stub() -> [SampleAnswer]? {
+        guard !channel.isOff(.stub), let node = channel[.stub] else { return nil }
+        return StubReader(reading: reading).answers(node)
     }
 
     private func proxy() -> EndpointURL? {

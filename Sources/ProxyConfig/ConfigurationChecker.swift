@@ -50,10 +50,16 @@ package enum ConfigurationChecker {
             }
         case .certificates(let path):
             guard let contents = FileManager.default.contents(atPath: path) else {
-                return "cannot read \(path)"
+                return UnreadableFile.words(path)
             }
             return String(decoding: contents, as: UTF8.self).contains("-----BEGIN ")
                 ? nil : "\(path) is not a PEM file"
+        case .sample(let path):
+            guard let contents = FileManager.default.contents(atPath: path) else {
+                return UnreadableFile.words(path)
+            }
+            return contents.count > SampleAnswer.fileLimit.bytes
+                ? "\(path) is larger than \(SampleAnswer.fileLimit)" : nil
         case .journal(let path):
             return FileManager.default.fileExists(atPath: path)
                 ? nil

@@ -5,13 +5,23 @@ extension ConfigurationErrors {
     }
 
     /// The one error of a file that cannot be read.
-    package static func unreadable(_ file: String) -> ConfigurationErrors {
-        ConfigurationErrors(errors: [
+    ///
+    /// - Parameters:
+    ///   - file: its path.
+    ///   - personal: the user's own, where it was looked for first and is not.
+    /// - Returns: an error that says what to do.
+    package static func unreadable(
+        _ file: String,
+        missing personal: String? = nil
+    ) -> ConfigurationErrors {
+        let cause = UnreadableFile.words(file)
+        let advice = personal.map { "write \($0), or name another with --config" }
+        return ConfigurationErrors(errors: [
             ConfigurationError(
                 file: file,
                 position: Position(line: 1, column: 1),
                 key: "",
-                message: "the file cannot be read; name another with --config"
+                message: "\(cause); \(advice ?? "name another with --config")"
             )
         ])
     }

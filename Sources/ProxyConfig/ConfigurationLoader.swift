@@ -56,7 +56,6 @@ package enum ConfigurationLoader {
         var configuration = reader.configuration(channels: channels.map(\.configuration))
         configuration.mentions = reading.mentions
         checkListeners(of: configuration, channels.map(\.section), section)
-        UnsupportedFeatures.check(root: root, in: reading)
 
         let fragment = Reading(file: reading.file, completeness: .fragment)
         if let defaults = section[.defaults] {
@@ -69,7 +68,6 @@ package enum ConfigurationLoader {
                     in: fragment
                 )
             ).configuration()
-            UnsupportedFeatures.check(channel: defaults, in: fragment)
         }
         return (configuration, reading.errors.union(fragment.errors))
     }
@@ -104,7 +102,6 @@ package enum ConfigurationLoader {
                 position: entry.keyPosition,
                 in: root.reading
             )
-            UnsupportedFeatures.check(channel: merged, in: root.reading)
             let reader = ChannelReader(name: entry.key, channel: section)
             return Channel(configuration: reader.configuration(), section: section)
         }

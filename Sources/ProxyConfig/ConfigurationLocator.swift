@@ -16,13 +16,19 @@ package enum ConfigurationLocator {
     ) -> String {
         if let explicit { return explicit }
         if let named = environment["NETPROXY_CONFIG"], !named.isEmpty { return named }
+        if let personal = personal(environment), exists(personal) { return personal }
+        return system
+    }
+
+    /// Where the system's configuration is.
+    package static let system = "/etc/netproxy/netproxy.yaml"
+
+    /// Where the user's own configuration is, or would be.
+    package static func personal(_ environment: [String: String]) -> String? {
         let home = DefaultDirectories.absolute(environment["HOME"])
         let base =
             DefaultDirectories.absolute(environment["XDG_CONFIG_HOME"])
             ?? home.map { "\($0)/.config" }
-        if let personal = base.map({ "\($0)/netproxy/netproxy.yaml" }), exists(personal) {
-            return personal
-        }
-        return "/etc/netproxy/netproxy.yaml"
+        return base.map { "\($0)/netproxy/netproxy.yaml" }
     }
 }

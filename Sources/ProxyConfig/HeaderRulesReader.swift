@@ -4,10 +4,10 @@ struct HeaderRulesReader {
 
     func rules() -> HeaderRules {
         HeaderRules(
-            defaults: fields(.default),
-            set: fields(.set),
+            defaults: Self.fields(section[.default], in: section.reading),
+            set: Self.fields(section[.set], in: section.reading),
             remove: section.list(.remove, of: "a header name") { TextRules.isToken($0) ? $0 : nil }
-                .filter { allowed($0, at: removed($0)) }
+                .filter { Self.allowed($0, at: removed($0), in: section.reading) }
         )
     }
 
@@ -22,10 +22,11 @@ struct HeaderRulesReader {
         "upgrade",
     ]
 
-    private func fields(_ key: HeadersKey) -> [HeaderField] {
-        guard let node = section[key] else { return [] }
+    /// Reads a map of names and values.
+    static func fields(_ node: ConfigNode?, in reading: Reading) -> [HeaderField] {
+        guard let node else { return [] }
         guard let entries = node.entries else {
-            section.reading.report("expected a map of header names, found \(node.found)", at: node)
+            reading.report("expected a map of header names, found \(node.found)", at: node)
             return []
         }
         var fields: [HeaderField] = []
@@ -34,16 +35,16 @@ struct HeaderRulesReader {
         for entry in entries where !entry.value.isNull {
             let place = (position: entry.keyPosition, key: entry.value.path)
             guard TextRules.isToken(entry.key) else {
-                section.reading.report(
+                reading.report(
                     "not a header name",
                     at: place.position,
                     key: ConfigNode.printable(entry.value.path)
                 )
                 continue
             }
-            guard allowed(entry.key, at: place) else { continue }
+            guard allowed(entry.key, at: place, in: reading) else { continue }
             guard names.insert(entry.key.lowercased()).inserted else {
-                section.reading.report(
+                reading.report(
                     "the same header twice, names ignore case",
                     at: place.position,
                     key: place.key
@@ -52,7 +53,7 @@ struct HeaderRulesReader {
             }
             // Not `found`: a value may be a credential.
             guard let value = entry.value.text, TextRules.isFieldValue(value) else {
-                section.reading.report(
+                reading.report(
                     "expected a header value without control characters or blanks at its ends",
                     at: entry.value
                 )
@@ -63,9 +64,13 @@ struct HeaderRulesReader {
         return fields
     }
 
-    private func allowed(_ name: String, at place: (position: Position, key: String)) -> Bool {
-        guard Self.isReserved(name) else { return true }
-        section.reading.report(
+    private static func allowed(
+        _ name: String,
+        at place: (position: Position, key: String),
+        in reading: Reading
+    ) -> Bool {
+        guard isReserved(name) else { return true }
+        reading.report(
             "netproxy itself writes \(name), it belongs to the connection",
             at: place.position,
             key: place.key

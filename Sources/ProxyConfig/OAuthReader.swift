@@ -30,6 +30,10 @@ struct OAuthReader {
                 TextRules.isScope($0) ? $0 : nil
             },
             audience: section.text(.audience),
+            resources: section.list(
+                .resource,
+                of: "an absolute URI without fragment, such as https://api.example.com"
+            ) { TextRules.isResource($0) ? $0 : nil },
             parameters: parameters(),
             refreshBefore: section.duration(.refreshBefore, atLeast: .zero, default: .seconds(300))
         )
@@ -139,7 +143,8 @@ struct OAuthReader {
 
     /// What the engine writes; twice the same parameter is an error (RFC 6749 §3.2).
     private static let own: Set<String> = [
-        "grant_type", "client_id", "client_secret", "refresh_token", "scope", "audience", "code",
+        "grant_type", "client_id", "client_secret", "refresh_token", "scope", "audience",
+        "resource", "code",
         "redirect_uri", "code_verifier", "device_code", "assertion", "client_assertion",
         "client_assertion_type", "subject_token", "subject_token_type", "actor_token",
         "actor_token_type", "requested_token_type", "response_type", "state", "code_challenge",

@@ -55,6 +55,8 @@ package struct Mention: Sendable, Hashable {
         case certificates(String)
         /// The absolute path of a directory that may not exist yet.
         case directory(String)
+        /// The absolute path of a file with the content of a sample answer.
+        case sample(String)
         /// The absolute path of the journal's socket.
         case journal(String)
     }

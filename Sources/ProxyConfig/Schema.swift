@@ -28,6 +28,10 @@ enum ChannelKey: String, SectionKey {
     case upstream, match, log, headers, auth, retry, timeouts, pool, tls, access, proxy, stub
 }
 
+enum AnswerKey: String, SectionKey {
+    case method, path, delay, status, headers, body, file, fault
+}
+
 enum MatchKey: String, SectionKey {
     case path, hosts, listen, strip
 }
@@ -50,7 +54,7 @@ enum AuthenticationKey: String, SectionKey {
 }
 
 enum OAuthKey: String, SectionKey {
-    case grant, issuer, scopes, audience, parameters, assertion, exchange
+    case grant, issuer, scopes, audience, resource, parameters, assertion, exchange
     case tokenURL = "token_url"
     case authorizationURL = "authorization_url"
     case deviceURL = "device_url"
@@ -142,6 +146,7 @@ package enum ConfigurationSchema {
         + paths(PoolKey.self, under: "channels.*.pool.")
         + paths(TLSKey.self, under: "channels.*.tls.")
         + paths(AccessKey.self, under: "channels.*.access.")
+        + paths(AnswerKey.self, under: "channels.*.stub[*].")
 
     private static func paths<Key: SectionKey>(_: Key.Type, under prefix: String) -> [String] {
         Key.allCases.map { prefix + $0.rawValue }

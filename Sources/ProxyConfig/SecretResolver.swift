@@ -94,7 +94,7 @@ package struct SecretResolver: Sendable {
     package static let contents: @Sendable (String) throws(SecretError) -> [UInt8] = {
         path throws(SecretError) in
         guard let data = FileManager.default.contents(atPath: path) else {
-            throw SecretError("cannot read \(path)")
+            throw SecretError(UnreadableFile.words(path))
         }
         guard data.count <= SecretHelper.outputLimit else {
             throw SecretError("\(path) is larger than 64KiB, too large for a secret")

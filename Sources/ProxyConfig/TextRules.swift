@@ -41,6 +41,23 @@ enum TextRules {
             }
     }
 
+    /// An absolute URI without fragment (RFC 3986 §4.3), as RFC 8707 §2 wants a resource named.
+    static func isResource(_ text: String) -> Bool {
+        guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")),
+            let first = text.first, first.isASCII, first.isLetter,
+            text.utf8.index(after: colon) < text.utf8.endIndex
+        else { return false }
+        let isScheme = text[..<colon].utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"):
+                true
+            default: "+-.".utf8.contains(byte)
+            }
+        }
+        return isScheme && text.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != 0x23 }
+    }
+
     /// `scope-token` of RFC 6749 §3.3.
     static func isScope(_ text: String) -> Bool {
         !text.isEmpty

@@ -29,6 +29,11 @@ final class Channel {
         let log = LogBuffer(shared.log)
         self.log = log
         ruleFields = Array(shared.configuration.headers.rareNames.prefix(64))
+        if let samples = shared.samples {
+            pools = []
+            chain = RequestChain(shared.stack.interceptors, transport: samples)
+            return
+        }
         let routes = shared.upstreams.map { origin, basePath in
             let pool = OriginPool(
                 origin,

@@ -27,16 +27,16 @@ extension ChannelAssembly {
         case .oauth(let settings): return try await oauth(settings, of: channel, log: log)
         case .bearer(let reference):
             key = "bearer"
-            made = StaticAuthorizer.bearer(try await secret(reference))
+            made = StaticAuthorizer.bearer(try await secrets.secret(reference))
         case .basic(let username, let password):
             key = "basic"
             made = StaticAuthorizer.basic(
                 username: username,
-                password: try await secret(password)
+                password: try await secrets.secret(password)
             )
         case .header(let name, let value):
             key = "header"
-            let secret = try await secret(value)
+            let secret = try await secrets.secret(value)
             made = HTTPFieldName(name).flatMap { StaticAuthorizer.header($0, secret) }
         }
         guard let made else {

@@ -11,15 +11,14 @@ import Synchronization
 /// Makes the channels of a configuration: reads secrets, opens logs, starts OAuth managers.
 final class ChannelAssembly: Sendable {
     let environment: [String: String]
-    let secrets: SecretResolver
+    /// What a reload has read so far; empty between reloads.
+    let secrets: SecretReadings
     let oauthClients: OAuthAssembly
     /// Where tokens are, and bodies that are kept on disk.
     private let stateDirectory: String
     /// The settings in force; output and format stay as they were at the start.
     private let logSettings: Mutex<LogSettings>
     private let logs = Mutex<[ChannelLog]>([])
-    /// What a reload has read so far; empty between reloads.
-    private let resolved = Mutex<[SecretReference: Secret]>([:])
     private let ownLog: ChannelLog
     /// One for all channels, so that their lines never mix; nothing where the log goes to files.
     private let stream: LogSink?
@@ -38,7 +37,7 @@ final class ChannelAssembly: Sendable {
     ) throws {
         self.environment = environment
         self.report = report
-        secrets = SecretResolver(environment: environment)
+        secrets = SecretReadings(SecretResolver(environment: environment))
         oauthClients = try OAuthAssembly(configuration, secrets: secrets, loop: loop)
         stateDirectory = configuration.state
         let log = configuration.log
@@ -60,8 +59,8 @@ final class ChannelAssembly: Sendable {
         of configuration: ProxyConfiguration,
         keeping present: [ChannelShared]
     ) async throws -> [ChannelShared] {
-        forgetSecrets()
-        defer { forgetSecrets() }
+        secrets.forget()
+        defer { secrets.forget() }
         var channels: [ChannelShared] = []
         for wanted in configuration.channels {
             let inputs = try await inputs(of: wanted)
@@ -78,30 +77,14 @@ final class ChannelAssembly: Sendable {
 
     /// The secrets and files that a channel is made of.
     func inputs(of channel: ChannelConfiguration) async throws -> ChannelInputs {
-        var inputs = ChannelInputs(files: channel.tls.files)
+        var inputs = ChannelInputs(files: channel.files)
         for reference in channel.secretReferences {
-            inputs.secrets[reference] = try await secret(reference)
+            inputs.secrets[reference] = try await secrets.secret(reference)
         }
         for reference in channel.documentReferences {
-            let bytes = try await secrets.resolveDocument(reference)
-            inputs.documents[reference] = Secret(String(decoding: bytes, as: UTF8.self))
+            inputs.documents[reference] = try await secrets.document(reference)
         }
         return inputs
-    }
-
-    /// Has every secret read anew.
-    func forgetSecrets() {
-        resolved.withLock { $0 = [:] }
-    }
-
-    /// Reads a secret from where the configuration says it is; once in a reload.
-    ///
-    /// - Throws: an error that names the place.
-    func secret(_ reference: SecretReference) async throws -> Secret {
-        if let known = resolved.withLock({ $0[reference] }) { return known }
-        let secret = Secret(String(decoding: try await secrets.resolve(reference), as: UTF8.self))
-        resolved.withLock { $0[reference] = secret }
-        return secret
     }
 
     /// Goes on in other log files, or with another rotation.
@@ -209,7 +192,7 @@ final class ChannelAssembly: Sendable {
         access.hosts = configuration.access.hosts
         access.origins = configuration.access.origins
         access.users = configuration.access.users
-        if let key = configuration.access.key { access.key = try await secret(key) }
+        if let key = configuration.access.key { access.key = try await secrets.secret(key) }
         access.lent = (configuration.name, clientKeys)
         let log = ChannelAssembly.log(
             named: configuration.name,
@@ -228,6 +211,9 @@ final class ChannelAssembly: Sendable {
         logs.withLock { $0.append(log) }
         if configuration.retry.spill != nil {
             try FileSystem.makeDirectory(stateDirectory, mode: 0o700)
+        }
+        if configuration.stub != nil {
+            report("channel \(configuration.name): its stub answers; no upstream is asked")
         }
         return try ChannelShared(
             configuration,

@@ -46,6 +46,16 @@ extension ChannelConfiguration {
     }
 }
 
+extension ChannelConfiguration {
+    /// The files that the channel is made of.
+    var files: [String] {
+        tls.files
+            + (stub ?? []).compactMap { answer in
+                if case .file(let path) = answer.content { path } else { nil }
+            }
+    }
+}
+
 extension UpstreamTLS {
     /// The files that the channel's TLS is made of.
     var files: [String] {

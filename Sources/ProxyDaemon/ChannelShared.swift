@@ -17,6 +17,8 @@ final class ChannelShared: Sendable {
     let access: AccessPolicy
     let authorizer: (any Authorizing)?
     let tls: TLSContext?
+    /// What answers in place of the upstreams, if anything.
+    let samples: SampleTransport?
     let log: ChannelLog
     let credentialFields: [HTTPFieldName]
     let loggedHeaders: [HTTPFieldName]
@@ -43,12 +45,16 @@ final class ChannelShared: Sendable {
             )
             return (origin, upstream.basePath)
         }
-        guard let origin = upstreams.first?.origin else {
+        samples =
+            configuration.stub == nil ? nil : try SampleTransport(configuration, inputs)
+        guard
+            let origin = upstreams.first?.origin ?? (samples == nil ? nil : SampleTransport.origin)
+        else {
             throw IOError.system("channel \(configuration.name) has no upstream")
         }
         self.origin = origin
         tls =
-            upstreams.contains { $0.origin.scheme == .https }
+            samples == nil && upstreams.contains { $0.origin.scheme == .https }
             ? try TLSContext(configuration.tls.options) : nil
         credentialFields = configuration.authentication.credentialFields
         loggedHeaders = configuration.log.headers.compactMap { HTTPFieldName($0) }
@@ -61,6 +67,8 @@ final class ChannelShared: Sendable {
     }
 
     var name: String { configuration.name }
+    /// What it is in front of, for people.
+    var upstream: String { samples == nil ? origin.description : SampleTransport.address }
     var idleTimeout: Duration? { configuration.timeouts.idle }
     var totalTimeout: Duration? { configuration.timeouts.total }
 

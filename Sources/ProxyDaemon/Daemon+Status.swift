@@ -56,7 +56,7 @@ extension Daemon {
             list.append(
                 DaemonStatus.Channel(
                     name: channel.name,
-                    upstream: channel.origin.description,
+                    upstream: channel.upstream,
                     token: await token(of: channel),
                     pool: pools[channel.name] ?? DaemonStatus.Pool(open: 0, idle: 0, queued: 0),
                     requests: counted.requests,
@@ -121,8 +121,8 @@ extension Daemon {
         case .failure(let errors):
             return .failure(ReloadFailure(lines: errors.errors.map(\.description)))
         case .success(let next):
-            assembly?.forgetSecrets()
-            defer { assembly?.forgetSecrets() }
+            assembly?.secrets.forget()
+            defer { assembly?.secrets.forget() }
             var lines: [String] = []
             for channel in next.channels {
                 let present = configuration.channels.first { $0.name == channel.name }

@@ -103,9 +103,12 @@ package actor Daemon {
         try await serve(try open(places))
         try await startAdmin()
         if handlesSignals { await takeSignals() }
-        assembly.tell(.daemon, "serving \(channels.count) channels")
-        notify("READY=1\nSTATUS=serving \(channels.count) channels")
+        assembly.tell(.daemon, "serving \(counted)")
+        notify("READY=1\nSTATUS=serving \(counted)")
     }
+
+    /// How many channels there are, for people.
+    private var counted: String { DaemonStatus.count(channels.count, "channel") }
 
     /// Where it listens, in the order of the configuration, with the ports that the system chose.
     package var addresses: [SocketAddress] { listeners.map(\.socket.address) }
@@ -216,16 +219,16 @@ package actor Daemon {
 
     private func reloadNow() async -> Result<[String], ReloadFailure> {
         notify("RELOADING=1\nMONOTONIC_USEC=\(monotonicNanoseconds() / 1000)")
-        defer { notify("READY=1\nSTATUS=serving \(channels.count) channels") }
+        defer { notify("READY=1\nSTATUS=serving \(counted)") }
         var lines: [String]
         switch reloadConfiguration() {
         case .failure(let errors): lines = errors.errors.map(\.description)
         case .success(let next):
             do {
                 try await install(next)
-                report("the configuration was reloaded: \(channels.count) channels")
+                report("the configuration was reloaded: \(counted)")
                 assembly?.tell(.reload, "the configuration was reloaded")
-                return .success(["the configuration was reloaded: \(channels.count) channels"])
+                return .success(["the configuration was reloaded: \(counted)"])
             } catch {
                 lines = ["\(error)"]
             }

@@ -93,7 +93,7 @@ extension DownstreamConnection {
         let slowest = pace.deadline(after: bytesIn, now: started)
         do throws(IOError) {
             let count = try await socket.read(
-                into: &buffer,
+                into: buffer,
                 minimum: Slab.standardCapacity,
                 until: min(idle, slowest)
             )

@@ -118,7 +118,7 @@ extension DownstreamConnection {
             }
             if let source = opening.source {
                 let isChunked = opening.framing == .chunked
-                try await stream(source, isChunked: isChunked, output, &delivery)
+                try await stream(source, opening.framing, output, &delivery)
                 if isChunked {
                     output.removeAll()
                     // RFC 9110 §6.5.1: only to an app that said it would look at them.
@@ -136,13 +136,20 @@ extension DownstreamConnection {
 
     private func stream(
         _ source: any BodySource,
-        isChunked: Bool,
+        _ framing: BodyFraming,
         _ output: OutputBuffer,
         _ delivery: inout Delivery
     ) async throws {
+        var left = Int.max
+        if case .length(let length) = framing { left = length - delivery.bytesOut }
+        let isBounded = left < .max
         while let piece = try await source.next() {
+            // An empty chunk would be the last one.
+            if piece.count == 0 { continue }
+            left -= piece.count
+            guard left >= 0 else { break }
             output.removeAll()
-            if isChunked {
+            if framing == .chunked {
                 HeadEncoder.chunkHeader(count: piece.count, into: output)
                 output.append(piece.span)
                 HeadEncoder.chunkEnd(into: output)
@@ -151,6 +158,14 @@ extension DownstreamConnection {
                 try await send(output, piece)
             }
             delivery.bytesOut += piece.count
+        }
+        guard !isBounded || left == 0 else {
+            // The next answer would begin in the middle of this one, or the other way round.
+            throw NetworkError(
+                .proxyInternalError,
+                side: .proxy,
+                detail: "the content has another length than was announced"
+            )
         }
     }
 

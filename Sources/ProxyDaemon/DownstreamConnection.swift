@@ -22,7 +22,7 @@ final class DownstreamConnection {
     let userID: UInt32?
     /// The listener's own channel, if it has one.
     let dedicatedChannel: String?
-    var buffer = ReadBuffer()
+    let buffer = ReadBuffer()
     private var decoder: RequestHeadDecoder
     /// The request body that is being read, while it is not at its end.
     var body: BodyDecoder?
@@ -99,7 +99,7 @@ final class DownstreamConnection {
             }
             let hadBytes = !buffer.isEmpty
             do throws(IOError) {
-                guard let count = try socket.readNow(into: &buffer) else {
+                guard let count = try socket.readNow(into: buffer) else {
                     try await socket.waitReadable(until: deadline)
                     continue
                 }
@@ -115,9 +115,9 @@ final class DownstreamConnection {
     private func decodeHead() throws(HTTP1Error) -> RequestHead? {
         guard !buffer.isEmpty else { return nil }
         let decoded = try buffer.withSpan { bytes throws(HTTP1Error) in try decoder.decode(bytes) }
-        guard let (head, consumed) = decoded else { return nil }
-        buffer.consume(consumed)
-        return head
+        guard let decoded else { return nil }
+        buffer.consume(decoded.consumed)
+        return decoded.head
     }
 
     /// Until when to wait for a request; nothing if there is nothing to wait for, or if the
@@ -186,7 +186,7 @@ final class DownstreamConnection {
             var discarded = 0
             while discarded < 1 << 20, loop.now < deadline {
                 buffer.consume(buffer.count)
-                guard let count = try? await socket.read(into: &buffer, until: deadline), count > 0
+                guard let count = try? await socket.read(into: buffer, until: deadline), count > 0
                 else { break }
                 discarded += count
             }

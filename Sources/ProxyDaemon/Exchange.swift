@@ -107,10 +107,10 @@ struct Exchange {
             requestID: context.requestID,
             client: client,
             method: method,
-            target: upstreamTarget ?? target?.pathAndQuery ?? ""
+            target: context.destination?.target ?? upstreamTarget ?? target?.pathAndQuery ?? ""
         )
         record.clientUID = userID
-        if let origin {
+        if let origin = context.destination?.origin ?? origin {
             record.scheme = origin.scheme.rawValue
             record.host = origin.authority
             record.protocolVersion = "HTTP/1.1"

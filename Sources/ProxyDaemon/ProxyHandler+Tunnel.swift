@@ -123,8 +123,7 @@ extension DownstreamConnection {
     func tunnelEnd(idleTimeout: Duration?) -> SocketStream {
         // From here on the app's end of the stream is only half of the story.
         socket.onPeerClosed = nil
-        var early = ReadBuffer()
-        swap(&early, &buffer)
+        let early = buffer.moved()
         return SocketStream(
             socket,
             buffer: early,

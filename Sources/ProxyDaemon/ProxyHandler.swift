@@ -20,6 +20,8 @@ final class ProxyHandler {
     var onLogged: (() -> Void)?
     /// The channels as the configuration in force has them.
     var channels: ChannelTable
+    /// Where apps find this proxy.
+    var ownAddresses = OwnAddresses()
 
     init(loop: EventLoop, requests: UpstreamRequest, channels: ChannelTable) {
         self.loop = loop
@@ -35,16 +37,24 @@ final class ProxyHandler {
         _ head: consuming RequestHead,
         on app: DownstreamConnection
     ) async -> Bool {
-        var exchange = Exchange(head, on: app, id: requestIDs.next(), now: loop.now)
         var head = head
+        let own = ownAddresses.listener(
+            namedBy: head.target,
+            localAddress: app.socket.localAddress
+        )
+        if own != nil { head.becomeDirect() }
+        var exchange = Exchange(head, on: app, id: requestIDs.next(), now: loop.now)
         let table = channels
         do throws(NetworkError) {
-            let route = try table.router.route(head, dedicated: app.dedicatedChannel)
+            let route = try table.router.route(
+                head,
+                dedicated: app.dedicatedChannel ?? own?.channel
+            )
             let channel = table.channels[route.channel]
             exchange.take(head, for: channel)
             exchange.rule = route.rule
             app.idleTimeout = channel.idleTimeout
-            try channel.access.check(
+            try channel.shared.access.check(
                 head,
                 isChannelHost: { table.isChannelHost($0) },
                 userID: app.userID

@@ -18,7 +18,7 @@ enum RoutingRule: UInt8, Sendable {
 
 /// Finds the channel of a request, and the target to ask its upstream for: an immutable table that
 /// every loop shares.
-struct Router: Sendable {
+final class Router: Sendable {
     /// Which channel, and what to send it.
     struct Route {
         /// Position in the configuration's list of channels.

@@ -62,12 +62,14 @@ final class Worker {
             on: loop,
             sharesSocket: settings.sharesListeners
         ) { [unowned self] in serve($0, listener: number, channel: channel) }
+        handler.ownAddresses.add(socket.address, number: number, channel: channel)
     }
 
     /// Accepts no more at a socket; what came over it ends after its exchange, at the latest when
     /// `limit` is over.
     func stopListening(_ number: Int, within limit: Duration) {
         listeners.removeValue(forKey: number)?.close()
+        handler.ownAddresses.remove(number)
         let affected = connections.values.filter { $0.listener == number }
         for connection in affected { connection.drain() }
         guard !affected.isEmpty else { return }

@@ -34,8 +34,10 @@ struct ConfigurationOption: ParsableArguments {
 struct ConfigurationFile: Sendable {
     private let environment = ProcessInfo.processInfo.environment
     private let path: String
+    private let isNamed: Bool
 
     init(path: String?) {
+        isNamed = path != nil || environment["NETPROXY_CONFIG"]?.isEmpty == false
         self.path = ConfigurationLocator.path(
             explicit: path,
             environment: ProcessInfo.processInfo.environment
@@ -48,7 +50,13 @@ struct ConfigurationFile: Sendable {
         do {
             text = try String(contentsOfFile: path, encoding: .utf8)
         } catch {
-            return .failure(.unreadable(path))
+            return .failure(
+                .unreadable(
+                    path,
+                    missing: isNamed || path != ConfigurationLocator.system
+                        ? nil : ConfigurationLocator.personal(environment)
+                )
+            )
         }
         return ConfigurationLoader.load(text: text, file: path, environment: environment)
             .flatMap { configuration in

@@ -44,6 +44,8 @@ struct CheckCommand: ParsableCommand {
 
     func run() throws {
         let configuration = try file.load()
-        print("the configuration is valid: \(configuration.channels.count) channels")
+        print(
+            "the configuration is valid: \(DaemonStatus.count(configuration.channels.count, "channel"))"
+        )
     }
 }

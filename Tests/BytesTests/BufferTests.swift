@@ -5,7 +5,7 @@ import Testing
     private let pool = SlabPool()
 
     @Test func `bytes come out as they went in`() {
-        var buffer = ReadBuffer()
+        let buffer = ReadBuffer()
         buffer.append(Array("hello ".utf8), from: pool)
         buffer.append(Array("world".utf8), from: pool)
         buffer.consume(1)
@@ -14,7 +14,7 @@ import Testing
     }
 
     @Test func `a slice keeps its bytes while the buffer goes on`() {
-        var buffer = ReadBuffer()
+        let buffer = ReadBuffer()
         buffer.append(Array("hello".utf8), from: pool)
         let slice = buffer.take(5)
         for _ in 0..<3 {
@@ -26,7 +26,7 @@ import Testing
     }
 
     @Test func `unread bytes survive when room is made`() {
-        var buffer = ReadBuffer()
+        let buffer = ReadBuffer()
         buffer.append([UInt8](repeating: 0x61, count: Slab.standardCapacity - 2), from: pool)
         let slice = buffer.take(Slab.standardCapacity - 4)
         buffer.append(Array("bcdef".utf8), from: pool)
@@ -38,7 +38,7 @@ import Testing
     }
 
     @Test func `a released buffer is empty and can be used again`() {
-        var buffer = ReadBuffer()
+        let buffer = ReadBuffer()
         buffer.append([1, 2], from: pool)
         buffer.consume(2)
         buffer.release(to: pool)

@@ -31,10 +31,10 @@ import Testing
             let output = OutputBuffer()
             output.append("pi")
             try await socket.write(output, ByteSlice("ng"), until: .max)
-            var buffer = ReadBuffer()
+            let buffer = ReadBuffer()
             var text = ""
             while text.utf8.count < 4 {
-                _ = try await socket.read(into: &buffer, until: .max)
+                _ = try await socket.read(into: buffer, until: .max)
                 text += String(decoding: buffer.span.array, as: UTF8.self)
                 buffer.consume(buffer.count)
             }
@@ -54,10 +54,10 @@ import Testing
             let output = OutputBuffer()
             output.append("go")
             try await socket.write(output, until: .max)
-            var buffer = ReadBuffer()
+            let buffer = ReadBuffer()
             let deadline = socket.loop.deadline(after: Wire.patience)
             do throws(IOError) {
-                while try await socket.read(into: &buffer, until: deadline) > 0 {}
+                while try await socket.read(into: buffer, until: deadline) > 0 {}
                 return nil
             } catch {
                 return error
@@ -79,9 +79,9 @@ import Testing
             let output = OutputBuffer()
             output.append("go")
             try await socket.write(output, until: .max)
-            var buffer = ReadBuffer()
+            let buffer = ReadBuffer()
             let deadline = socket.loop.deadline(after: Wire.patience)
-            _ = try await socket.read(into: &buffer, until: deadline)
+            _ = try await socket.read(into: buffer, until: deadline)
             try await noticed.wait()
         }
     }
@@ -112,9 +112,9 @@ import Testing
         }
         let text = try await withSocket(to: origin) { socket in
             socket.shutdownWriting()
-            var buffer = ReadBuffer()
+            let buffer = ReadBuffer()
             var text = ""
-            while try await socket.read(into: &buffer, until: .max) > 0 {
+            while try await socket.read(into: buffer, until: .max) > 0 {
                 text += String(decoding: buffer.span.array, as: UTF8.self)
                 buffer.consume(buffer.count)
             }
@@ -135,9 +135,9 @@ import Testing
             try await socket.write(output, until: .max)
             // Only look when both have arrived.
             while !socket.isPeerClosed { try await socket.loop.sleep(for: .milliseconds(1)) }
-            var buffer = ReadBuffer()
-            let first = try await socket.read(into: &buffer, until: .max)
-            return [first, try await socket.read(into: &buffer, until: .max)]
+            let buffer = ReadBuffer()
+            let first = try await socket.read(into: buffer, until: .max)
+            return [first, try await socket.read(into: buffer, until: .max)]
         }
         #expect(counts == [4, 0])
     }
@@ -146,8 +146,8 @@ import Testing
         let origin = try await OriginServer.start { wire in try await wire.reset() }
         await #expect(throws: IOError.closedByPeer) {
             _ = try await withSocket(to: origin) { socket in
-                var buffer = ReadBuffer()
-                return try await socket.read(into: &buffer, until: .max)
+                let buffer = ReadBuffer()
+                return try await socket.read(into: buffer, until: .max)
             }
         }
     }
@@ -160,10 +160,10 @@ import Testing
             try await wire.rest()
         }
         let count = try await withSocket(to: origin) { socket in
-            var buffer = ReadBuffer()
+            let buffer = ReadBuffer()
             do throws(IOError) {
                 _ = try await socket.read(
-                    into: &buffer,
+                    into: buffer,
                     until: socket.loop.deadline(after: .milliseconds(5))
                 )
                 return -1
@@ -171,7 +171,7 @@ import Testing
                 guard error == .timedOut else { return -2 }
             }
             late.open()
-            return try await socket.read(into: &buffer, until: .max)
+            return try await socket.read(into: buffer, until: .max)
         }
         #expect(count == 1)
     }

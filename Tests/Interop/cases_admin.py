@@ -71,6 +71,14 @@ def exec_runs_real_clients(world):
         code, output = ran(proxy, "curl", "-s", "-o", "/dev/null", "-w", "%{http_code}",
                            upstream + "/hello.txt")
         equal((code, output), (0, "200"), "curl with http_proxy")
+        # The README's line. Debian's curl knows no ports in no_proxy, and asks the proxy for the
+        # proxy's own URL in absolute-form.
+        for host in ("127.0.0.1", "localhost"):
+            line = ('curl -s -w "%{http_code}" -o /dev/null "$NETPROXY_FILES_URL/hello.txt"'
+                    ' -H "Proxy-Authorization: Bearer $NETPROXY_KEY"')
+            line = f'NETPROXY_FILES_URL=$(echo $NETPROXY_FILES_URL | sed s/127.0.0.1/{host}/); {line}'
+            code, output = ran(proxy, "sh", "-c", line, channels=["files"])
+            equal((code, output), (0, "200"), f"curl with the base URL at {host} and the key")
         code, output = ran(proxy, "sh", "-c", "echo $NETPROXY_KEY; exit 7")
         equal(code, 7, "exit code of the program")
         answer = curl(proxy, "-H", "Proxy-Authorization: Bearer " + output.strip(),

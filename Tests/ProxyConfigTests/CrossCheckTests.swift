@@ -106,12 +106,6 @@ import Testing
         )
     }
 
-    @Test func `what a channel cannot do yet is refused`() {
-        let lines = errors(inChannel: "stub: /tmp/orders.yaml")
-        #expect(lines.count == 1)
-        #expect(lines.first?.hasSuffix(": not supported yet by this version") == true)
-    }
-
     @Test func `a journal that is not there is told`() throws {
         let line = "log: { output: journal }"
         let configuration = try load("\(line)\nchannels: { a: { upstream: https://a.example } }\n")

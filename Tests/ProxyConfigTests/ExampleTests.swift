@@ -15,7 +15,7 @@ import Testing
         #expect(
             configuration.channels.map(\.name) == [
                 "orders", "billing", "reports", "mail", "ledger", "warehouse", "search", "maps",
-                "weather",
+                "weather", "samples",
             ]
         )
         #expect(configuration.channels[0].log.subsystem == "com.example.orders")

@@ -21,6 +21,39 @@ import Testing
         #expect(settings.tokenURL == nil)
     }
 
+    @Test func `one resource or a list of them is taken letter for letter`() throws {
+        let one = try settings("\(base), client_auth: none, resource: 'https://API.example/?a=b'")
+        #expect(one.resources == ["https://API.example/?a=b"])
+        let two = try settings("\(base), client_auth: none, resource: ['urn:a', 'https://b']")
+        #expect(two.resources == ["urn:a", "https://b"])
+    }
+
+    @Test(arguments: ["api.example", "/orders", "https://a#b", "'https:'", "'a b:c'", "':a'"])
+    func `a resource is an absolute URI without fragment`(text: String) {
+        let lines = errors(
+            inChannel: "auth: { oauth: { \(base), client_auth: none, resource: \(text) } }"
+        )
+        #expect(lines.count == 1)
+        #expect(
+            lines.first?.hasPrefix(
+                "channels.a.auth.oauth.resource: expected an absolute URI without fragment"
+            ) == true
+        )
+    }
+
+    @Test func `a resource is no further parameter`() {
+        let lines = errors(
+            inChannel:
+                "auth: { oauth: { \(base), client_auth: none, parameters: { resource: a } } }"
+        )
+        #expect(
+            lines == [
+                "channels.a.auth.oauth.parameters.resource: "
+                    + "netproxy itself sends resource, use the key for it"
+            ]
+        )
+    }
+
     @Test func `the endpoints of a sign-in can be given by hand`() throws {
         let settings = try settings(
             """

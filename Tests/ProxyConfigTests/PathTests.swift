@@ -62,7 +62,8 @@ import Testing
             errors.map(\.description) == [
                 "netproxy.yaml:4:21: channels.a.auth.bearer: "
                     + "environment variable MISSING is not set",
-                "netproxy.yaml:5:16: channels.a.tls.ca: cannot read /does/not/exist.pem",
+                "netproxy.yaml:5:16: channels.a.tls.ca: cannot read /does/not/exist.pem: "
+                    + "there is no such file",
             ]
         )
     }

@@ -28,6 +28,11 @@ import Testing
             #expect(facts.map(\.attempts) == [2, 1])
             // The second request did not try the first upstream again.
             #expect(facts.map(\.retries) == [["connection_refused"], nil])
+            // The record is of the upstream that answered.
+            let authority = "127.0.0.1:\(origin.port)"
+            #expect(facts.map(\.host) == [authority, authority])
+            #expect(facts.map(\.upstream) == [authority, authority])
+            #expect(facts.map(\.path) == ["/other/v1/1", "/other/v1"])
         }
     }
 

@@ -32,6 +32,11 @@ import Testing
 
         deinit { try? FileManager.default.removeItem(atPath: directory) }
 
+        /// How often it was started.
+        var runs: Int {
+            environment.split(separator: "\n").count { $0.hasPrefix("PWD=") }
+        }
+
         var asked: [String] {
             let data = FileManager.default.contents(atPath: "\(directory)/asked") ?? Data()
             return String(decoding: data, as: UTF8.self).split(separator: "\n").map(String.init)
@@ -49,6 +54,41 @@ import Testing
           upstream: http://127.0.0.1:\(origin.port)
           auth: { exec: [\(helper.path), --json] }
         """
+    }
+
+    @Test func `a secret that a program prints is asked for once`() async throws {
+        let helper = try Helper("echo c4nary-$(wc -l < environment | tr -d ' ')")
+        let key = try Helper("openssl genpkey -algorithm ed25519")
+        let server = try await OriginServer.start { request in
+            request.startLine.contains("/token")
+                ? Raw.ok(
+                    #"{"access_token":"t","token_type":"Bearer","expires_in":3600}"#,
+                    "Content-Type: application/json"
+                ) : Raw.ok()
+        }
+        let url = "http://127.0.0.1:\(server.port)"
+        let oauth = "token_url: \(url)/token, client_id: a"
+        let channels = """
+            orders:
+              upstream: \(url)
+              auth: { oauth: { \(oauth), client_secret: 'exec:\(helper.path)' } }
+            bills:
+              upstream: \(url)
+              auth:
+                oauth:
+                  { \(oauth), client_auth: private_key_jwt,
+                    client_key: { key: 'exec:\(key.path)', audience: b } }
+            """
+        try await DaemonHarness.run(channels: channels) { proxy in
+            for path in ["/orders/1", "/bills/1"] {
+                let answer = try await proxy.exchange(Raw.get(path))
+                #expect(answer.status == 200)
+            }
+            #expect(helper.runs == 1)
+            #expect(key.runs == 1)
+            await proxy.reload(channels: channels)
+            #expect(helper.runs == 2)
+        }
     }
 
     @Test func `a helper is asked once for many requests, and again after a 401`() async throws {

@@ -46,6 +46,44 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        ("HEAD", "200 OK", "Content-Length: 4"), ("HEAD", "200 OK", "Transfer-Encoding: chunked"),
+        ("GET", "304 Not Modified", "Content-Length: 4"),
+        ("GET", "304 Not Modified", "Transfer-Encoding: chunked"),
+    ])
+    func `what announces content without having any does not answer the next request`(
+        method: String,
+        status: String,
+        framing: String
+    ) async throws {
+        let origin = try await OriginServer.start { wire in
+            while let request = try await wire.next() {
+                guard request.startLine.contains("/1 ") else {
+                    let option = wire.number == 0 ? "keep-alive" : "close"
+                    try await wire.send(Raw.ok("own", "Connection: \(option)"))
+                    continue
+                }
+                try await wire.send("HTTP/1.1 \(status)\r\n\(framing)\r\n\r\n")
+            }
+        }
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
+        ) { proxy in
+            let app = try await proxy.connect()
+            // Pipelined: the second is there at once, and the content could still be on its way.
+            try await app.send(
+                "\(method) /orders/1 HTTP/1.1\r\nHost: localhost\r\n\r\n" + Raw.get("/orders/2")
+            )
+            try await app.read(through: "\r\n\r\nown")
+            #expect(origin.connections.count == 2)
+            // After a silence it is one like any other.
+            while origin.connections[0].messages.count < 2 {
+                try await app.send(Raw.get("/orders/3"))
+                #expect(try await app.message().body == "own")
+            }
+        }
+    }
+
     @Test func `an upstream that asks to close is not used again`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok("x", "Connection: close") }
         try await DaemonHarness.run(

@@ -3,13 +3,19 @@ import Testing
 
 /// Apps that take their time, on clocks that the stories move.
 @Suite struct SlowAppStory {
+    /// The limits of a daemon of which nothing is said; stories about anything else have none.
+    private static let limits = "limits: {}"
+
     private static func channel(_ origin: OriginServer) -> String {
         "orders: { upstream: http://127.0.0.1:\(origin.port) }"
     }
 
     @Test func `a head that does not end in time is 408`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
-        try await DaemonHarness.run(channels: SlowAppStory.channel(origin)) { proxy in
+        try await DaemonHarness.run(
+            channels: SlowAppStory.channel(origin),
+            root: SlowAppStory.limits
+        ) { proxy in
             let app = try await proxy.connect()
             // The answer to the first says that the beginning of the second has arrived, too.
             try await app.send(Raw.get("/orders/1") + "GET /orders/2 HTTP/1.1\r\nHost: loc")
@@ -28,7 +34,10 @@ import Testing
 
     @Test func `a connection without a request ends without a word`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
-        try await DaemonHarness.run(channels: SlowAppStory.channel(origin)) { proxy in
+        try await DaemonHarness.run(
+            channels: SlowAppStory.channel(origin),
+            root: SlowAppStory.limits
+        ) { proxy in
             let app = try await proxy.connect()
             try await app.send(Raw.get("/orders/1"))
             #expect(try await app.message().status == 200)
@@ -42,7 +51,7 @@ import Testing
 
     /// An upload whose first part has arrived upstream when `story` begins.
     private static func upload(
-        root: String = "",
+        root: String = limits,
         _ story: (DaemonHarness, Wire, _ more: Gate) async throws -> Void
     ) async throws {
         let (begun, more) = (Gate(), Gate())
@@ -98,7 +107,10 @@ import Testing
             try await wire.send(Raw.ok(request.body))
             _ = try await wire.next()
         }
-        try await DaemonHarness.run(channels: SlowAppStory.channel(origin)) { proxy in
+        try await DaemonHarness.run(
+            channels: SlowAppStory.channel(origin),
+            root: SlowAppStory.limits
+        ) { proxy in
             let app = try await proxy.connect()
             try await app.send(Raw.post("/orders/1", body: "all of it"))
             try await asked.wait()
@@ -110,7 +122,10 @@ import Testing
 
     @Test func `a thousand slow apps do not hold up an honest one`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
-        try await DaemonHarness.run(channels: SlowAppStory.channel(origin)) { proxy in
+        try await DaemonHarness.run(
+            channels: SlowAppStory.channel(origin),
+            root: SlowAppStory.limits
+        ) { proxy in
             let slow = try await withThrowingTaskGroup(of: Wire.self) { group in
                 for _ in 0..<1000 {
                     group.addTask {

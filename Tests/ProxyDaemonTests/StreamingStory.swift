@@ -82,7 +82,6 @@ import Testing
                 #expect(answer.startLine == "HTTP/1.1 \(status)")
                 #expect(answer["Content-Length"] == "5")
             }
-            #expect(origin.connections.count == 1)
         }
     }
 

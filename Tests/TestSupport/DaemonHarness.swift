@@ -101,6 +101,8 @@ package final class DaemonHarness: Sendable {
         let defaults = [
             "listen: [127.0.0.1:0]", "admin: 127.0.0.1:0", "workers: 1",
             "state: \(directory)/state", "log: { directory: \(directory)/log }",
+            // A busy machine makes slow apps of all: only a story about them has limits on the pace.
+            "limits: { head_timeout: 1h, body_rate: off }",
         ]
         // What the story says itself takes the place of a default.
         let own = root.split(separator: "\n").compactMap { $0.split(separator: ":").first }

@@ -11,6 +11,8 @@ package struct LogLine: Sendable {
         package var method: String?
         package var path: String?
         package var status: Int?
+        package var host: String?
+        package var upstream: String?
         package var upstreamStatus: Int?
         package var bytesIn: Int?
         package var bytesOut: Int?
@@ -22,7 +24,8 @@ package struct LogLine: Sendable {
         package var abortedBy: String?
 
         private enum CodingKeys: String, CodingKey {
-            case channel, event, level, method, path, status, reused, attempts, retries, auth, error
+            case channel, event, level, method, host, path, status, upstream, reused, attempts
+            case retries, auth, error
             case requestID = "request_id"
             case upstreamStatus = "upstream_status"
             case bytesIn = "bytes_in"

@@ -8,7 +8,7 @@ final class WireStream {
     let arrived = Arrived()
     var unread: [UInt8] = []
     var end: Wire.End?
-    private var buffer = ReadBuffer()
+    private let buffer = ReadBuffer()
 
     init(_ socket: StreamSocket) {
         self.socket = socket
@@ -24,7 +24,7 @@ final class WireStream {
     func fill() async throws {
         do throws(IOError) {
             let count = try await socket.read(
-                into: &buffer,
+                into: buffer,
                 until: socket.loop.deadline(after: Wire.patience)
             )
             if count == 0 { end = .closed }
@@ -35,7 +35,7 @@ final class WireStream {
             default: throw error
             }
         }
-        let bytes = buffer.span.array
+        let bytes = buffer.withSpan { $0.array }
         buffer.consume(buffer.count)
         unread += bytes
         arrived.bytes.withLock { $0 += bytes }

@@ -29,6 +29,7 @@ extension RequestContext {
         )
         retries.append(reason)
         timings = Timings()
+        destination = nil
         upstreamAddress = nil
         isConnectionReused = false
         upstreamStatus = nil

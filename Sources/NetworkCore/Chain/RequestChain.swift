@@ -3,28 +3,37 @@
 /// Also the rest of such a chain as an interceptor sees it: a position in the same list, so that
 /// calling `next` allocates nothing.
 public struct RequestChain: Sendable {
-    /// What an interceptor asks of the chain.
+    /// An interceptor in its place, as what it is for the chain.
     private enum Step {
-        case passing(any PassingInterceptor)
-        case reviewing(any ReviewingInterceptor)
-        case other(any RequestInterceptor)
+        case passing(Place<any PassingInterceptor>)
+        case reviewing(Place<any ReviewingInterceptor>)
+        case other(Place<any RequestInterceptor>)
 
         init(_ interceptor: any RequestInterceptor) {
             if let passing = interceptor as? any PassingInterceptor {
-                self = .passing(passing)
+                self = .passing(Place(passing))
             } else if let reviewing = interceptor as? any ReviewingInterceptor {
-                self = .reviewing(reviewing)
+                self = .reviewing(Place(reviewing))
             } else {
-                self = .other(interceptor)
+                self = .other(Place(interceptor))
             }
         }
 
         var interceptor: any RequestInterceptor {
             switch self {
-            case .passing(let interceptor): interceptor
-            case .reviewing(let interceptor): interceptor
-            case .other(let interceptor): interceptor
+            case .passing(let place): place.interceptor
+            case .reviewing(let place): place.interceptor
+            case .other(let place): place.interceptor
             }
+        }
+    }
+
+    /// Shared, so that visiting an interceptor does not copy it.
+    private final class Place<Interceptor: Sendable>: Sendable {
+        let interceptor: Interceptor
+
+        init(_ interceptor: Interceptor) {
+            self.interceptor = interceptor
         }
     }
 
@@ -66,9 +75,9 @@ public struct RequestChain: Sendable {
         var reviewed: Request?
         while position < links.steps.count {
             switch links.steps[position] {
-            case .passing(let interceptor):
+            case .passing(let place):
                 do {
-                    guard try interceptor.pass(&request, context: &context) else { break }
+                    guard try place.interceptor.pass(&request, context: &context) else { break }
                 } catch {
                     let failure = attributed(error, toStep: position)
                     guard let reviewed else { throw failure }
@@ -81,9 +90,9 @@ public struct RequestChain: Sendable {
                 }
                 position += 1
                 continue
-            case .reviewing(let interceptor):
+            case .reviewing(let place):
                 guard reviewers.isEmpty || reviewers.upperBound == position,
-                    interceptor.begin(request, context: &context)
+                    place.interceptor.begin(request, context: &context)
                 else { break }
                 if reviewed == nil {
                     reviewed = request
@@ -115,8 +124,8 @@ public struct RequestChain: Sendable {
         }
         guard let reviewed else { return response }
         for position in reviewers.reversed() {
-            guard case .reviewing(let interceptor) = links.steps[position],
-                !interceptor.accepts(response, to: reviewed, context: &context)
+            guard case .reviewing(let place) = links.steps[position],
+                !place.interceptor.accepts(response, to: reviewed, context: &context)
             else { continue }
             let left = reviewers.lowerBound..<(position + 1)
             return try await review(.success(response), of: reviewed, by: left, &context)
@@ -133,16 +142,16 @@ public struct RequestChain: Sendable {
     ) async throws -> Response {
         var outcome = outcome
         for position in reviewers.reversed() {
-            guard case .reviewing(let interceptor) = links.steps[position] else { continue }
+            guard case .reviewing(let place) = links.steps[position] else { continue }
             if case .success(let response) = outcome,
-                interceptor.accepts(response, to: request, context: &context)
+                place.interceptor.accepts(response, to: request, context: &context)
             {
                 continue
             }
             let rest = RequestChain(links: links, position: position + 1)
             do {
                 outcome = .success(
-                    try await interceptor.review(
+                    try await place.interceptor.review(
                         outcome,
                         of: request,
                         context: &context,

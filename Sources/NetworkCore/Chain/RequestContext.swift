@@ -15,6 +15,8 @@ public struct RequestContext: Sendable {
     public var authorization: AuthorizationFacts?
     /// How long the phases of the last attempt took.
     public var timings = Timings()
+    /// Where the last attempt went, if not where the request says.
+    public var destination: Destination?
     /// Address and port of the last attempt's connection.
     public var upstreamAddress: String?
     /// Whether a pooled connection served the last attempt.
@@ -32,6 +34,23 @@ public struct RequestContext: Sendable {
     public init(requestID: String = "", deadline: ContinuousClock.Instant? = nil) {
         self.requestID = requestID
         self.deadline = deadline
+    }
+}
+
+extension RequestContext {
+    /// Where an attempt went, which another than the caller decided: a transport with several
+    /// upstreams, or with none.
+    public final class Destination: Sendable {
+        /// Whom it was for.
+        public let origin: Origin
+        /// Path and query, as they were sent.
+        public let target: String
+
+        /// Records a destination.
+        public init(origin: Origin, target: String) {
+            self.origin = origin
+            self.target = target
+        }
     }
 }
 

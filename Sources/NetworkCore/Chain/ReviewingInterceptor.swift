@@ -22,6 +22,7 @@ package protocol ReviewingInterceptor: RequestInterceptor {
     ///   - request: as it was sent.
     ///   - context: what is known of the exchange.
     ///   - next: sends again.
+    /// - Returns: what `intercept` would return.
     /// - Throws: what `intercept` would throw.
     func review(
         _ outcome: Result<Response, any Error>,

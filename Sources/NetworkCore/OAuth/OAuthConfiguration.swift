@@ -184,7 +184,7 @@ extension OAuthConfiguration {
     package var credentialKey: String {
         var parts = scopes.sorted().map { FormParameter("scope", $0) }
         if let audience { parts.append(FormParameter("audience", audience)) }
-        parts += resources.map { FormParameter("resource", $0) }
+        parts += resources.sorted().map { FormParameter("resource", $0) }
         parts += parameters.sorted { ($0.name, $0.value) < ($1.name, $1.value) }
         if case .provided(let provider) = grant {
             parts.append(FormParameter("grant", provider.identity))

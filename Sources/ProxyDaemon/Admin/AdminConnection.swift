@@ -15,12 +15,12 @@ final class AdminConnection {
     let isEndless: Bool
     private let loop: EventLoop
     private let socket: StreamSocket
-    private var buffer: ReadBuffer
+    private let buffer: ReadBuffer
     private var decoder: BodyDecoder
 
     private init(
         _ head: ResponseHead,
-        _ buffer: consuming ReadBuffer,
+        _ buffer: ReadBuffer,
         _ socket: StreamSocket,
         _ loop: EventLoop
     ) {
@@ -72,7 +72,7 @@ final class AdminConnection {
             into: output
         )
         try await socket.write(output, until: deadline)
-        var buffer = ReadBuffer()
+        let buffer = ReadBuffer()
         var decoder = ResponseHeadDecoder(limits: HTTP1Limits())
         while true {
             let decoded = try buffer.withSpan { bytes throws(HTTP1Error) in
@@ -82,7 +82,7 @@ final class AdminConnection {
                 buffer.consume(consumed)
                 return AdminConnection(head, buffer, socket, loop)
             }
-            guard try await socket.read(into: &buffer, until: deadline) > 0 else {
+            guard try await socket.read(into: buffer, until: deadline) > 0 else {
                 throw IOError.closedByPeer
             }
         }
@@ -104,7 +104,7 @@ final class AdminConnection {
             case .needMore(let consumed):
                 buffer.consume(consumed)
                 let deadline = loop.deadline(after: AdminConnection.patience)
-                guard try await socket.read(into: &buffer, until: deadline) > 0 else {
+                guard try await socket.read(into: buffer, until: deadline) > 0 else {
                     try decoder.endOfStream()
                     return nil
                 }

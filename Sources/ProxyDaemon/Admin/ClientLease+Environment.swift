@@ -30,7 +30,7 @@ extension ClientLease {
         }
         exceptions.removeAll { upstreams.contains($0) }
         // With an upstream on this machine its address is no exception, but the proxy itself is:
-        // Python and Go understand a port here.
+        // Python and Go understand a port here. curl does not, asks the proxy, and is served.
         exceptions.append(proxy)
         for name in ["no_proxy", "NO_PROXY"] {
             variables[name] = exceptions.joined(separator: ",")

@@ -24,7 +24,8 @@ extension DaemonStatus {
         rest == 0 ? "\(large) \(unit)" : "\(large) \(unit) \(rest) \(small)"
     }
 
-    static func count(_ number: Int, _ noun: String) -> String {
+    /// A number and its noun: `1 channel`, `2 channels`.
+    package static func count(_ number: Int, _ noun: String) -> String {
         "\(number) \(noun)\(number == 1 ? "" : "s")"
     }
 }

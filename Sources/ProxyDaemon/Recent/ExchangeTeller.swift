@@ -49,6 +49,9 @@ struct ExchangeTeller {
                 "its absolute form names the channel's upstream; the path stays as it is"
             case .path: "its path begins with \(channel.match.path)\(prefix(of: channel))"
             }
+        guard channel.stub == nil else {
+            return "channel \(channel.name), because \(reason); its stub answers, not an upstream"
+        }
         let upstream = channel.upstreams.first.map { base($0) } ?? ""
         return "channel \(channel.name), because \(reason); upstream \(upstream)"
     }
@@ -136,6 +139,7 @@ struct ExchangeTeller {
 
     private func place(_ address: String?, isReused: Bool) -> String {
         guard let address else { return "no connection" }
+        if address == SampleTransport.address { return "the channel's stub" }
         return "\(address) over a \(isReused ? "pooled" : "new") connection"
     }
 

@@ -6,7 +6,7 @@ import ProxyConfig
 
 /// Makes what gets a channel its tokens: for the daemon and for `netproxy login`, by the same rules.
 struct OAuthAssembly: Sendable {
-    private let secrets: SecretResolver
+    private let secrets: SecretReadings
     private let directory: String
     private let stateKey: SecretReference?
     private let loop: EventLoop
@@ -17,7 +17,7 @@ struct OAuthAssembly: Sendable {
     /// Prepares what the channels share; `loop` speaks to authorization servers.
     init(
         _ configuration: ProxyConfiguration,
-        secrets: SecretResolver,
+        secrets: SecretReadings,
         loop: EventLoop
     ) throws {
         self.secrets = secrets
@@ -54,6 +54,7 @@ struct OAuthAssembly: Sendable {
             scopes: settings.scopes,
             audience: settings.audience
         )
+        configuration.resources = settings.resources
         configuration.issuer = settings.issuer
         configuration.clientSecret = try await secret(settings.clientSecret)
         if let key = settings.clientKey {
@@ -131,15 +132,15 @@ struct OAuthAssembly: Sendable {
 
     /// A token that is read anew for each request, as those in files are replaced.
     private func token(_ reference: SecretReference, _ type: String) -> ExchangeGrant.Token {
-        ExchangeGrant.Token(type: type) { [secrets] in
-            Secret(String(decoding: try await secrets.resolve(reference), as: UTF8.self))
+        ExchangeGrant.Token(type: type) { [resolver = secrets.resolver] in
+            Secret(String(decoding: try await resolver.resolve(reference), as: UTF8.self))
         }
     }
 
     private func serviceAccount(_ settings: OAuthSettings) async throws -> ServiceAccountKey? {
         guard case .serviceAccount(let reference) = settings.assertion?.signer else { return nil }
         do {
-            return try ServiceAccountKey(json: try await document(reference))
+            return try ServiceAccountKey(json: try await secrets.document(reference))
         } catch let error as SigningKeyError {
             throw IOError.system("auth.oauth.assertion.service_account: \(reference): \(error)")
         }
@@ -151,7 +152,7 @@ struct OAuthAssembly: Sendable {
         _ key: String
     ) async throws -> SigningKey {
         do {
-            return try SigningKey(pem: try await document(reference), id: id)
+            return try SigningKey(pem: try await secrets.document(reference), id: id)
         } catch let error as SigningKeyError {
             throw IOError.system("auth.oauth.\(key): \(reference): \(error)")
         }
@@ -168,11 +169,7 @@ struct OAuthAssembly: Sendable {
 
     private func secret(_ reference: SecretReference?) async throws -> Secret? {
         guard let reference else { return nil }
-        return Secret(String(decoding: try await secrets.resolve(reference), as: UTF8.self))
-    }
-
-    private func document(_ reference: SecretReference) async throws -> Secret {
-        Secret(String(decoding: try await secrets.resolveDocument(reference), as: UTF8.self))
+        return try await secrets.secret(reference)
     }
 
     /// Token endpoints are trusted as the channel's API is: they mostly are beside it.

@@ -43,7 +43,7 @@ package struct SignIn: Sendable {
             loop.start()
             let assembly = try OAuthAssembly(
                 configuration,
-                secrets: SecretResolver(environment: environment),
+                secrets: SecretReadings(SecretResolver(environment: environment)),
                 loop: loop
             )
             client = try await assembly.client(settings, of: channel)

@@ -13,11 +13,11 @@ extension OutputBuffer {
     package func append(escaped bytes: Span<UInt8>) {
         let end = bytes.count
         var start = 0
-        var index = bytes.firstUnusual(from: 0)
+        var index = bytes.firstUnquotable(from: 0)
         while index < end {
             let byte = bytes[index]
             if byte >= 0x80, let length = bytes.scalarLength(at: index) {
-                index = bytes.firstUnusual(from: index + length)
+                index = bytes.firstUnquotable(from: index + length)
                 continue
             }
             append(bytes.extracting(start..<index))
@@ -29,7 +29,7 @@ extension OutputBuffer {
                 index += bytes.invalidLength(at: index)
             }
             start = index
-            index = bytes.firstUnusual(from: index)
+            index = bytes.firstUnquotable(from: index)
         }
         append(start == 0 ? bytes : bytes.extracting(start..<end))
     }
@@ -82,22 +82,5 @@ extension OutputBuffer {
         // Up to 18 s fit into 64 bits, whose division costs a tenth of the wide one.
         if let small = UInt64(exactly: attoseconds) { return small / 1_000_000_000_000 }
         return UInt64(clamping: attoseconds / 1_000_000_000_000)
-    }
-}
-
-extension Span<UInt8> {
-    /// Where the first byte from `start` on stands that cannot go into a JSON string as it is, or
-    /// is not ASCII; the end if there is none.
-    @inline(__always)
-    fileprivate func firstUnusual(from start: Int) -> Int {
-        var index = start
-        let end = count
-        while index < end {
-            let byte = self[index]
-            // One comparison for both ends of 0x20...0x7e.
-            guard byte &- 0x20 < 0x5f, byte != 0x22, byte != 0x5c else { break }
-            index &+= 1
-        }
-        return index
     }
 }

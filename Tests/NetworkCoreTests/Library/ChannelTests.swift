@@ -258,6 +258,52 @@ import Testing
         try await ended.wait()
     }
 
+    @Test(arguments: [["abc"], ["abc", "", "def"], []])
+    func `a body of another length than announced ends its connection`(
+        pieces: [String]
+    ) async throws {
+        let origin = try await OriginServer.start { wire in
+            while try await wire.next() != nil {
+                try await wire.send("HTTP/1.1 204 No Content\r\n\r\n")
+            }
+        }
+        let transport = try PooledTransport()
+        let base = Origin(scheme: .http, host: "127.0.0.1", port: UInt16(origin.port))
+        var context = RequestContext()
+        await #expect(throws: NetworkError.self) {
+            _ = try await transport.send(
+                Request(
+                    method: .put,
+                    origin: base,
+                    target: "/1",
+                    headers: [:],
+                    body: .stream(PiecedBody(pieces), length: 5)
+                ),
+                context: &context
+            )
+        }
+        #expect(origin.requests.isEmpty)
+        #expect(origin.connections.allSatisfy { !$0.received.contains("def") })
+    }
+
+    @Test func `an empty piece is no end of a chunked body`() async throws {
+        let origin = try await OriginServer.start { _ in Raw.ok() }
+        let transport = try PooledTransport()
+        let base = Origin(scheme: .http, host: "127.0.0.1", port: UInt16(origin.port))
+        var context = RequestContext()
+        _ = try await transport.send(
+            Request(
+                method: .put,
+                origin: base,
+                target: "/1",
+                headers: [:],
+                body: .stream(PiecedBody(["ab", "", "cd"]), length: nil)
+            ),
+            context: &context
+        )
+        #expect(origin.requests.map(\.body) == ["abcd"])
+    }
+
     @Test func `a transport that is dropped closes its connections`() async throws {
         let ended = Gate()
         let origin = try await OriginServer.start { wire in

@@ -1,0 +1,88 @@
+/// Reads the answers of a channel's `stub`.
+struct StubReader {
+    let reading: Reading
+
+    /// The answers in their order; nothing for a list of none, which is reported.
+    func answers(_ node: ConfigNode) -> [SampleAnswer] {
+        guard let items = node.items else {
+            reading.report("expected a list of answers, found \(node.found)", at: node)
+            return []
+        }
+        if items.isEmpty {
+            reading.report("expected at least one answer; leave stub out for none", at: node)
+        }
+        var hasCatchAll = false
+        return items.map { item in
+            if hasCatchAll {
+                reading.report("never given, an answer before it is for every request", at: item)
+            }
+            let answer = answer(item)
+            hasCatchAll = hasCatchAll || answer.path == nil && answer.methods.isEmpty
+            return answer
+        }
+    }
+
+    private func answer(_ node: ConfigNode) -> SampleAnswer {
+        let section = Section<AnswerKey>(
+            node,
+            path: node.path,
+            position: node.position,
+            in: reading
+        )
+        if node.isNull { reading.report("expected a map, found nothing", at: node) }
+        let answer = SampleAnswer(
+            methods: section.list(.method, of: "a method such as GET") { text in
+                TextRules.isToken(text) && text == text.uppercased() ? text : nil
+            },
+            path: section.value(.path, expected: "a path such as /orders/*, without query") {
+                Self.isPattern($0) ? $0 : nil
+            },
+            delay: section.duration(.delay, atLeast: .zero, default: .zero),
+            status: section.integer(.status, in: 200...599, default: 200),
+            headers: HeaderRulesReader.fields(section[.headers], in: reading),
+            content: content(of: section),
+            fault: section[.fault] == nil
+                ? nil : section.choice(.fault, default: .connectionRefused)
+        )
+        checkCoherence(of: answer, section)
+        return answer
+    }
+
+    private func content(of section: Section<AnswerKey>) -> SampleAnswer.Content {
+        if let file = section[.file] {
+            if section[.body] != nil { reading.report("an answer has body or file", at: file) }
+            guard let path = section.absolutePath(.file) else { return .none }
+            reading.mention(.sample(path), at: file)
+            return .file(path)
+        }
+        guard let body = section[.body] else { return .none }
+        guard let text = body.text else {
+            reading.report("expected a text; quote it, or use | before its lines", at: body)
+            return .none
+        }
+        return .text(text)
+    }
+
+    private func checkCoherence(of answer: SampleAnswer, _ section: Section<AnswerKey>) {
+        if [204, 304].contains(answer.status), answer.content != .none {
+            let place = section.place(of: section[.body] == nil ? .file : .body)
+            reading.report(
+                "an answer with status \(answer.status) has no content",
+                at: place.position,
+                key: place.key
+            )
+        }
+        guard let fault = answer.fault, fault != .httpResponseIncomplete else { return }
+        for key in [AnswerKey.status, .headers, .body, .file] {
+            guard let node = section[key] else { continue }
+            reading.report("there is no answer with the fault \(fault.rawValue)", at: node)
+        }
+    }
+
+    /// A path of visible ASCII, or a pattern that begins with a star.
+    private static func isPattern(_ text: String) -> Bool {
+        (text.hasPrefix("/") || text.hasPrefix("*"))
+            && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
+            && !text.contains { $0 == "?" || $0 == "#" }
+    }
+}

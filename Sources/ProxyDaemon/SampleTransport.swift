@@ -1,0 +1,197 @@
+import Bytes
+import EventIO
+import HTTPMessage
+import NetworkCore
+import NetworkTesting
+import ProxyConfig
+
+/// A channel's `stub`: sample answers in place of the upstream, at the end of the same chain.
+///
+/// Every response says in `Proxy-Status`, and every record in `upstream`, that no upstream was asked.
+struct SampleTransport: HTTPTransport {
+    /// Whom a record names in place of an upstream, and whom requests are for where a channel has none.
+    static let origin = Origin(scheme: .http, host: "stub.localhost")
+    /// What a record calls the connection.
+    static let address = "stub"
+
+    private struct Sample: Sendable {
+        let methods: [HTTPMethod]
+        let path: [UInt8]?
+        let answer: StubAnswer
+
+        func fits(_ method: HTTPMethod, _ path: String) -> Bool {
+            guard
+                methods.isEmpty || methods.contains(method)
+                    || (method == .head && methods.contains(.get))
+            else { return false }
+            guard let pattern = self.path else { return true }
+            return SampleTransport.matches(pattern.span, path.utf8.span)
+        }
+    }
+
+    private let samples: [Sample]
+    /// What the requests' paths begin with, and the samples' do not.
+    private let basePath: String
+
+    /// Makes the answers.
+    ///
+    /// - Parameters:
+    ///   - channel: has a stub.
+    ///   - inputs: the contents of the files it names.
+    /// - Throws: an error that names a file which cannot be served.
+    init(_ channel: ChannelConfiguration, _ inputs: ChannelInputs) throws {
+        basePath = channel.upstreams.first?.basePath ?? ""
+        samples = try (channel.stub ?? []).map { sample in
+            Sample(
+                methods: sample.methods.compactMap { HTTPMethod(rawValue: $0) },
+                path: sample.path.map { Array($0.utf8) },
+                answer: try SampleTransport.answer(sample, inputs, of: channel.name)
+            )
+        }
+    }
+
+    private static func answer(
+        _ sample: SampleAnswer,
+        _ inputs: ChannelInputs,
+        of channel: String
+    ) throws -> StubAnswer {
+        var headers: HTTPHeaders = [:]
+        for field in sample.headers {
+            if let name = HTTPFieldName(field.name) { headers.append(name, validated: field.value) }
+        }
+        headers = marked(headers)
+        let content: ByteSlice
+        switch sample.content {
+        case .none: content = ByteSlice([])
+        case .text(let text): content = ByteSlice(text)
+        case .file(let path):
+            guard case .some(.some(let data)) = inputs.files[path] else {
+                throw IOError.system("channel \(channel): stub: cannot read \(path)")
+            }
+            guard data.count <= SampleAnswer.fileLimit.bytes else {
+                throw IOError.system(
+                    "channel \(channel): stub: \(path) is larger than \(SampleAnswer.fileLimit)"
+                )
+            }
+            content = ByteSlice(Array(data))
+        }
+        let status = HTTPStatus(rawValue: sample.status) ?? 200
+        let answer: StubAnswer
+        switch sample.fault.map(SampleTransport.error) {
+        case nil:
+            answer = .response(
+                Response(
+                    status: status,
+                    headers: headers,
+                    body: content.isEmpty ? .empty : .bytes(content)
+                )
+            )
+        case let error? where error.kind == .httpResponseIncomplete:
+            answer = .cut(content, status: status, headers: headers, by: error)
+        case let error?: answer = .failure(error)
+        }
+        return sample.delay > .zero ? .delayed(sample.delay, answer) : answer
+    }
+
+    /// RFC 9209 §2.3 has a word for an answer that no next hop gave.
+    private static func marked(_ headers: HTTPHeaders) -> HTTPHeaders {
+        var headers = headers
+        headers.append(
+            HTTPFieldName(known: .proxyStatus),
+            validated: "netproxy; error=proxy_internal_response; details=\"stub\""
+        )
+        return headers
+    }
+
+    /// The fault as the network would have it, so that retries treat it as they would.
+    private static func error(_ fault: SampleAnswer.Fault) -> NetworkError {
+        let (kind, retry): (ErrorKind, NetworkError.RetrySafety) =
+            switch fault {
+            case .dnsError: (.dnsError, .safe)
+            case .dnsTimeout: (.dnsTimeout, .safe)
+            case .connectionRefused: (.connectionRefused, .safe)
+            case .connectionTimeout: (.connectionTimeout, .safe)
+            case .tlsCertificateError: (.tlsCertificateError, .safe)
+            case .connectionTerminated: (.connectionTerminated, .unsafe)
+            case .httpProtocolError: (.httpProtocolError, .unsafe)
+            case .httpResponseTimeout: (.httpResponseTimeout, .unsafe)
+            case .httpResponseIncomplete: (.httpResponseIncomplete, .unsafe)
+            }
+        return NetworkError(
+            kind,
+            side: .upstream,
+            retry: retry,
+            detail: "the channel's stub has this fault for the request; no upstream was asked"
+        )
+    }
+
+    /// Gives the first answer that fits, after the content of the request.
+    func send(
+        _ request: Request,
+        context: inout RequestContext
+    ) async throws -> Response {
+        context.attempts += 1
+        context.upstreamAddress = SampleTransport.address
+        context.destination = RequestContext.Destination(
+            origin: SampleTransport.origin,
+            target: request.target
+        )
+        if case .stream(let source, _) = request.body {
+            while try await source.next() != nil {}
+        }
+        let path = pathBelowBase(of: request.target)
+        guard let sample = samples.first(where: { $0.fits(request.method, path) }) else {
+            return nothing(for: request.method, path, &context)
+        }
+        let response = try await sample.answer.answer(on: SystemClock())
+        context.upstreamStatus = response.status
+        return response
+    }
+
+    private func nothing(
+        for method: HTTPMethod,
+        _ path: String,
+        _ context: inout RequestContext
+    ) -> Response {
+        let text = """
+            The channel's stub has no answer for \(method.rawValue) \(path).
+            An answer without method and path, at the end of its list, is for every request.
+
+            """
+        context.upstreamStatus = 404
+        return Response(
+            status: 404,
+            headers: SampleTransport.marked([.contentType: "text/plain"]),
+            body: .bytes(ByteSlice(text))
+        )
+    }
+
+    private func pathBelowBase(of target: String) -> String {
+        let path = TargetPath(target).path
+        guard !basePath.isEmpty, path.hasPrefix(basePath) else { return String(path) }
+        let rest = path.dropFirst(basePath.count)
+        return rest.isEmpty ? "/" : String(rest)
+    }
+
+    /// Whether a path fits a pattern, in which a star stands for anything.
+    static func matches(_ pattern: Span<UInt8>, _ path: Span<UInt8>) -> Bool {
+        var (place, index) = (0, 0)
+        var star: (place: Int, index: Int)?
+        while index < path.count {
+            if place < pattern.count, pattern[place] == UInt8(ascii: "*") {
+                star = (place, index)
+                place += 1
+            } else if place < pattern.count, pattern[place] == path[index] {
+                (place, index) = (place + 1, index + 1)
+            } else if let last = star {
+                // The last star takes one more byte.
+                star = (last.place, last.index + 1)
+                (place, index) = (last.place + 1, last.index + 1)
+            } else {
+                return false
+            }
+        }
+        while place < pattern.count, pattern[place] == UInt8(ascii: "*") { place += 1 }
+        return place == pattern.count
+    }
+}

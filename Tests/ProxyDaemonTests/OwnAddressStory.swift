@@ -1,0 +1,152 @@
+import TestSupport
+import Testing
+
+/// Requests in absolute-form whose authority is the proxy itself, as programs send them that are told
+/// of a proxy and asked for one of its URLs (RFC 9112 §3.2.2).
+@Suite struct OwnAddressStory {
+    private static func ask(_ authority: String, _ path: String, _ fields: String...) -> String {
+        (["GET http://\(authority)\(path) HTTP/1.1", "Host: \(authority)"] + fields)
+            .map { "\($0)\r\n" }.joined() + "\r\n"
+    }
+
+    private func run(
+        _ channel: String = "",
+        root: String = "",
+        _ story: (DaemonHarness, OriginServer) async throws -> Void
+    ) async throws {
+        let origin = try await OriginServer.start { _ in Raw.ok("from the origin") }
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port)/v1\(channel) }",
+            root: root
+        ) { try await story($0, origin) }
+    }
+
+    @Test(arguments: ["127.0.0.1", "localhost", "LOCALHOST"])
+    func `a program that asks the proxy for the proxy's own URL is served`(
+        host: String
+    ) async throws {
+        try await run { proxy, origin in
+            let answer = try await proxy.exchange(
+                OwnAddressStory.ask("\(host):\(proxy.port)", "/orders/42?x=1")
+            )
+            #expect(answer.status == 200)
+            #expect(origin.requests.map(\.startLine) == ["GET /v1/42?x=1 HTTP/1.1"])
+            #expect(origin.requests.first?["Host"] == "127.0.0.1:\(origin.port)")
+        }
+    }
+
+    @Test(arguments: ["127.0.0.1", "[::1]", "localhost"])
+    func `a listener with every address is found under those of this machine`(
+        host: String
+    ) async throws {
+        try await run(root: "listen: 0.0.0.0:0\nallow_remote: true") { proxy, origin in
+            let answer = try await proxy.exchange(
+                OwnAddressStory.ask("\(host):\(proxy.port)", "/orders/42")
+            )
+            #expect(answer.status == 200)
+            let foreign = try await proxy.exchange(
+                OwnAddressStory.ask("192.0.2.1:\(proxy.port)", "/orders/42")
+            )
+            #expect(foreign.status == 403)
+            #expect(origin.requests.count == 1)
+        }
+    }
+
+    @Test func `another port of the same host is another server`() async throws {
+        try await run { proxy, origin in
+            let answer = try await proxy.exchange(
+                OwnAddressStory.ask("127.0.0.1:\(proxy.port - 1)", "/orders/42")
+            )
+            #expect(answer.status == 403)
+            #expect(answer["Proxy-Status"] == "netproxy; error=no_channel")
+            let secure = try await proxy.exchange(
+                "GET https://127.0.0.1:\(proxy.port)/orders/42 HTTP/1.1\r\n"
+                    + "Host: 127.0.0.1:\(proxy.port)\r\n\r\n"
+            )
+            #expect(secure.status == 403)
+            #expect(origin.connections.isEmpty)
+        }
+    }
+
+    @Test func `what no channel claims there is 404, and never sent on`() async throws {
+        try await run(root: "unmatched: forward") { proxy, origin in
+            let answer = try await proxy.exchange(
+                OwnAddressStory.ask("127.0.0.1:\(proxy.port)", "/nowhere")
+            )
+            #expect(answer.status == 404)
+            #expect(answer["Proxy-Status"] == "netproxy; error=no_channel")
+            #expect(origin.connections.isEmpty)
+        }
+    }
+
+    @Test func `OPTIONS of the proxy itself is answered by it`() async throws {
+        try await run { proxy, origin in
+            let authority = "127.0.0.1:\(proxy.port)"
+            let answer = try await proxy.exchange(
+                "OPTIONS http://\(authority) HTTP/1.1\r\nHost: \(authority)\r\n\r\n"
+            )
+            #expect((200..<300).contains(answer.status))
+            #expect(origin.connections.isEmpty)
+        }
+    }
+
+    @Test func `a channel's own listener is found by its address`() async throws {
+        try await run(", match: { listen: '127.0.0.1:0' }") { proxy, origin in
+            let ports = await proxy.ports
+            let answer = try await proxy.exchange(
+                OwnAddressStory.ask("127.0.0.1:\(ports[1])", "/orders/42")
+            )
+            #expect(answer.status == 200)
+            // There the channel has no prefix.
+            #expect(origin.requests.map(\.startLine) == ["GET /v1/orders/42 HTTP/1.1"])
+        }
+    }
+
+    @Test func `a listener that a reload closed is the proxy no more`() async throws {
+        let origin = try await OriginServer.start { _ in Raw.ok() }
+        let upstream = "upstream: http://127.0.0.1:\(origin.port)"
+        let own = ", match: { listen: '127.0.0.1:0' }"
+        try await DaemonHarness.run(channels: "orders: { \(upstream)\(own) }") { proxy in
+            let request = OwnAddressStory.ask("127.0.0.1:\(await proxy.ports[1])", "/42")
+            let before = try await proxy.exchange(request)
+            await proxy.reload(channels: "orders: { \(upstream) }")
+            let after = try await proxy.exchange(request)
+            #expect((before.status, after.status) == (200, 403))
+        }
+    }
+
+    @Test(arguments: [
+        ("Origin: https://evil.example", "{}", 403),
+        ("Sec-Fetch-Site: cross-site", "{}", 403),
+        ("X-Nothing: 1", "{ key: 'literal:k' }", 407),
+        ("Proxy-Authorization: Bearer wrong", "{ key: 'literal:k' }", 407),
+        ("Proxy-Authorization: Bearer k", "{ key: 'literal:k' }", 200),
+        ("X-Nothing: 1", "{ users: [4294967294] }", 403),
+    ])
+    func `the channel's rules hold in this form, too`(
+        field: String,
+        access: String,
+        status: Int
+    ) async throws {
+        try await run(", access: \(access)") { proxy, origin in
+            let answer = try await proxy.exchange(
+                OwnAddressStory.ask("127.0.0.1:\(proxy.port)", "/orders/42", field)
+            )
+            #expect(answer.status == status)
+            #expect(origin.connections.isEmpty == (status != 200))
+        }
+    }
+
+    @Test func `a channel that points at the proxy's own URL is a loop, not a flood`() async throws
+    {
+        try await run { proxy, _ in
+            await proxy.reload(
+                channels: "orders: { upstream: http://127.0.0.1:\(proxy.port)/orders }"
+            )
+            let answer = try await proxy.exchange(
+                OwnAddressStory.ask("127.0.0.1:\(proxy.port)", "/orders/42")
+            )
+            #expect(answer.status == 508)
+        }
+    }
+}
