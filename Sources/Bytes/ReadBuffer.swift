@@ -57,7 +57,7 @@
     }
 
     /// Takes the first `length` unread bytes out as a slice of its own, which shares nothing.
-    public mutating func copy(_ length: Int) -> ByteSlice {
+    public func copy(_ length: Int) -> ByteSlice {
         precondition(length >= 0 && length <= count, "only unread bytes can be taken")
         let copy = ByteSlice(span.extracting(first: length))
         consume(length)
