@@ -23,6 +23,18 @@ public struct ByteSlice: Sendable {
         self.init(slab: slab, start: 0, count: bytes.count)
     }
 
+    /// Copies bytes into a slab of their own.
+    init(_ bytes: Span<UInt8>) {
+        let slab = Slab(capacity: max(bytes.count, 1))
+        // SAFETY: the slab is new, unshared, and holds at least `bytes.count` bytes.
+        unsafe bytes.withUnsafeBytes { source in
+            if let base = source.baseAddress {
+                unsafe slab.memory.copyMemory(from: base, byteCount: source.count)
+            }
+        }
+        self.init(slab: slab, start: 0, count: bytes.count)
+    }
+
     /// Copies the UTF-8 form of a text into a slab of its own.
     public init(_ text: String) {
         self.init(Array(text.utf8))

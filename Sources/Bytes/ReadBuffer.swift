@@ -56,6 +56,14 @@
         return slice
     }
 
+    /// Takes the first `length` unread bytes out as a slice of its own, which shares nothing.
+    public func copy(_ length: Int) -> ByteSlice {
+        precondition(length >= 0 && length <= count, "only unread bytes can be taken")
+        let copy = ByteSlice(span.extracting(first: length))
+        consume(length)
+        return copy
+    }
+
     /// Makes room for at least `minimum` more bytes, without moving bytes that a slice shares.
     public func reserve(_ minimum: Int, from pool: SlabPool) {
         guard let current = unsafe slab else {

@@ -56,39 +56,56 @@ public final class PooledTransport: HTTPTransport {
     }
 
     /// Sends the request once; see `HTTPTransport`.
+    ///
+    /// The caller's task moves to the loop for it, and back: no other task is made, and what it
+    /// allocates stays its own.
     public func send(
         _ request: Request,
         context: inout RequestContext
     ) async throws -> Response {
-        let started = context
-        let response: Response
-        if let deadline = context.deadline {
-            (response, context) = try await TimedTask.run(on: loop, until: deadline) {
-                try await self.sendOnLoop(request, started)
-            }
-        } else {
-            (response, context) = try await withTaskExecutorPreference(loop) {
-                try await sendOnLoop(request, started)
-            }
-        }
-        return response
+        try await withTaskExecutorPreference(loop) { try await sendOnLoop(request, &context) }
     }
 
     @concurrent
     private func sendOnLoop(
         _ request: Request,
-        _ context: RequestContext
-    ) async throws -> (Response, RequestContext) {
-        var context = context
-        var response = try await LoopTransport(pool(for: request.origin))
-            .send(request, context: &context)
+        _ context: inout RequestContext
+    ) async throws -> Response {
+        var response = try await attempt(request, pool(for: request.origin), &context)
         switch response.body {
         case .empty, .bytes: break
         case .stream(let source, let length):
             response.body = .stream(HoppingBody(source, loop), length: length)
         case .tunnel(let stream): response.body = .tunnel(HoppingStream(stream, loop))
         }
-        return (response, context)
+        return response
+    }
+
+    private func attempt(
+        _ request: Request,
+        _ pool: OriginPool,
+        _ context: inout RequestContext
+    ) async throws -> Response {
+        let transport = LoopTransport(pool)
+        guard let deadline = context.deadline else {
+            return try await transport.send(request, context: &context)
+        }
+        // On a connection that is here, every wait is the connection's own and can end at the
+        // deadline. Dialling, the pool's queue and other people's code need a task to cancel.
+        if request.body.isReplayable, context.onInformational == nil,
+            let connection = pool.takeIdle(&context)
+        {
+            context.attempts += 1
+            let left = ContinuousClock.now.duration(to: deadline)
+            return try await connection.send(
+                request,
+                context: &context,
+                until: loop.deadline(after: left)
+            )
+        }
+        return try await TimedTask.run(on: loop, until: deadline, &context) { context in
+            try await transport.send(request, context: &context)
+        }
     }
 
     private func pool(for origin: Origin) -> OriginPool {

@@ -8,13 +8,21 @@ import Synchronization
 enum TimedTask {
     /// Runs `operation` on the loop in a task of its own; past the deadline it is cancelled.
     ///
+    /// - Parameters:
+    ///   - loop: where to run; call it there.
+    ///   - deadline: when the operation must be over.
+    ///   - context: what the operation writes to, whether it ends well or not.
+    ///   - operation: the work.
+    /// - Returns: what `operation` returns.
     /// - Throws: `http_response_timeout` past the deadline, else what `operation` throws.
-    static func run<Result: Sendable>(
+    static func run<Value: Sendable>(
         on loop: EventLoop,
         until deadline: ContinuousClock.Instant,
-        _ operation: @escaping @Sendable () async throws -> Result
-    ) async throws -> Result {
+        _ context: inout RequestContext,
+        _ operation: @escaping @Sendable (inout RequestContext) async throws -> Value
+    ) async throws -> Value {
         let cancellation = Cancellation()
+        let started = context
         // A task of its own, because only a task can be cancelled; its caller waits for it.
         let task = Task(executorPreference: loop) {
             let timer = CancellationTimer(cancellation)
@@ -23,23 +31,31 @@ enum TimedTask {
                 at: loop.deadline(after: ContinuousClock.now.duration(to: deadline))
             )
             defer { loop.remove(timer) }
-            return try await operation()
+            var context = started
+            do {
+                return (Result<Value, any Error>.success(try await operation(&context)), context)
+            } catch {
+                return (.failure(error), context)
+            }
         }
         cancellation.arm { task.cancel() }
-        do {
-            return try await withTaskCancellationHandler {
-                try await task.value
-            } onCancel: {
-                task.cancel()
-            }
-        } catch {
-            guard cancellation.isOverdue else { throw error }
-            throw NetworkError(
-                .httpResponseTimeout,
-                side: .upstream,
-                detail: "the exchange took too long"
-            )
+        let result: Result<Value, any Error>
+        (result, context) = await withTaskCancellationHandler {
+            await task.value
+        } onCancel: {
+            task.cancel()
         }
+        switch result {
+        case .success(let value): return value
+        case .failure(let error): throw cancellation.isOverdue ? NetworkError.overdue : error
+        }
+    }
+}
+
+extension NetworkError {
+    /// The error of an exchange that its deadline ended.
+    static var overdue: NetworkError {
+        NetworkError(.httpResponseTimeout, side: .upstream, detail: "the exchange took too long")
     }
 }
 

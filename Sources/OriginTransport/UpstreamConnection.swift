@@ -25,6 +25,9 @@ final class UpstreamConnection: TimerEntry {
         return limits
     }()
 
+    /// The longest content that is copied out of the buffer, in bytes.
+    private static let copiedLength = 1024
+
     /// The exchange that is on the connection, so that a body of an earlier one is not mistaken.
     private(set) var exchange = 0
     private var decoder = ResponseHeadDecoder(limits: UpstreamConnection.limits)
@@ -97,12 +100,24 @@ final class UpstreamConnection: TimerEntry {
     // MARK: - One exchange
 
     /// Sends the request and returns when the head of the final response is there.
-    func send(_ request: Request, context: inout RequestContext) async throws -> Response {
+    ///
+    /// - Parameters:
+    ///   - request: one whose body does not stream, where there is a limit.
+    ///   - context: gets what is learnt.
+    ///   - limit: when it must be over, on the loop's clock; it ends the waits, not a body's source.
+    /// - Returns: the response, whose body may still be arriving.
+    /// - Throws: `http_response_timeout` past the limit, else what the fault is.
+    func send(
+        _ request: Request,
+        context: inout RequestContext,
+        until limit: UInt64 = .max
+    ) async throws -> Response {
         exchange += 1
         body = nil
         let started = loop.now
         do {
-            if let rest = try start(request) { try await send(rest) }
+            guard limit > started else { throw NetworkError.overdue }
+            if let rest = try start(request) { try await send(rest, until: limit) }
             let head: ResponseHead
             if case .stream(let source, let length) = request.body {
                 head = try await upload(
@@ -115,7 +130,7 @@ final class UpstreamConnection: TimerEntry {
                 head = try await readHead(
                     answering: request,
                     context: &context,
-                    until: loop.deadline(after: pool.options.responseTimeout),
+                    until: min(loop.deadline(after: pool.options.responseTimeout), limit),
                     gate: nil
                 )
             }
@@ -123,7 +138,7 @@ final class UpstreamConnection: TimerEntry {
             return try response(head)
         } catch {
             close()
-            throw error
+            throw limit <= loop.now ? NetworkError.overdue : error
         }
     }
 
@@ -168,14 +183,14 @@ final class UpstreamConnection: TimerEntry {
         return nil
     }
 
-    private func send(_ rest: Unsent) async throws {
+    private func send(_ rest: Unsent, until limit: UInt64) async throws {
         defer { loop.outputs.give(rest.output) }
         do throws(IOError) {
             try await socket.write(
                 rest.output,
                 rest.whole,
                 from: rest.offset,
-                until: loop.deadline(after: pool.options.idleTimeout)
+                until: min(loop.deadline(after: pool.options.idleTimeout), limit)
             )
         } catch {
             try forgive(error)
@@ -395,7 +410,12 @@ final class UpstreamConnection: TimerEntry {
         case .none, .length(0):
             finish()
         case .length(let length) where length <= buffer.count:
-            response.body = .bytes(buffer.take(length))
+            // Copied where that is cheap: the connection keeps its slab, and whoever keeps the
+            // content keeps no more than that.
+            response.body = .bytes(
+                length <= UpstreamConnection.copiedLength
+                    ? buffer.copy(length) : buffer.take(length)
+            )
             finish()
         case .length(let length):
             body = BodyDecoder(head.framing, limits: UpstreamConnection.limits)

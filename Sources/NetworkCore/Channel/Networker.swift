@@ -1,13 +1,13 @@
 /// The networker of a channel: features hold one of these, and share its connections, credential,
 /// logger and interceptors.
 ///
-/// The generic `ChannelNetworker` is enough for most; conform a type of your own where a channel has
-/// more to say.
-public protocol Networker: Sendable {
+/// `ChannelNetworker` is enough for most, as it is or with a subclass for each channel; conform a type
+/// of your own where that reads better.
+public protocol Networker {
     /// The operations of a feature.
     associatedtype Item: Endpoint
-    /// Makes the feature's requests.
-    var networkManager: NetworkManager<Item> { get }
+    /// Makes the feature's requests; a test puts in another.
+    var networkManager: NetworkManager<Item> { get set }
 }
 
 extension Networker {
@@ -21,15 +21,22 @@ extension Networker {
     ) async throws(NetworkError) -> Value {
         try await networkManager.request(endpoint, as: type, options: options)
     }
-}
 
-/// One feature's view of a channel.
-public struct ChannelNetworker<Item: Endpoint>: Networker {
-    /// Makes the feature's requests; a test may put in another.
-    public var networkManager: NetworkManager<Item>
-
-    /// Makes the networker of a feature over a channel that others share.
-    public init(_ channel: NetworkChannel) {
-        networkManager = NetworkManager(channel)
+    /// As `request(_:as:options:)`, for callers without async/await.
+    ///
+    /// - Parameters:
+    ///   - endpoint: the operation.
+    ///   - type: what to decode.
+    ///   - options: what this call does differently.
+    ///   - completion: gets the outcome, once; dropped if the manager is gone by then.
+    /// - Returns: what the call can be given up with.
+    @discardableResult
+    public func request<Value: Decodable & Sendable>(
+        _ endpoint: Item,
+        as type: Value.Type = Value.self,
+        options: CallOptions = CallOptions(),
+        completion: @escaping @Sendable (Result<Value, NetworkError>) -> Void
+    ) -> CallHandle {
+        networkManager.request(endpoint, as: type, options: options, completion: completion)
     }
 }

@@ -44,24 +44,39 @@ public struct BaseURL: Sendable, Hashable, ExpressibleByStringInterpolation,
     /// The text it was made from.
     public var description: String { text }
 
+    /// Bytes, not characters: most endpoints make their base URL for each call.
     private static func parse(_ text: String) -> (Origin, String)? {
         let scheme: Origin.Scheme
-        let rest: Substring
-        let lowered = text.prefix(8).lowercased()
-        if lowered.hasPrefix("https://") {
-            (scheme, rest) = (.https, text.dropFirst(8))
-        } else if lowered.hasPrefix("http://") {
-            (scheme, rest) = (.http, text.dropFirst(7))
+        var rest = text.utf8[...]
+        if starts(rest, with: "https://") {
+            scheme = .https
+            rest = rest.dropFirst(8)
+        } else if starts(rest, with: "http://") {
+            scheme = .http
+            rest = rest.dropFirst(7)
         } else {
             return nil
         }
-        let slash = rest.firstIndex(of: "/") ?? rest.endIndex
-        guard let authority = Authority(String(rest[..<slash])) else { return nil }
+        let slash = rest.firstIndex(of: UInt8(ascii: "/")) ?? rest.endIndex
+        let bytes = Array(rest[..<slash])
+        guard let authority = Authority(bytes.span) else { return nil }
         var path = rest[slash...]
-        while path.hasSuffix("/") { path.removeLast() }
-        guard PercentEncoding.isPath(path) else { return nil }
+        while path.last == UInt8(ascii: "/") { path.removeLast() }
+        guard PercentEncoding.isPath(Substring(path)) else { return nil }
         return (
-            Origin(scheme: scheme, host: authority.host, port: authority.port), String(path)
+            Origin(scheme: scheme, host: authority.host, port: authority.port),
+            String(Substring(path))
         )
+    }
+
+    private static func starts(_ text: Substring.UTF8View, with prefix: String) -> Bool {
+        var index = text.startIndex
+        for byte in prefix.utf8 {
+            guard index < text.endIndex, Grammar.lowercased(text[index]) == byte else {
+                return false
+            }
+            text.formIndex(after: &index)
+        }
+        return true
     }
 }

@@ -26,3 +26,10 @@ public enum HTTPTask: Sendable {
     /// Content that is produced while it is sent; `length` where it is known in advance.
     case stream(any BodySource, length: Int? = nil, contentType: String)
 }
+
+extension HTTPTask {
+    /// A text, as `text/plain` in UTF-8.
+    public static func text(_ text: String) -> HTTPTask {
+        .data(Data(text.utf8), contentType: "text/plain; charset=utf-8")
+    }
+}

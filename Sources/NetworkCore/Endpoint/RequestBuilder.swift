@@ -7,8 +7,7 @@ public import FoundationEssentials
 ///
 /// Nothing is checked before `build()`, and nothing traps.
 public struct RequestBuilder: Sendable {
-    private var baseURL: BaseURL
-    private var basePath: String?
+    private var location: RequestLocation
     private var method: HTTPMethod = .get
     private var path = ""
     private var query: [any Encodable & Sendable] = []
@@ -17,18 +16,22 @@ public struct RequestBuilder: Sendable {
     private var fault: NetworkError?
     private var encoder: JSONEncoder?
     private var formEncoder = URLFormEncoder()
+    /// How long the whole call may take, where `NetworkManager.perform` sends it; nothing leaves that
+    /// to the channel.
+    public private(set) var timeout: Duration?
 
     /// Starts below a base URL.
     public init(_ baseURL: BaseURL = "") {
-        self.baseURL = baseURL
+        location = RequestLocation(baseURL: baseURL)
     }
 
     /// Starts with all that an endpoint says.
     public init(_ endpoint: some Endpoint) {
-        baseURL = endpoint.baseURL
+        location = RequestLocation(baseURL: endpoint.baseURL)
         method = endpoint.method
         path = endpoint.path
         task = endpoint.task
+        timeout = endpoint.timeout
         if let encoder = endpoint.encoder { self.encoder = encoder }
         if let formEncoder = endpoint.formEncoder { self.formEncoder = formEncoder }
         do {
@@ -40,15 +43,34 @@ public struct RequestBuilder: Sendable {
 
     /// Replaces scheme, host and port, and keeps the path below them.
     public func origin(_ scheme: Origin.Scheme, host: String, port: UInt16? = nil) -> Self {
-        changed {
-            let name = host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]" : host
-            let authority = port.map { "\(name):\($0)" } ?? name
-            $0.baseURL = BaseURL("\(scheme.rawValue)://\(authority)\($0.baseURL.path)")
-        }
+        self.scheme(scheme).host(host, port: port)
     }
 
+    /// Replaces the scheme and keeps the host.
+    ///
+    /// A port that is not the former scheme's own is kept, too.
+    public func scheme(_ scheme: Origin.Scheme) -> Self {
+        changed { $0.location.scheme = scheme }
+    }
+
+    /// Replaces host and port and keeps the scheme, which is `https` where none was named.
+    public func host(_ host: String, port: UInt16? = nil) -> Self {
+        changed { $0.location.host = (host, port) }
+    }
+
+    /// Replaces scheme, host, port and the path that all endpoints share.
+    public func baseURL(_ baseURL: BaseURL) -> Self {
+        changed { $0.location = RequestLocation(baseURL: baseURL) }
+    }
+
+    /// Replaces all that an endpoint says something about.
+    public func endpoint(_ endpoint: some Endpoint) -> Self { RequestBuilder(endpoint) }
+
+    /// Replaces the timeout.
+    public func timeout(_ timeout: Duration) -> Self { changed { $0.timeout = timeout } }
+
     /// Replaces the path that all endpoints share.
-    public func basePath(_ path: String) -> Self { changed { $0.basePath = path } }
+    public func basePath(_ path: String) -> Self { changed { $0.location.basePath = path } }
 
     /// Replaces the method.
     public func method(_ method: HTTPMethod) -> Self { changed { $0.method = method } }
@@ -72,17 +94,12 @@ public struct RequestBuilder: Sendable {
 
     /// Replaces a field.
     public func header(_ name: String, _ value: String) -> Self {
-        changed { builder in
-            guard let fieldName = HTTPFieldName(name) else {
-                builder.fault = RequestBuilder.malformed("'\(name)' is no name of a field")
-                return
-            }
-            guard let field = HTTPField(fieldName, value) else {
-                builder.fault = HTTPHeaders.unfit(name)
-                return
-            }
-            builder.headers.set(field)
-        }
+        checked(name, value) { $0.headers.set($1) }
+    }
+
+    /// Adds a field line behind those that are there.
+    public func appendingHeader(_ name: String, _ value: String) -> Self {
+        checked(name, value) { $0.headers.append($1) }
     }
 
     /// Replaces fields, those that the section names.
@@ -108,10 +125,7 @@ public struct RequestBuilder: Sendable {
     ///   cannot be read.
     public func build() throws(NetworkError) -> Request {
         if let fault { throw fault }
-        var baseURL = baseURL
-        if let basePath, let origin = baseURL.origin {
-            baseURL = BaseURL("\(origin)\(PercentEncoding.join("", basePath))")
-        }
+        let baseURL = location.baseURL
         guard let origin = baseURL.origin else {
             throw RequestBuilder.malformed(
                 "'\(baseURL.text)' is no base URL: expected http(s)://host[:port][/path]"
@@ -194,6 +208,24 @@ public struct RequestBuilder: Sendable {
             return try formEncoder.query(value)
         } catch {
             throw RequestBuilder.unencodable("the query", error)
+        }
+    }
+
+    private func checked(
+        _ name: String,
+        _ value: String,
+        _ change: (inout RequestBuilder, HTTPField) -> Void
+    ) -> RequestBuilder {
+        changed { builder in
+            guard let fieldName = HTTPFieldName(name) else {
+                builder.fault = RequestBuilder.malformed("'\(name)' is no name of a field")
+                return
+            }
+            guard let field = HTTPField(fieldName, value) else {
+                builder.fault = HTTPHeaders.unfit(name)
+                return
+            }
+            change(&builder, field)
         }
     }
 

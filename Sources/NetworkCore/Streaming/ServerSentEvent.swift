@@ -25,6 +25,16 @@ struct EventParser {
     private var id = ""
     private var retry: Duration?
     private var isFirst = true
+    /// The id that a connection after this one names; set where an event ends, with data or without.
+    private(set) var lastEventID = ""
+    /// How long the stream wants others to wait before they connect again, once it said so.
+    private(set) var reconnectionTime: Duration?
+
+    /// Begins with another connection of the same feed: of an open event nothing is kept.
+    mutating func begin(after lastEventID: String) {
+        (type, data, retry, isFirst) = ("", [], nil, true)
+        (id, self.lastEventID) = (lastEventID, lastEventID)
+    }
 
     /// Takes a line; an empty one may complete an event.
     mutating func push(_ line: String) -> ServerSentEvent? {
@@ -47,6 +57,7 @@ struct EventParser {
         case "retry":
             if !value.isEmpty, value.utf8.allSatisfy(Grammar.isDigit), let time = Int64(value) {
                 retry = .milliseconds(time)
+                reconnectionTime = retry
             }
         default: break
         }
@@ -58,6 +69,7 @@ struct EventParser {
             type = ""
             data = []
         }
+        lastEventID = id
         guard !data.isEmpty else { return nil }
         defer { retry = nil }
         return ServerSentEvent(

@@ -5,8 +5,9 @@
 
 Small GETs over keep-alive connections to one nginx on loopback. Each client runs in a process of
 its own, which measures the CPU time of all its threads (user and system, /proc/self/task/*/schedstat)
-per request after a warm-up. The clients take turns; the medians are compared. Exits 1 when the
-library is not at least twice as cheap.
+per request after a warm-up. The clients take turns; the medians are compared. async-http-client runs
+with a thread for each core, which is its default, and with one thread, which is what the library
+has; the cheaper one counts. Exits 1 when the library is not at least twice as cheap.
 """
 
 import argparse
@@ -79,7 +80,7 @@ def main():
         sys.exit("nginx is not installed (Debian: nginx-light)")
     server = Child([nginx, "-e", os.path.join(scratch, "error.log"), "-c",
                     os.path.join(scratch, "nginx.conf"), "-p", scratch], scratch, "nginx")
-    results = {"netproxy": [], "ahc": []}
+    results = {"netproxy": [], "ahc": [], "ahc-1": []}
     try:
         server.wait_for_port(port)
         for number in range(options.rounds):
@@ -92,9 +93,10 @@ def main():
         server.stop()
         if not options.scratch:
             shutil.rmtree(scratch, ignore_errors=True)
-    own, other = (statistics.median(results[name]) for name in ("netproxy", "ahc"))
-    print(f"median CPU per request: netproxy {own:.1f} us, async-http-client {other:.1f} us; "
-          f"ratio {other / own:.2f}")
+    own, many, one = (statistics.median(results[name]) for name in ("netproxy", "ahc", "ahc-1"))
+    other = min(many, one)
+    print(f"median CPU per request: netproxy {own:.1f} us, async-http-client {many:.1f} us, "
+          f"with one thread {one:.1f} us; ratio {other / own:.2f}")
     return 0 if other >= 2 * own else 1
 
 

@@ -108,7 +108,7 @@ import Testing
             }
         }
         let orders = ChannelNetworker<OrderEndpoint>(channel)
-        var other = ChannelNetworker<PathEndpoint>(channel)
+        let other = ChannelNetworker<PathEndpoint>(channel)
         _ = try await orders.request(.list, as: NoContent.self)
         _ = try await other.request(
             PathEndpoint("/x", of: "https://api.example.com"),
@@ -129,6 +129,51 @@ import Testing
         #expect(stub.requests.count == 2)
     }
 
+    /// What a channel's own module has: host, logger and interceptor, fixed for all of its features.
+    private class ShopNetworker<Item: Endpoint>: ChannelNetworker<Item> {
+        init(_ transport: any HTTPTransport, _ logger: any NetworkLogger) {
+            super.init(
+                transport: transport,
+                host: "api.example.com",
+                interceptors: [
+                    DefaultHeadersInterceptor(defaults: [.userAgent("shop/1")].compactMap(\.self))
+                ],
+                logger: logger
+            )
+        }
+    }
+
+    private final class OrderNetworker: ShopNetworker<OrderEndpoint> {
+        func order(_ id: Int, _ completion: @escaping @Sendable (Order?) -> Void) -> CallHandle {
+            request(.order(id), as: Order.self) { completion(try? $0.get()) }
+        }
+    }
+
+    private struct ListLogger: NetworkLogger {
+        let note: @Sendable (NetworkEvent) -> Void
+        func log(_ event: NetworkEvent) { note(event) }
+    }
+
+    @Test func `a channel's class fixes host, logger and interceptor for its features`()
+        async throws
+    {
+        let logged = Mutex(0)
+        let logger = ListLogger { _ in logged.withLock { $0 += 1 } }
+        stub.answer(.get, "/v1/orders/7", with: .json(#"{"id":7,"name":"lamp"}"#))
+        let orders = OrderNetworker(stub, logger)
+        let found = Mutex<Order?>(nil)
+        await orders.order(7) { order in found.withLock { $0 = order } }.finished()
+        #expect(found.withLock { $0?.id } == 7)
+        #expect(stub.requests.first?.request.headers[.userAgent] == "shop/1")
+        #expect(logged.withLock { $0 } == 2)
+        let other = ShopNetworker<PathEndpoint>(stub, logger)
+        let error = await #expect(throws: NetworkError.self) {
+            try await other.request(PathEndpoint("/x", of: "https://b.example"), as: NoContent.self)
+        }
+        #expect(error?.kind == .httpRequestDenied)
+        #expect(stub.requests.count == 1)
+    }
+
     @Test func `a trust policy becomes the transport's options`() async throws {
         #expect(throws: NetworkError.self) {
             try NetworkChannel(host: "a.example", trust: .authorities("/nowhere.pem"))
@@ -137,6 +182,35 @@ import Testing
             host: "a.example",
             trust: .pinned(["sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="])
         )
+    }
+
+    @Test func `a call on a kept connection ends at its timeout, and keeps what it learnt`()
+        async throws
+    {
+        let origin = try await OriginServer.start { wire in
+            while let request = try await wire.next() {
+                guard !request.startLine.contains("/never") else { continue }
+                try await wire.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            }
+        }
+        let base: BaseURL = "http://127.0.0.1:\(origin.port)"
+        let facts = Mutex<RequestContext?>(nil)
+        var channel = NetworkChannel(transport: try PooledTransport())
+        channel.onEvent = { event in
+            if case .failed(let exchange, _) = event { facts.withLock { $0 = exchange.context } }
+        }
+        let manager = NetworkManager<PathEndpoint>(channel)
+        let first = PathEndpoint("/", of: base, timeout: .seconds(60))
+        #expect(try await manager.response(for: first).text == "ok")
+        let error = await #expect(throws: NetworkError.self) {
+            try await manager.send(PathEndpoint("/never", of: base, timeout: .milliseconds(50)))
+        }
+        #expect(error?.kind == .httpResponseTimeout)
+        #expect(error?.source == .transport)
+        let context = try #require(facts.withLock { $0 })
+        #expect(context.attempts == 1)
+        #expect(context.isConnectionReused)
+        #expect(try await manager.response(for: first).context.isConnectionReused == false)
     }
 
     @Test func `a call goes over a socket from any executor`() async throws {

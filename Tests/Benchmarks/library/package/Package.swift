@@ -7,6 +7,7 @@ let package = Package(
     dependencies: [
         .package(path: "../netproxy"),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.81.0"),
     ],
     targets: [
         .executableTarget(
@@ -15,6 +16,7 @@ let package = Package(
                 .product(name: "NetworkCore", package: "netproxy"),
                 .product(name: "OriginTransport", package: "netproxy"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "NIOPosix", package: "swift-nio"),
             ]
         )
     ]

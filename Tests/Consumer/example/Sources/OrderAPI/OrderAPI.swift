@@ -46,7 +46,7 @@ package enum OrderEndpoint: Endpoint {
 }
 
 package struct OrderAPI: Networker {
-    package let networkManager: NetworkManager<OrderEndpoint>
+    package var networkManager: NetworkManager<OrderEndpoint>
     package init(_ manager: NetworkManager<OrderEndpoint>) { networkManager = manager }
 
     package func orders(page: Int = 1) async throws(NetworkError) -> [Order] {

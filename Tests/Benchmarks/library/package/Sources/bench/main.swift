@@ -1,9 +1,10 @@
 import AsyncHTTPClient
 import Foundation
+import NIOPosix
 import NetworkCore
 import OriginTransport
 
-// bench (netproxy|ahc) URL REQUESTS CONCURRENCY
+// bench (netproxy|ahc|ahc-1) URL REQUESTS CONCURRENCY
 // Prints the CPU time of this process per request, in microseconds, after a warm-up.
 
 /// The CPU time of every thread of this process so far, in nanoseconds, user and system together.
@@ -35,7 +36,7 @@ func run(
 let arguments = CommandLine.arguments
 guard arguments.count == 5, let requests = Int(arguments[3]), let concurrency = Int(arguments[4])
 else {
-    print("usage: bench (netproxy|ahc) URL REQUESTS CONCURRENCY")
+    print("usage: bench (netproxy|ahc|ahc-1) URL REQUESTS CONCURRENCY")
     exit(64)
 }
 let url = arguments[2]
@@ -44,12 +45,19 @@ var client: HTTPClient?
 switch arguments[1] {
 case "netproxy":
     let manager = NetworkManager<PathEndpoint>(NetworkChannel(transport: try PooledTransport()))
-    let endpoint = PathEndpoint("", of: BaseURL(url), timeout: .seconds(30))
-    send = { try await manager.response(for: endpoint).content.count }
+    send = {
+        let endpoint = PathEndpoint("", of: BaseURL(url), timeout: .seconds(30))
+        return try await manager.response(for: endpoint).content.count
+    }
 default:
+    // By default it has a thread for each core; with one, as the library has, it may be cheaper.
+    let threads = arguments[1] == "ahc-1" ? 1 : ProcessInfo.processInfo.activeProcessorCount
     var configuration = HTTPClient.Configuration()
     configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = concurrency
-    let shared = HTTPClient(configuration: configuration)
+    let shared = HTTPClient(
+        eventLoopGroup: MultiThreadedEventLoopGroup(numberOfThreads: threads),
+        configuration: configuration
+    )
     client = shared
     send = {
         let response = try await shared.execute(
@@ -74,4 +82,4 @@ print(
     "per_second":\(Int(Double(requests) / seconds))}
     """
 )
-try await client?.shutdown()
+if let client { try await client.shutdown() }

@@ -1,0 +1,153 @@
+/// The events of an endpoint, over as many connections as that takes (WHATWG HTML §9.2).
+///
+/// Each iteration is a feed of its own, which connects when its first event is asked for. When its
+/// connection ends or breaks, it waits and connects again with `Last-Event-ID`. It ends when the
+/// server answers 204; it throws when the server answers anything but an event stream, when another
+/// attempt would be futile (a certificate that is not trusted, nobody signed in), and when its task
+/// is cancelled.
+public struct EventFeed<Item: Endpoint>: AsyncSequence, Sendable {
+    private let pipeline: CallPipeline<Item>
+    private let endpoint: Item
+    private let reconnection: EventReconnection
+    private let options: CallOptions
+
+    init(
+        _ pipeline: CallPipeline<Item>,
+        _ endpoint: Item,
+        _ reconnection: EventReconnection,
+        _ options: CallOptions
+    ) {
+        self.pipeline = pipeline
+        self.endpoint = endpoint
+        self.reconnection = reconnection
+        self.options = options
+    }
+
+    /// Begins a feed; nothing is sent yet.
+    public func makeAsyncIterator() -> Iterator { Iterator(self) }
+}
+
+extension EventFeed {
+    /// Reads the events, and connects where there is no connection.
+    public struct Iterator: AsyncIteratorProtocol {
+        private let feed: EventFeed
+        private var parser = EventParser()
+        private var lines: LineStream.Iterator?
+        private var failures = 0
+        private var isOver = false
+
+        init(_ feed: EventFeed) {
+            self.feed = feed
+            parser.begin(after: feed.reconnection.lastEventID)
+        }
+
+        /// The id that the next connection would go on from; empty if there is none.
+        public var lastEventID: String { parser.lastEventID }
+
+        /// The next event; nothing once the server has ended the feed with 204.
+        ///
+        /// - Throws: `NetworkError`.
+        public mutating func next() async throws -> ServerSentEvent? {
+            while !isOver {
+                do {
+                    if lines == nil { try await connect() }
+                    while let line = try await lines?.next() {
+                        if let event = parser.push(line) { return event }
+                    }
+                    if !isOver { try await pause() }
+                } catch {
+                    try await recover(from: NetworkError.of(error))
+                }
+            }
+            return nil
+        }
+
+        /// Waits after a fault of the network, and throws every other one, which ends the feed.
+        private mutating func recover(from error: NetworkError) async throws {
+            failures += 1
+            guard !Task.isCancelled, EventReconnection.isWorthwhile(after: error),
+                failures <= feed.reconnection.attempts ?? .max
+            else {
+                isOver = true
+                lines = nil
+                throw Task.isCancelled ? NetworkError.cancelled : error
+            }
+            do {
+                try await pause()
+            } catch {
+                isOver = true
+                throw NetworkError.of(error)
+            }
+        }
+
+        /// Lets the time of reconnection pass; what was begun of an event is dropped.
+        private mutating func pause() async throws {
+            lines = nil
+            let clock = feed.pipeline.channel.clock
+            let wait = feed.reconnection.wait(after: failures, retry: parser.reconnectionTime)
+            try await clock.sleep(until: clock.now + wait)
+        }
+
+        private mutating func connect() async throws {
+            let call = try feed.call(after: parser.lastEventID)
+            let (response, exchange) = try await feed.pipeline.head(call)
+            guard response.status != 204 else {
+                response.body.cancel()
+                isOver = true
+                return
+            }
+            // As if it had content: an answer without any is no event stream for that.
+            var typed = response
+            typed.body = .stream(NoEvents(), length: nil)
+            if let objection = EventFeed.rule.objection(to: typed) {
+                throw await NetworkError.unacceptable(response, objection)
+            }
+            failures = 0
+            parser.begin(after: parser.lastEventID)
+            let stream = ResponseStream(response, exchange.context, feed.options)
+            lines = LineStream.Iterator(stream.body, limit: LineSplitter.defaultLimit)
+        }
+    }
+
+    private static var rule: SuccessRule { SuccessRule.ok.accepting("text/event-stream") }
+
+    private func call(after lastEventID: String) throws(NetworkError) -> NetworkCall {
+        let call = try pipeline.call(endpoint, options)
+        var request = call.request
+        var fields: [(HTTPFieldName, String)] = [
+            (.accept, "text/event-stream"), (.cacheControl, "no-store"),
+        ]
+        if !lastEventID.isEmpty { fields.append(("Last-Event-ID", lastEventID)) }
+        for (name, value) in fields {
+            guard let field = HTTPField(name, value) else { throw HTTPHeaders.unfit(name.text) }
+            request.headers.set(field)
+        }
+        var rule = EventFeed.rule
+        rule.statuses.insert(204)
+        return call.with(request, rule)
+    }
+}
+
+/// Stands for content whose length is not known.
+private struct NoEvents: BodySource {
+    func next() async throws -> ByteSlice? { nil }
+}
+
+extension NetworkManager {
+    /// The server-sent events of an endpoint, which go on when their connection ends.
+    ///
+    /// Where one connection is enough, `stream(_:options:)` has its `events`.
+    ///
+    /// - Parameters:
+    ///   - endpoint: the operation; its content must be one that can be sent again.
+    ///   - reconnection: when to connect again, and where an earlier feed ended.
+    ///   - options: what each request does differently; the timeout is for each head.
+    /// - Returns: the events, as an asynchronous sequence that throws `NetworkError`.
+    public func events(
+        _ endpoint: Item,
+        reconnecting reconnection: EventReconnection = EventReconnection(),
+        options: CallOptions = CallOptions()
+    ) -> EventFeed<Item> {
+        EventFeed(pipeline, endpoint, reconnection, options)
+    }
+}

@@ -1,0 +1,113 @@
+import Foundation
+import NetworkCore
+import NetworkTesting
+import Testing
+
+@Suite struct ComposedRequestTests {
+    private struct Filter: Encodable, Sendable {
+        var state: String
+    }
+
+    private func composed(isUrgent: Bool, tags: [String] = []) throws -> Request {
+        try RequestBuilder {
+            URLScheme(.http)
+            URLHost("api.example.com", port: 8080)
+            URLPath("/orders")
+            URLQuery(["page": "2"])
+            URLQuery(encoding: Filter(state: "open"))
+            Headers(["Accept": "application/json"])
+            if isUrgent {
+                Headers(["Priority": "u=1"])
+            } else {
+                CachePolicy.revalidate
+            }
+            for tag in tags { Headers(append: ["X-Tag": tag]) }
+            HTTPMethod.post
+            HTTPTask.json(["item": "lamp"])
+        }.build()
+    }
+
+    @Test func `a request is composed piece by piece`() throws {
+        let request = try composed(isUrgent: false)
+        #expect(request.method == .post)
+        #expect(request.origin.description == "http://api.example.com:8080")
+        #expect(request.target == "/orders?page=2&state=open")
+        #expect(request.headers[.accept] == "application/json")
+        #expect(request.headers[.contentType] == "application/json")
+        #expect(request.headers[.cacheControl] == "no-cache")
+        guard case .bytes(let content) = request.body else {
+            Issue.record("no content")
+            return
+        }
+        #expect(String(decoding: content.array, as: UTF8.self) == #"{"item":"lamp"}"#)
+    }
+
+    @Test func `conditions and loops choose pieces`() throws {
+        let request = try composed(isUrgent: true, tags: ["a", "b"])
+        #expect(request.headers["Priority"] == "u=1")
+        #expect(request.headers[.cacheControl] == nil)
+        #expect(request.headers.values(of: "X-Tag") == ["a", "b"])
+    }
+
+    @Test func `later pieces win, and an endpoint is one`() throws {
+        let request = try RequestBuilder {
+            URLPath("/lost")
+            OrderEndpoint.list
+            URLHost("b.example")
+            Headers(["Accept": "a/b"])
+            Headers(["accept": "c/d"])
+        }.build()
+        #expect(request.origin.description == "https://b.example")
+        #expect(request.target == "/v1/orders")
+        #expect(request.headers.values(of: .accept) == ["c/d"])
+    }
+
+    @Test func `content comes from a value, a form, bytes or a text`() throws {
+        let tasks: [(HTTPTask, String, String)] = [
+            (.json(Filter(state: "x")), "application/json", #"{"state":"x"}"#),
+            (.form(["a": "1 2"] as QueryItems), "application/x-www-form-urlencoded", "a=1+2"),
+            (.data(Data("raw".utf8), contentType: "a/b"), "a/b", "raw"),
+            (.text("hé"), "text/plain; charset=utf-8", "hé"),
+        ]
+        for (task, type, text) in tasks {
+            let request = try RequestBuilder {
+                BaseURL("https://a.example/v1")
+                HTTPMethod.put
+                task
+            }.build()
+            #expect(request.headers[.contentType] == type)
+            guard case .bytes(let content) = request.body else {
+                Issue.record("no content")
+                continue
+            }
+            #expect(String(decoding: content.array, as: UTF8.self) == text)
+        }
+    }
+
+    @Test func `a piece that cannot be sent is an error when the request is built`() {
+        for builder in [
+            RequestBuilder { Headers(["a b": "1"]) }, RequestBuilder { URLPath("/x") },
+            RequestBuilder { URLHost("a b") },
+        ] {
+            let error = #expect(throws: NetworkError.self) { try builder.build() }
+            #expect(error?.kind == .httpRequestError)
+        }
+    }
+
+    @Test func `a composed request is performed within its time`() async throws {
+        let clock = ManualClock(sleeping: .skipped)
+        let stub = StubTransport(clock: clock) { _ in .never }
+        var channel = NetworkChannel.stubbed(stub)
+        channel.clock = clock
+        let error = await #expect(throws: NetworkError.self) {
+            try await NetworkManager<PathEndpoint>(channel).perform(
+                RequestBuilder {
+                    URLHost("a.example")
+                    TimeoutInterval(.seconds(5))
+                }
+            )
+        }
+        #expect(error?.kind == .httpResponseTimeout)
+        #expect(clock.slept == [.seconds(5)])
+    }
+}
