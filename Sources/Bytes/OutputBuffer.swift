@@ -88,7 +88,11 @@
 
     /// Appends the UTF-8 form of a text.
     public func append(_ text: String) {
-        append(text.utf8.span)
+        // The span of a text costs a call into the standard library, its storage none.
+        let isDone: Void? = unsafe text.utf8.withContiguousStorageIfAvailable {
+            unsafe append(UnsafeRawBufferPointer($0))
+        }
+        if isDone == nil { append(text.utf8.span) }
     }
 
     /// Appends a number in decimal digits.

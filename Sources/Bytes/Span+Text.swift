@@ -1,3 +1,5 @@
+import Glibc
+
 extension Span<UInt8> {
     /// The text of some bytes known to be ASCII.
     public func string(in range: Range<Int>) -> String {
@@ -82,13 +84,71 @@ extension Span<UInt8> {
 
     /// Where a byte stands first, at or behind `start`.
     public func firstIndex(of byte: UInt8, from start: Int) -> Int? {
-        var index = start
-        let end = count
-        while index < end {
-            if self[index] == byte { return index }
-            index += 1
+        precondition(start >= 0 && start <= count, "start within the span")
+        // SAFETY: the span is borrowed for the scan, which ends within it.
+        return unsafe withUnsafeBytes { bytes in
+            guard let base = bytes.baseAddress, start < bytes.count,
+                let found = unsafe memchr(base + start, Int32(byte), bytes.count - start)
+            else { return nil }
+            return unsafe UnsafeRawPointer(found) - base
         }
-        return nil
+    }
+
+    /// Whether both hold the same bytes.
+    public func isSame(as other: Span<UInt8>) -> Bool {
+        guard count == other.count else { return false }
+        // SAFETY: both spans are borrowed, and have the same length.
+        return unsafe withUnsafeBytes { bytes in
+            unsafe other.withUnsafeBytes { other in
+                guard let left = bytes.baseAddress, let right = other.baseAddress else {
+                    return true
+                }
+                return unsafe memcmp(left, right, bytes.count) == 0
+            }
+        }
+    }
+
+    /// Whether a range holds a text given in lower case, whatever case its letters are in.
+    public func equals(_ text: StaticString, in range: Range<Int>) -> Bool {
+        let length = text.utf8CodeUnitCount
+        guard range.count == length else { return false }
+        precondition(range.lowerBound >= 0 && range.upperBound <= count, "range of the span")
+        // SAFETY: both are read within their bounds, which were checked above.
+        return unsafe withUnsafeBytes { bytes in
+            for index in 0..<length {
+                let byte = unsafe bytes[range.lowerBound &+ index]
+                let folded = byte &- 0x41 < 26 ? byte | 0x20 : byte
+                if unsafe folded != text.utf8Start[index] { return false }
+            }
+            return true
+        }
+    }
+
+    /// Whether the bytes, each of which may stand in a token, are those of a name in lower case that
+    /// has letters, digits and hyphens only.
+    ///
+    /// Eight bytes are looked at in one step: with bit 5 set, an upper-case letter is its lower-case
+    /// one, and no other byte of a token becomes one of these.
+    public func isToken(named name: Span<UInt8>) -> Bool {
+        guard count == name.count else { return false }
+        // SAFETY: both spans are borrowed, and have the same length.
+        return unsafe withUnsafeBytes { bytes in
+            unsafe name.withUnsafeBytes { name in
+                let fold: UInt64 = 0x2020_2020_2020_2020
+                var index = 0
+                while index &+ 8 <= bytes.count {
+                    let word = unsafe bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+                    let other = unsafe name.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+                    if word | fold != other { return false }
+                    index &+= 8
+                }
+                while index < bytes.count {
+                    if unsafe bytes[index] | 0x20 != name[index] { return false }
+                    index &+= 1
+                }
+                return true
+            }
+        }
     }
 }
 

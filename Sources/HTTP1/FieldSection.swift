@@ -139,16 +139,3 @@ struct FieldSection {
         return index == line.lowerBound ? .foldedLine : .spaceBeforeColon
     }
 }
-
-extension Span<UInt8> {
-    /// Whether a range holds a text given in lower case, whatever case it is in.
-    func equals(_ text: String, in range: Range<Int>) -> Bool {
-        guard text.utf8.count == range.count else { return false }
-        var index = range.lowerBound
-        for byte in text.utf8 {
-            guard Grammar.lowercased(self[index]) == byte else { return false }
-            index += 1
-        }
-        return true
-    }
-}

@@ -9,6 +9,8 @@ package struct RequestHeadDecoder: Sendable {
     private static let spare = 1200
     private let limits: HTTP1Limits
     private var lines: LineScanner
+    /// The Host that came last, and what it means: a connection's requests mostly name the same.
+    private var lastHost: (bytes: [UInt8], authority: Authority)?
     /// How many bytes were looked at for line ends so far: a test holds it against the input's length.
     package var examinedBytes: Int { lines.examined }
 
@@ -33,7 +35,7 @@ package struct RequestHeadDecoder: Sendable {
             spare: RequestHeadDecoder.spare
         )
         let framing = try fields.framing(line.version, in: head) ?? .none
-        let host = try RequestHeadDecoder.host(fields, line, in: head)
+        let host = try host(fields, line, in: head)
         // RFC 9110 §10.1.1: an expectation in HTTP/1.0 is ignored.
         let isExpectant =
             line.version == .http11 ? try fields.expectsContinue(in: head) : false
@@ -52,7 +54,7 @@ package struct RequestHeadDecoder: Sendable {
     }
 
     /// RFC 9112 §3.2: exactly one Host, well-formed, and the same as the target's authority.
-    private static func host(
+    private mutating func host(
         _ fields: FieldSection,
         _ line: RequestLine,
         in head: Span<UInt8>
@@ -65,7 +67,7 @@ package struct RequestHeadDecoder: Sendable {
             }
         }
         guard fields.hosts == 1 else { throw .repeatedHost }
-        guard let host = Authority(fields.host(in: head)) else { throw .malformedHost }
+        guard let host = authority(fields.host(in: head)) else { throw .malformedHost }
         switch line.target {
         case .absolute(let scheme, let authority, _):
             guard host.matches(authority, scheme: scheme) else { throw .hostMismatch }
@@ -76,6 +78,13 @@ package struct RequestHeadDecoder: Sendable {
         case .origin, .asterisk: break
         }
         return host
+    }
+
+    private mutating func authority(_ bytes: Span<UInt8>) -> Authority? {
+        if let lastHost, bytes.isSame(as: lastHost.bytes.span) { return lastHost.authority }
+        guard let authority = Authority(bytes) else { return nil }
+        lastHost = (bytes.array, authority)
+        return authority
     }
 }
 

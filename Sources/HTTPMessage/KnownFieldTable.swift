@@ -23,7 +23,7 @@ enum KnownFieldTable {
         return [UInt8(name.count)] + name + [UInt8](repeating: 0, count: 31 - name.count)
     }
 
-    /// The known field with this name, if there is one.
+    /// The known field with this name, a token, if there is one.
     static func lookup(_ name: Span<UInt8>) -> KnownField? {
         let count = name.count
         guard count > 1, count < 32 else { return nil }
@@ -53,11 +53,7 @@ enum KnownFieldTable {
         _ name: Span<UInt8>
     ) -> Bool {
         guard Int(names[start]) == name.count else { return false }
-        let known = names.extracting((start + 1)..<(start + 1 + name.count))
-        for index in name.indices where Grammar.lowercased(name[index]) != known[index] {
-            return false
-        }
-        return true
+        return name.isToken(named: names.extracting((start + 1)..<(start + 1 + name.count)))
     }
 
     private static func hash(_ count: Int, _ first: UInt8, _ middle: UInt8, _ last: UInt8) -> Int {

@@ -31,21 +31,27 @@ extension LineEncoder {
 
     func encode(_ timings: Timings, _ output: OutputBuffer) {
         var opening: StaticString = ",\"timings\":{\""
-        func phase(_ key: StaticString, _ duration: Duration?) {
-            guard let duration else { return }
-            output.append(opening)
-            output.append(key)
-            output.append("_ms\":")
-            output.append(milliseconds: duration)
-            opening = ",\""
-        }
-        let start = output.count
-        phase("queue", timings.queue)
-        phase("dns", timings.dns)
-        phase("connect", timings.connect)
-        phase("tls", timings.tls)
-        phase("first_byte", timings.firstByte)
-        if output.count > start { output.append(UInt8(ascii: "}")) }
+        phase("queue", timings.queue, &opening, output)
+        phase("dns", timings.dns, &opening, output)
+        phase("connect", timings.connect, &opening, output)
+        phase("tls", timings.tls, &opening, output)
+        phase("first_byte", timings.firstByte, &opening, output)
+        if opening.utf8CodeUnitCount == 2 { output.append(UInt8(ascii: "}")) }
+    }
+
+    @inline(__always)
+    private func phase(
+        _ key: StaticString,
+        _ duration: Duration?,
+        _ opening: inout StaticString,
+        _ output: OutputBuffer
+    ) {
+        guard let duration else { return }
+        output.append(opening)
+        output.append(key)
+        output.append("_ms\":")
+        output.append(milliseconds: duration)
+        opening = ",\""
     }
 
     func encode(_ retries: [RetryReason], _ output: OutputBuffer) {
