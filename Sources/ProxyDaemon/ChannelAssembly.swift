@@ -104,19 +104,33 @@ final class ChannelAssembly: Sendable {
         }
     }
 
-    /// The channels of one loop; those that `present` has already are kept.
+    /// The channels of one loop.
+    ///
+    /// - Parameters:
+    ///   - channels: what the loops share.
+    ///   - router: of the same channels.
+    ///   - settings: where what no channel claims goes.
+    ///   - present: the table that is in force; what it has of these is kept.
+    ///   - prepared: channels that were made in advance.
+    ///   - loop: whose table it is.
+    ///   - loops: how many there are.
+    /// - Returns: the table.
     func table(
         of channels: [ChannelShared],
+        routing router: Router,
         forwarding settings: ForwardProxy.Settings,
         keeping present: ChannelTable?,
+        _ prepared: [Channel] = [],
         on loop: EventLoop,
         loops: Int
     ) -> ChannelTable {
-        ChannelTable(
-            router: Router(channels.map(\.configuration)),
+        var known: [ObjectIdentifier: Channel] = [:]
+        for channel in present?.channels ?? [] { known[ObjectIdentifier(channel.shared)] = channel }
+        for channel in prepared { known[ObjectIdentifier(channel.shared)] = channel }
+        return ChannelTable(
+            router: router,
             channels: channels.map { shared in
-                present?.channels.first { $0.shared === shared }
-                    ?? Channel(shared, on: loop, loops: loops)
+                known[ObjectIdentifier(shared)] ?? Channel(shared, on: loop, loops: loops)
             },
             ownLog: present?.ownLog ?? LogBuffer(ownLog),
             forward: present.flatMap { $0.forward.settings == settings ? $0.forward : nil }

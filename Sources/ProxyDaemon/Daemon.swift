@@ -10,6 +10,9 @@ import RequestLog
 
 /// The daemon: event loops, listeners, channels, signals.
 package actor Daemon {
+    /// How many channels a loop makes or closes in one turn.
+    static let sliceLength = 32
+
     /// Where what concerns the daemon itself is told: lines for the terminal or the journal.
     package typealias Report = @Sendable (String) -> Void
 
@@ -123,6 +126,7 @@ package actor Daemon {
         )
         guard let assembly else { return }
         let (channels, count, forwarding) = (channels, loops.count, forwarding)
+        let router = Router(channels.map(\.configuration))
         for loop in loops {
             workers.append(
                 await loop.call { loop in
@@ -132,6 +136,7 @@ package actor Daemon {
                         requests: requests,
                         table: assembly.table(
                             of: channels,
+                            routing: router,
                             forwarding: forwarding,
                             keeping: nil,
                             on: loop,
@@ -254,14 +259,22 @@ package actor Daemon {
         configuration = next
         let (channels, count, forwarding) = (channels, loops.count, forwarding)
         let settings = workerSettings(next.limits)
+        let router = Router(channels.map(\.configuration))
         for worker in workers {
+            // In slices: a loop that makes a thousand channels serves nobody meanwhile.
+            for start in stride(from: 0, to: channels.count, by: Daemon.sliceLength) {
+                let slice = channels[start..<min(start + Daemon.sliceLength, channels.count)]
+                await worker.call { $0.prepare(slice, loops: count) }
+            }
             await worker.call { worker in
                 worker.apply(settings)
                 worker.install(
                     assembly.table(
                         of: channels,
+                        routing: router,
                         forwarding: forwarding,
                         keeping: worker.table,
+                        worker.takePrepared(),
                         on: worker.loop,
                         loops: count
                     )

@@ -22,6 +22,8 @@ final class Worker {
     private let handler: ProxyHandler
     private var listeners: [Int: Listener] = [:]
     private var connections: [ObjectIdentifier: DownstreamConnection] = [:]
+    /// Channels that were made for a configuration that is about to come into force.
+    private var prepared: [Channel] = []
     /// Channels whose exchanges may still end.
     private var retired: [RetiredChannel] = []
     private var flusher: LoopTimer?
@@ -84,17 +86,39 @@ final class Worker {
         self.settings = settings
     }
 
+    /// Makes what of these channels is new, for an `install` that follows.
+    func prepare(_ channels: ArraySlice<ChannelShared>, loops: Int) {
+        let present = Set(table.channels.map { ObjectIdentifier($0.shared) })
+        for shared in channels where !present.contains(ObjectIdentifier(shared)) {
+            prepared.append(Channel(shared, on: loop, loops: loops))
+        }
+    }
+
+    /// What was prepared since the last call.
+    func takePrepared() -> [Channel] {
+        defer { prepared = [] }
+        return prepared
+    }
+
     /// Puts another configuration in force for what comes next.
     func install(_ table: ChannelTable) {
         let previous = handler.channels
         handler.channels = table
-        for channel in previous.channels
-        where !table.channels.contains(where: { $0 === channel }) {
-            channel.retire()
-            retired.removeAll { $0.channel == nil }
-            retired.append(RetiredChannel(channel: channel))
-        }
+        let present = Set(table.channels.map { ObjectIdentifier($0) })
+        let leaving = previous.channels.filter { !present.contains(ObjectIdentifier($0)) }
+        retired.removeAll { $0.channel == nil }
+        retired += leaving.map(RetiredChannel.init)
+        retire(leaving[...])
         if previous.forward !== table.forward { previous.forward.retire() }
+    }
+
+    /// Closes what is idle of some channels, a few in each turn of the loop.
+    private func retire(_ channels: ArraySlice<Channel>) {
+        for channel in channels.prefix(Daemon.sliceLength) { channel.retire() }
+        let rest = channels.dropFirst(Daemon.sliceLength)
+        guard !rest.isEmpty else { return }
+        let bound = LoopBound((worker: self, rest: rest), on: loop)
+        loop.submit { bound.value.worker.retire(bound.value.rest) }
     }
 
     /// The channels of this loop.
