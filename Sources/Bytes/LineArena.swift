@@ -76,26 +76,26 @@
     /// Adds a line whose bytes are here already.
     @inline(__always)
     public mutating func append(_ line: Line) {
-        let block = makeRoom(lines: 1, bytes: 0)
-        block.append(line)
+        makeRoom(lines: 1, bytes: 0)
+        unsafe block.unsafelyUnwrapped.append(line)
     }
 
     /// Adds a line and its bytes, as `name: value CRLF`.
     public mutating func append(name: Span<UInt8>, value: Span<UInt8>, tag: UInt8) {
-        let block = makeRoom(lines: 1, bytes: name.count + value.count + 4)
-        let start = block.byteCount
-        unsafe name.withUnsafeBytes { unsafe block.append($0) }
-        block.append(0x3A, 0x20)
-        let valueStart = block.byteCount
-        unsafe value.withUnsafeBytes { unsafe block.append($0) }
+        makeRoom(lines: 1, bytes: name.count + value.count + 4)
+        let start = unsafe block.unsafelyUnwrapped.byteCount
+        unsafe name.withUnsafeBytes { unsafe block.unsafelyUnwrapped.append($0) }
+        unsafe block.unsafelyUnwrapped.append(0x3A, 0x20)
+        unsafe value.withUnsafeBytes { unsafe block.unsafelyUnwrapped.append($0) }
+        unsafe block.unsafelyUnwrapped.append(0x0D, 0x0A)
+        let valueStart = start + name.count + 2
         let line = Line(
             name: start..<(start + name.count),
-            value: valueStart..<block.byteCount,
+            value: valueStart..<(valueStart + value.count),
             tag: tag,
             isVerbatim: true
         )
-        block.append(0x0D, 0x0A)
-        block.append(line)
+        unsafe block.unsafelyUnwrapped.append(line)
     }
 
     /// Takes lines out of the index.
@@ -103,7 +103,8 @@
     /// - Parameter isRemoved: gets each line and the bytes that it stands in.
     public mutating func removeLines(where isRemoved: (Line, Span<UInt8>) -> Bool) {
         guard count > 0 else { return }
-        let block = makeRoom(lines: 0, bytes: 0)
+        makeRoom(lines: 0, bytes: 0)
+        guard let block else { return }
         let bytes = unsafe Span(_unsafeStart: block.bytes, count: block.byteCount)
         var kept = 0
         for position in 0..<block.lineCount {
@@ -115,20 +116,16 @@
         unsafe block.counts.pointee.lines = kept
     }
 
-    /// The block, unshared and with that much room.
+    /// Makes the block unshared, with that much room: there is one afterwards.
     @inline(__always)
-    private mutating func makeRoom(lines: Int, bytes: Int) -> Block {
-        if isKnownUniquelyReferenced(&self.block), let block,
-            unsafe block.lineCount + lines <= block.counts.pointee.lineCapacity,
-            unsafe block.byteCount + bytes <= block.counts.pointee.byteCapacity
-        {
-            return block
-        }
-        return copy(lines: lines, bytes: bytes)
+    private mutating func makeRoom(lines: Int, bytes: Int) {
+        guard isKnownUniquelyReferenced(&block),
+            unsafe block.unsafelyUnwrapped.hasRoom(lines: lines, bytes: bytes)
+        else { return copy(lines: lines, bytes: bytes) }
     }
 
     @inline(never)
-    private mutating func copy(lines: Int, bytes: Int) -> Block {
+    private mutating func copy(lines: Int, bytes: Int) {
         let (oldLines, oldBytes) = (count, block?.byteCount ?? 0)
         // Half as much again: a credential is longer than the rest of most heads.
         let next = Block.make(
@@ -141,7 +138,6 @@
             unsafe next.counts.pointee.lines = oldLines
         }
         block = next
-        return next
     }
 }
 
@@ -186,6 +182,12 @@
     var bytes: UnsafeMutablePointer<UInt8> {
         unsafe UnsafeMutableRawPointer(index + counts.pointee.lineCapacity)
             .assumingMemoryBound(to: UInt8.self)
+    }
+
+    @inline(__always)
+    func hasRoom(lines: Int, bytes: Int) -> Bool {
+        unsafe counts.pointee.lines + lines <= counts.pointee.lineCapacity
+            && counts.pointee.bytes + bytes <= counts.pointee.byteCapacity
     }
 
     @inline(__always)
