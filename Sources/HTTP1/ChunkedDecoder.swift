@@ -30,7 +30,8 @@ struct ChunkedDecoder: Sendable {
         )
     )
 
-    private let limits: HTTP1Limits
+    private let extensionLimit: Int
+    private let extensionTotalLimit: Int
     private var place = Place.size
     private var digits = 0
     private var rest = 0
@@ -41,7 +42,8 @@ struct ChunkedDecoder: Sendable {
     private(set) var trailers: HTTPHeaders?
 
     init(limits: HTTP1Limits) {
-        self.limits = limits
+        extensionLimit = limits.chunkExtensionSize
+        extensionTotalLimit = limits.chunkExtensionTotal
         lines = LineScanner(.nothing, limits: limits)
     }
 
@@ -105,8 +107,8 @@ struct ChunkedDecoder: Sendable {
         try chunkExtension.step(byte)
         extensionSize += 1
         extensionTotal += 1
-        guard extensionSize <= limits.chunkExtensionSize,
-            extensionTotal <= limits.chunkExtensionTotal
+        guard extensionSize <= extensionLimit,
+            extensionTotal <= extensionTotalLimit
         else { throw .chunkExtensionTooLarge }
     }
 

@@ -18,12 +18,18 @@ struct LineScanner: Sendable {
     /// How many bytes were looked at altogether; for the test that counts them.
     private(set) var examined = 0
     private let opening: Opening
-    private let limits: HTTP1Limits
+    /// Of the limits only what is looked at here: every connection has a scanner.
+    private let fieldLimit: Int
+    private let sectionLimit: Int
+    private let firstLineLimit: Int
     private var position = 0
 
     init(_ opening: Opening, limits: HTTP1Limits) {
         self.opening = opening
-        self.limits = limits
+        fieldLimit = limits.fieldCount
+        sectionLimit = limits.sectionSize
+        firstLineLimit =
+            opening == .requestLine ? limits.requestLineSize : limits.sectionSize
     }
 
     /// The length of the section with its final empty line, or nil where it is not complete.
@@ -60,13 +66,18 @@ struct LineScanner: Sendable {
         lineEnds.removeAll(keepingCapacity: true)
     }
 
+    /// Gives back what memory it has, between two sections.
+    mutating func releaseMemory() {
+        lineEnds = []
+    }
+
     /// Takes note of a line; true for the empty one that ends the section.
     private mutating func endLine(at end: Int) throws(HTTP1Error) -> Bool {
         let lineStart = lineEnds.last.map { $0 + 2 } ?? start
         guard end == lineStart else {
             lineEnds.append(end)
             let fields = opening == .nothing ? lineEnds.count : lineEnds.count - 1
-            guard fields <= limits.fieldCount else { throw .tooManyFields }
+            guard fields <= fieldLimit else { throw .tooManyFields }
             return false
         }
         guard lineEnds.isEmpty else { return true }
@@ -83,7 +94,7 @@ struct LineScanner: Sendable {
     }
 
     private var currentLimit: Int {
-        lineEnds.isEmpty && opening == .requestLine ? limits.requestLineSize : limits.sectionSize
+        lineEnds.isEmpty ? firstLineLimit : sectionLimit
     }
 
     private var tooLong: HTTP1Error {

@@ -7,7 +7,7 @@ import HTTPMessage
 package struct RequestHeadDecoder: Sendable {
     /// Room in the header bytes for what is added on the way, credentials above all.
     private static let spare = 1200
-    private let limits: HTTP1Limits
+    private let targetLimit: Int
     private var lines: LineScanner
     /// The Host that came last, and what it means: a connection's requests mostly name the same.
     private var lastHost: (bytes: [UInt8], authority: Authority)?
@@ -15,8 +15,14 @@ package struct RequestHeadDecoder: Sendable {
     package var examinedBytes: Int { lines.examined }
 
     package init(limits: HTTP1Limits = HTTP1Limits()) {
-        self.limits = limits
+        targetLimit = limits.targetSize
         lines = LineScanner(.requestLine, limits: limits)
+    }
+
+    /// Gives back what memory it has, while no head is being decoded.
+    package mutating func releaseMemory() {
+        lines.releaseMemory()
+        lastHost = nil
     }
 
     /// Decodes the head that `bytes` starts with; `consumed` is its length.
@@ -27,7 +33,7 @@ package struct RequestHeadDecoder: Sendable {
     ) throws(HTTP1Error) -> (head: RequestHead, consumed: Int)? {
         guard let length = try lines.scan(bytes) else { return nil }
         let head = bytes.extracting(0..<length)
-        let line = try RequestLine(head.extracting(lines.start..<lines.lineEnds[0]), limits)
+        let line = try RequestLine(head.extracting(lines.start..<lines.lineEnds[0]), targetLimit)
         let fields = try FieldSection(
             head,
             lines: lines,
@@ -94,7 +100,7 @@ private struct RequestLine {
     let target: RequestTarget
     let version: HTTP1Version
 
-    init(_ line: Span<UInt8>, _ limits: HTTP1Limits) throws(HTTP1Error) {
+    init(_ line: Span<UInt8>, _ targetLimit: Int) throws(HTTP1Error) {
         var methodEnd = 0
         while methodEnd < line.count, Grammar.isTokenByte(line[methodEnd]) { methodEnd += 1 }
         guard methodEnd > 0, methodEnd < line.count, line[methodEnd] == 0x20,
@@ -105,7 +111,7 @@ private struct RequestLine {
             else: .malformedRequestLine
         )
         let targetBytes = line.extracting((methodEnd + 1)..<targetEnd)
-        guard targetBytes.count <= limits.targetSize else { throw .targetTooLong }
+        guard targetBytes.count <= targetLimit else { throw .targetTooLong }
         method = HTTPMethod(validated: line.extracting(0..<methodEnd))
         guard let target = RequestTarget(targetBytes, for: method) else { throw .malformedTarget }
         self.target = target

@@ -28,6 +28,8 @@ final class DownstreamConnection {
     var body: BodyDecoder?
     /// Numbers the requests, so that a body of an earlier one is not mistaken.
     private(set) var exchange = 0
+    /// How many requests came so far.
+    private var served = 0
     var bytesIn = 0
     var owesContinue = false
     /// Whether the app reads trailer fields.
@@ -87,6 +89,7 @@ final class DownstreamConnection {
                 try await socket.waitReadable(until: limit)
             } catch {
                 isParked = error == .timedOut && limit < idleDeadline && !isDraining
+                if isParked { decoder.releaseMemory() }
                 return nil
             }
         }
@@ -131,8 +134,9 @@ final class DownstreamConnection {
         // Whoever comes back from parking has waited before.
         if !wasParked { idleDeadline = loop.deadline(after: DownstreamConnection.keepAlive) }
         // Many apps send one request and keep the connection: its task's memory is the next one's.
-        if parksAfter != nil, exchange <= 2, socket.isQuiet, loop.now < idleDeadline {
+        if parksAfter != nil, served <= 1, socket.isQuiet, loop.now < idleDeadline {
             isParked = true
+            decoder.releaseMemory()
             return nil
         }
         return min(idleDeadline, loop.deadline(after: parksAfter))
@@ -145,6 +149,7 @@ final class DownstreamConnection {
     }
 
     private func begin(_ head: RequestHead) {
+        served += 1
         owesContinue = head.expectsContinue && head.framing != .none
         takesTrailers = head.takesTrailers
         if head.framing == .none || head.framing == .length(0) {
