@@ -8,6 +8,7 @@ import socket
 import threading
 import time
 
+from cases_messages import static
 from harness import case, check, equal, free_port
 from proxy import Netproxy
 
@@ -152,3 +153,29 @@ def a_gigabyte_up_to_a_slow_reader_is_not_kept(world):
         check(head_of(app).startswith(b"HTTP/1.1 200 "), "the upload was not answered with 200")
 
     flow(world, play, drive)
+
+
+@case
+def apps_that_connect_first_and_ask_later_cost_little_once_idle(world):
+    """The daemon has looked at each of them in vain before its request comes."""
+    count, limit = 400, 4
+    request = b"GET /static/hello.txt HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+    def ask(app):
+        app.sendall(request)
+        check(head_of(app).startswith(b"HTTP/1.1 200 "), "a request was not answered with 200")
+        app.recv(100)
+
+    with static(world) as proxy:
+        apps = [socket.create_connection(("127.0.0.1", proxy.port), timeout=20)
+                for _ in range(count + 20)]
+        # The last of them has its answer: the daemon has accepted all.
+        for app in apps[count:]:
+            ask(app)
+        before = private_memory(proxy.child.pid)
+        for app in apps[:count]:
+            ask(app)
+        grown = private_memory(proxy.child.pid) - before
+        for app in apps:
+            app.close()
+    check(grown <= limit * count, f"memory grew by {grown / count:.1f} KiB for each idle app")
