@@ -48,6 +48,9 @@ import Synchronization
     @exclusivity(unchecked) private var wallAtRead: UInt64 = 0
     @exclusivity(unchecked) private var jobs: [UnownedJob] = []
     @exclusivity(unchecked) private var spareJobs: [UnownedJob] = []
+    /// Sockets with something posted.
+    @exclusivity(unchecked) private var posting: [StreamSocket] = []
+    private var isFlushing = false
     private var isStopping = false
     private let thread = Atomic<UInt>(0)
     private let inbox = Mutex(Inbox())
@@ -120,11 +123,13 @@ import Synchronization
         thread.store(UInt(pthread_self()), ordering: .releasing)
         while !isStopping {
             let isIdle = runJobs()
+            flush()
             let flags = isIdle ? EVLOOP_ONCE : EVLOOP_ONCE | EVLOOP_NONBLOCK
             _ = unsafe event_base_loop(base, flags)
             unsafe time = monotonicNanoseconds() &+ lead
         }
         _ = runJobs()
+        flush()
         let waiters = finished.withLock { state in
             state.isOver = true
             return state.waiters
@@ -204,6 +209,27 @@ import Synchronization
             unsafe spareJobs.removeAll(keepingCapacity: true)
         }
         return unsafe jobs.isEmpty
+    }
+
+    /// Sends what the socket has posted when this turn ends.
+    func flushLater(_ socket: StreamSocket) {
+        unsafe posting.append(socket)
+        if unsafe posting.count >= EventLoop.postingLimit, !isFlushing { flush() }
+    }
+
+    /// More would be another slab of buffers, and a longer wait for the first.
+    private static let postingLimit = 32
+
+    private func flush() {
+        isFlushing = true
+        var next = 0
+        while unsafe next < posting.count {
+            let socket = unsafe posting[next]
+            next += 1
+            socket.flush()
+        }
+        unsafe posting.removeAll(keepingCapacity: true)
+        isFlushing = false
     }
 
     func woken() {

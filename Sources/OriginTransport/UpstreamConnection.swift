@@ -51,7 +51,8 @@ final class UpstreamConnection: TimerEntry {
 
     /// Whether nothing of the last exchange is left on it.
     func canIdle() -> Bool {
-        guard mayReuse, buffer.isEmpty, !isUploading, !socket.isClosed else { return false }
+        guard mayReuse, buffer.isEmpty, !isUploading, !socket.isClosed, !socket.hasPosted
+        else { return false }
         socket.probe()
         return socket.isQuiet
     }
@@ -91,6 +92,8 @@ final class UpstreamConnection: TimerEntry {
         guard !socket.isClosed else { return }
         isIdle = false
         loop.remove(self)
+        // A request that nobody waits for any more is better not sent.
+        socket.dropPosted()
         socket.close()
         buffer.consume(buffer.count)
         buffer.release(to: loop.slabs)
@@ -171,6 +174,7 @@ final class UpstreamConnection: TimerEntry {
             into: output
         )
         do throws(IOError) {
+            if request.body.isReplayable, try socket.post(output, whole) { return nil }
             if let offset = try socket.writeNow(output, &whole) {
                 return Unsent(output: output, whole: whole, offset: offset)
             }
@@ -265,7 +269,7 @@ final class UpstreamConnection: TimerEntry {
                     try await readMore(gate: gate)
                 } else if try !readAtOnce() {
                     do throws(IOError) {
-                        try await waitReadable(until: fixed)
+                        try await waitReadable(until: fixed, into: buffer)
                     } catch {
                         throw headFault(error, isUntouched: buffer.isEmpty)
                     }
@@ -369,15 +373,18 @@ final class UpstreamConnection: TimerEntry {
     }
 
     /// Waits for something to read; a cancelled task ends the wait.
-    private func waitReadable(until deadline: UInt64) async throws(IOError) {
+    private func waitReadable(
+        until deadline: UInt64,
+        into buffer: ReadBuffer? = nil
+    ) async throws(IOError) {
         if let relay = AbortRelay.current, relay.loop === loop, relay.value.isFree {
             try relay.value.hold(socket)
             defer { relay.value.release() }
-            return try await socket.waitReadable(until: deadline)
+            return try await socket.waitReadable(until: deadline, into: buffer)
         }
         let bound = LoopBound(socket, on: loop)
         let failure = await withTaskCancellationHandler {
-            await socket.settleReadable(until: deadline)
+            await socket.settleReadable(until: deadline, into: buffer)
         } onCancel: {
             bound.loop.submit { bound.value.abort() }
         }

@@ -88,6 +88,12 @@ extension DownstreamConnection {
     func write(_ opening: inout Opening) throws(DeliveryError) -> Bool {
         let count = opening.content?.count ?? 0
         do throws(IOError) {
+            if opening.source == nil, opening.delivery.mayContinue,
+                try socket.post(opening.output, opening.content)
+            {
+                opening.delivery.bytesOut = count
+                return true
+            }
             opening.written = try socket.writeNow(opening.output, &opening.content)
         } catch {
             loop.outputs.give(opening.output)

@@ -86,7 +86,7 @@ final class DownstreamConnection {
             isIdle = true
             guard let limit = beginWait() else { return nil }
             do throws(IOError) {
-                try await socket.waitReadable(until: limit)
+                try await socket.waitReadable(until: limit, into: buffer)
             } catch {
                 isParked = error == .timedOut && limit < idleDeadline && !isDraining
                 if isParked { decoder.releaseMemory() }
@@ -103,7 +103,7 @@ final class DownstreamConnection {
             let hadBytes = !buffer.isEmpty
             do throws(IOError) {
                 guard let count = try socket.readNow(into: buffer) else {
-                    try await socket.waitReadable(until: deadline)
+                    try await socket.waitReadable(until: deadline, into: buffer)
                     continue
                 }
                 // A peer that goes away in the middle of a head has nobody to answer to.
@@ -185,6 +185,9 @@ final class DownstreamConnection {
     /// Closes in such a way that the app can still read what was written: a close with unread bytes
     /// would reset the connection and may take the answer with it.
     func closeAfterLingering() async {
+        if socket.hasPosted {
+            try? await socket.settlePosted(until: loop.deadline(after: idleTimeout))
+        }
         if !isRequestComplete || !buffer.isEmpty || !socket.isQuiet, !socket.isPeerClosed {
             socket.shutdownWriting()
             let deadline = loop.deadline(after: .seconds(1))

@@ -1,0 +1,170 @@
+import Bytes
+import EventIO
+import TestSupport
+import Testing
+
+/// Messages that wait for the end of the loop's turn, and bytes that are read before anybody runs.
+@Suite struct PostingTests {
+    /// Runs `body` on the loop with a socket that is connected to an origin.
+    private func withSocket<Result: Sendable>(
+        to origin: OriginServer,
+        _ body: @escaping @Sendable (StreamSocket) async throws -> Result
+    ) async throws -> Result {
+        let loop = try TestLoop.shared()
+        let address = try #require(SocketAddress(ip: "127.0.0.1", port: UInt16(origin.port)))
+        return try await Task(executorPreference: loop) {
+            let socket = try await Dialer.connect(
+                to: address,
+                on: loop,
+                until: loop.deadline(after: Wire.patience)
+            )
+            defer { socket.close() }
+            return try await body(socket)
+        }.value
+    }
+
+    private static func output(_ text: String) -> OutputBuffer {
+        let output = OutputBuffer()
+        output.append(text)
+        return output
+    }
+
+    private static func rest(of socket: StreamSocket) async throws -> String {
+        let buffer = ReadBuffer()
+        let deadline = socket.loop.deadline(after: Wire.patience)
+        while try await socket.read(into: buffer, until: deadline) > 0 {}
+        return String(decoding: buffer.span.array, as: UTF8.self)
+    }
+
+    @Test func `a posted message is sent when the turn ends`() async throws {
+        let origin = try await OriginServer.start { wire in
+            try await wire.send(try await wire.read(through: "head content"))
+        }
+        let text = try await withSocket(to: origin) { socket in
+            try #expect(socket.post(PostingTests.output("head "), ByteSlice("content")))
+            #expect(socket.hasPosted)
+            let text = try await PostingTests.rest(of: socket)
+            #expect(!socket.hasPosted)
+            return text
+        }
+        #expect(text == "head content")
+    }
+
+    @Test func `what is written goes behind what is posted`() async throws {
+        let origin = try await OriginServer.start { wire in
+            try await wire.send(try await wire.rest().text)
+        }
+        let text = try await withSocket(to: origin) { socket in
+            try #expect(socket.post(PostingTests.output("one "), nil))
+            // One message at a time: the second is for its owner to write.
+            try #expect(!socket.post(PostingTests.output("two "), nil))
+            try await socket.write(PostingTests.output("two "), ByteSlice("three"), until: .max)
+            try #expect(socket.post(PostingTests.output(" four"), nil))
+            socket.shutdownWriting()
+            return try await PostingTests.rest(of: socket)
+        }
+        #expect(text == "one two three four")
+    }
+
+    @Test(arguments: [true, false])
+    func `a close sends what is posted, unless it is dropped`(isDropped: Bool) async throws {
+        let arrived = Gate()
+        let origin = try await OriginServer.start { wire in
+            try await #expect(wire.rest().text == (isDropped ? "" : "last words"))
+            arrived.open()
+        }
+        try await withSocket(to: origin) { socket in
+            try #expect(socket.post(PostingTests.output("last words"), nil))
+            if isDropped { socket.dropPosted() }
+            socket.close()
+            #expect(!socket.hasPosted)
+        }
+        try await arrived.wait()
+    }
+
+    @Test func `a reset forgets what is posted`() async throws {
+        let ended = Gate()
+        let origin = try await OriginServer.start { wire in
+            let text = try? await wire.rest().text
+            #expect(text?.isEmpty ?? true)
+            ended.open()
+        }
+        try await withSocket(to: origin) { socket in
+            try #expect(socket.post(PostingTests.output("never sent"), nil))
+            socket.reset()
+        }
+        try await ended.wait()
+    }
+
+    @Test func `long messages are not posted, nor any behind a full kernel`() async throws {
+        let full = Gate()
+        let origin = try await OriginServer.start { wire in
+            try await full.wait()
+            try await wire.rest()
+        }
+        try await withSocket(to: origin) { socket in
+            let long = PostingTests.output(String(repeating: "x", count: 8193))
+            try #expect(!socket.post(long, nil))
+            try #expect(!socket.post(OutputBuffer(), ByteSlice([UInt8](repeating: 0, count: 2049))))
+            var body: ByteSlice? = ByteSlice([UInt8](repeating: 0x78, count: 16 << 20))
+            try #expect(socket.writeNow(OutputBuffer(), &body) != nil)
+            try #expect(!socket.post(PostingTests.output("behind"), nil))
+            full.open()
+        }
+    }
+
+    @Test func `whoever reads learns that a posted message could not be sent`() async throws {
+        let gone = Gate()
+        let origin = try await OriginServer.start { wire in
+            try await wire.send("answer")
+            try await wire.reset()
+            gone.open()
+        }
+        let failure = try await withSocket(to: origin) { socket -> IOError? in
+            try await gone.wait()
+            try #expect(socket.post(PostingTests.output("too late"), nil))
+            do throws(IOError) {
+                let buffer = ReadBuffer()
+                let deadline = socket.loop.deadline(after: Wire.patience)
+                while try await socket.read(into: buffer, until: deadline) > 0 {}
+                return nil
+            } catch {
+                return error
+            }
+        }
+        #expect(failure == .closedByPeer)
+    }
+
+    @Test func `an aborted socket takes no message`() async throws {
+        let origin = try await OriginServer.start { wire in _ = try? await wire.rest() }
+        try await withSocket(to: origin) { socket in
+            socket.abort()
+            #expect(throws: IOError.aborted) {
+                try socket.post(PostingTests.output("nothing"), nil)
+            }
+        }
+    }
+
+    @Test func `the loop reads for whoever waits, and leaves the end to him`() async throws {
+        let origin = try await OriginServer.start { wire in
+            try await wire.read(through: "go")
+            try await wire.send("first")
+            try await wire.read(through: "on")
+        }
+        try await withSocket(to: origin) { socket in
+            let buffer = ReadBuffer()
+            let deadline = socket.loop.deadline(after: Wire.patience)
+            try #expect(socket.readNow(into: buffer) == nil)
+            try #expect(socket.post(PostingTests.output("go"), nil))
+            while buffer.count < 5 {
+                try await socket.waitReadable(until: deadline, into: buffer)
+                while let count = try socket.readNow(into: buffer), count > 0 {}
+            }
+            #expect(String(decoding: buffer.span.array, as: UTF8.self) == "first")
+            try #expect(socket.post(PostingTests.output("on"), nil))
+            try await socket.waitReadable(until: deadline, into: buffer)
+            #expect(buffer.count == 5)
+            try #expect(socket.readNow(into: buffer) == 0)
+        }
+    }
+}
