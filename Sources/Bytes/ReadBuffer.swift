@@ -106,20 +106,22 @@
 
     /// Lets `body` fill the free space behind the unread bytes; it returns how many it wrote.
     @discardableResult
+    @inline(__always)
     package func withFreeSpace<Failure: Error>(
         _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Int
     ) throws(Failure) -> Int {
-        guard let slab = unsafe slab else { return 0 }
-        // SAFETY: the free space lies behind every byte that a slice may share.
-        let free = unsafe UnsafeMutableRawBufferPointer(
-            start: slab.memory + end,
-            count: slab.capacity - end
-        )
+        // SAFETY: the free space lies behind every byte that a slice may share, and the slab stays:
+        // this buffer is lent to `body`, which has no other way to it.
+        guard
+            let free = unsafe slab.map({
+                unsafe UnsafeMutableRawBufferPointer(
+                    start: $0.memory + end,
+                    count: $0.capacity - end
+                )
+            })
+        else { return 0 }
         let written = try unsafe body(free)
-        unsafe precondition(
-            written >= 0 && written <= slab.capacity - end,
-            "wrote beyond the free space"
-        )
+        precondition(written >= 0 && written <= free.count, "wrote beyond the free space")
         unsafe end += written
         return written
     }

@@ -48,8 +48,9 @@ import Synchronization
     @exclusivity(unchecked) private var wallAtRead: UInt64 = 0
     @exclusivity(unchecked) private var jobs: [UnownedJob] = []
     @exclusivity(unchecked) private var spareJobs: [UnownedJob] = []
-    /// Sockets with something posted.
-    @exclusivity(unchecked) private var posting: [StreamSocket] = []
+    /// Sockets with something posted, each retained once.
+    @exclusivity(unchecked) private var posting: [Unmanaged<StreamSocket>] =
+        unsafe []
     private var isFlushing = false
     private var isStopping = false
     private let thread = Atomic<UInt>(0)
@@ -213,7 +214,7 @@ import Synchronization
 
     /// Sends what the socket has posted when this turn ends.
     func flushLater(_ socket: StreamSocket) {
-        unsafe posting.append(socket)
+        unsafe posting.append(.passRetained(socket))
         if unsafe posting.count >= EventLoop.postingLimit, !isFlushing { flush() }
     }
 
@@ -224,9 +225,11 @@ import Synchronization
         isFlushing = true
         var next = 0
         while unsafe next < posting.count {
+            // SAFETY: retained by `flushLater`, and released behind the call.
             let socket = unsafe posting[next]
             next += 1
-            socket.flush()
+            unsafe socket._withUnsafeGuaranteedRef { $0.flush() }
+            unsafe socket.release()
         }
         unsafe posting.removeAll(keepingCapacity: true)
         isFlushing = false

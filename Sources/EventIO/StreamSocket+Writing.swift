@@ -63,6 +63,22 @@ extension StreamSocket {
         }
     }
 
+    /// As `write(_:_:from:until:)`, with the failure as a value: for callers that write inside a
+    /// closure.
+    package func settleWritten(
+        _ output: OutputBuffer,
+        _ body: ByteSlice?,
+        from offset: Int,
+        until deadline: UInt64
+    ) async -> IOError? {
+        do throws(IOError) {
+            try await write(output, body, from: offset, until: deadline)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
     /// Writes some of the bytes behind the first `offset`; nothing if the kernel is full.
     private func writeSome(
         _ output: OutputBuffer,

@@ -189,13 +189,16 @@ final class UpstreamConnection: TimerEntry {
 
     private func send(_ rest: Unsent, until limit: UInt64) async throws {
         defer { loop.outputs.give(rest.output) }
+        let deadline = min(loop.deadline(after: pool.options.idleTimeout), limit)
         do throws(IOError) {
-            try await socket.write(
-                rest.output,
-                rest.whole,
-                from: rest.offset,
-                until: min(loop.deadline(after: pool.options.idleTimeout), limit)
-            )
+            try await abortable { [socket] in
+                await socket.settleWritten(
+                    rest.output,
+                    rest.whole,
+                    from: rest.offset,
+                    until: deadline
+                )
+            }
         } catch {
             try forgive(error)
         }
@@ -382,9 +385,16 @@ final class UpstreamConnection: TimerEntry {
             defer { relay.value.release() }
             return try await socket.waitReadable(until: deadline, into: buffer)
         }
+        try await abortable { [socket] in
+            await socket.settleReadable(until: deadline, into: buffer)
+        }
+    }
+
+    /// A wait on the socket that ends when the task is cancelled.
+    private func abortable(_ wait: () async -> IOError?) async throws(IOError) {
         let bound = LoopBound(socket, on: loop)
         let failure = await withTaskCancellationHandler {
-            await socket.settleReadable(until: deadline, into: buffer)
+            await wait()
         } onCancel: {
             bound.loop.submit { bound.value.abort() }
         }

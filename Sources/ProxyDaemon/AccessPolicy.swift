@@ -4,18 +4,33 @@ import NetworkCore
 
 /// Who may use a channel over a data listener (contract section 8).
 ///
-/// A value: it only judges.
-struct AccessPolicy: Sendable {
+/// It only judges. Shared, so that judging a request copies nothing.
+final class AccessPolicy: Sendable {
     /// Names that a `Host` field may carry beside the local ones: `name`, `*.suffix` or `*`.
-    var hosts: [String] = []
+    private let hosts: [String]
     /// Origins of web pages that may call the channel.
-    var origins: [String] = []
+    private let origins: [String]
     /// User ids that may call it over a unix socket; nobody is kept out while it is empty.
-    var users: [UInt32] = []
+    private let users: [UInt32]
     /// What `Proxy-Authorization` must carry, if anything.
-    var key: Secret?
+    private let key: Secret?
     /// The channel, and the keys that were given out for it for a while.
-    var lent: (channel: String, keys: ClientKeys)?
+    private let lent: (channel: String, keys: ClientKeys)?
+
+    /// Lets everybody in who names a local host.
+    init(
+        hosts: [String] = [],
+        origins: [String] = [],
+        users: [UInt32] = [],
+        key: Secret? = nil,
+        lent: (channel: String, keys: ClientKeys)? = nil
+    ) {
+        self.hosts = hosts
+        self.origins = origins
+        self.users = users
+        self.key = key
+        self.lent = lent
+    }
 
     /// Judges a request.
     ///

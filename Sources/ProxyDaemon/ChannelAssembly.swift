@@ -202,12 +202,15 @@ final class ChannelAssembly: Sendable {
         _ configuration: ChannelConfiguration,
         _ inputs: ChannelInputs
     ) async throws -> ChannelShared {
-        var access = AccessPolicy()
-        access.hosts = configuration.access.hosts
-        access.origins = configuration.access.origins
-        access.users = configuration.access.users
-        if let key = configuration.access.key { access.key = try await secrets.secret(key) }
-        access.lent = (configuration.name, clientKeys)
+        var key: Secret?
+        if let reference = configuration.access.key { key = try await secrets.secret(reference) }
+        let access = AccessPolicy(
+            hosts: configuration.access.hosts,
+            origins: configuration.access.origins,
+            users: configuration.access.users,
+            key: key,
+            lent: (configuration.name, clientKeys)
+        )
         let log = ChannelAssembly.log(
             named: configuration.name,
             LogLabels(

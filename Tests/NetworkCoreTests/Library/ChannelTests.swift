@@ -236,6 +236,39 @@ import Testing
         #expect(origin.requests.count == 3)
     }
 
+    @Test func `a cancelled call ends while its body waits for an origin that does not read`()
+        async throws
+    {
+        let begun = Gate()
+        let origin = try await OriginServer.start { wire in
+            try await wire.read(through: "\r\n\r\n")
+            begun.open()
+            // As long as the test lasts.
+            try? await Gate().wait()
+        }
+        let transport = try PooledTransport()
+        let port = UInt16(origin.port)
+        let call = Task {
+            var context = RequestContext()
+            let body = ByteSlice([UInt8](repeating: 0x78, count: 64 << 20))
+            _ = try await transport.send(
+                Request(
+                    method: .put,
+                    origin: Origin(scheme: .http, host: "127.0.0.1", port: port),
+                    target: "/1",
+                    body: .bytes(body)
+                ),
+                context: &context
+            )
+        }
+        try await begun.wait()
+        let begin = ContinuousClock.now
+        call.cancel()
+        await #expect(throws: NetworkError.self) { try await call.value }
+        // Not the idle timeout's minute, nor the origin's ten seconds.
+        #expect(ContinuousClock.now - begin < .seconds(8))
+    }
+
     @Test func `a call over a socket ends at its timeout, and its connection with it`()
         async throws
     {
