@@ -1,0 +1,111 @@
+"""What the README tells people to type, typed: its blocks are taken from the file and run."""
+
+import os
+import re
+import shutil
+import subprocess
+
+from harness import Skipped, case, check, clean_environment, equal
+from proxy import Netproxy
+from traffic import curl
+from world import HERE
+
+ORDER = '{"id":42}'
+# The README's stub block, as a value; `readme_stub` holds it against the text.
+STUB = [
+    {"path": "/42", "headers": {"Content-Type": "application/json"}, "body": ORDER},
+    {"method": "POST", "delay": "250ms", "status": 201},
+    {"path": "/broken", "fault": "connection_refused"},
+]
+
+
+def block(language, part):
+    """The README's first block in a language that contains `part`."""
+    with open(os.path.join(HERE, "..", "..", "README.md"), encoding="utf-8") as file:
+        text = file.read()
+    for found in re.findall(rf"^```{language}\n(.*?)^```$", text, re.M | re.S):
+        if part in found:
+            return found
+    check(False, f"the README has no {language} block with {part!r}")
+
+
+def typed(proxy, command, **variables):
+    """Runs one of the README's commands in the daemon's directory."""
+    names = os.path.join(proxy.directory, "bin")
+    os.makedirs(names, exist_ok=True)
+    if not os.path.exists(os.path.join(names, "netproxy")):
+        os.symlink(proxy.world.netproxy, os.path.join(names, "netproxy"))
+    environment = clean_environment(
+        HOME=proxy.directory, NETPROXY_CONFIG=proxy.config_path, **variables)
+    environment["PATH"] = f"{names}:{environment['PATH']}"
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, timeout=60, env=environment,
+                          cwd=proxy.directory)
+    words = (done.stdout + done.stderr).decode(errors="replace")
+    check(done.returncode == 0, f"exit {done.returncode}: {words[-600:]}")
+    return done.stdout.decode()
+
+
+def stubbed(world, **channel):
+    return Netproxy(world, {
+        "orders": {"upstream": "https://api.example.com/v1", "stub": STUB, **channel}})
+
+
+def local(text, proxy):
+    return text.replace(":8080", f":{proxy.port}")
+
+
+@case
+def readme_stub(world):
+    text = re.sub(r"\s", "", block("yaml", "stub:"))
+    for entry in STUB:
+        for key, value in entry.items():
+            written = value if isinstance(value, (str, int)) else next(iter(value.values()))
+            check(f"{key}:" in text and str(written) in text, f"the README's stub lacks {key}")
+    with stubbed(world) as proxy:
+        found = curl(proxy, proxy.url("/orders/42"))
+        equal((found.status, found.body), (200, ORDER.encode()), "stubbed answer")
+        check("stub" in found.fields.get("proxy-status", ""), f"Proxy-Status: {found}")
+        made = curl(proxy, "-d", "x", proxy.url("/orders/43"))
+        equal(made.status, 201, "status of the POST")
+        check(made.seconds >= 0.25, f"answered after {made.seconds:.3f} s, without the delay")
+        broken = curl(proxy, proxy.url("/orders/broken"))
+        equal(broken.status, 502, "status of the fault")
+        equal(proxy.exchange("orders", "/v1/broken")["error"], "connection_refused", "error")
+        equal(proxy.exchange("orders", "/v1/42")["upstream"], "stub", "upstream in the log")
+
+
+@case
+def readme_curl_lines(world):
+    with stubbed(world) as proxy:
+        lines = [line for line in local(block("bash", "http_proxy=http"), proxy).splitlines() if line]
+        equal(len(lines), 3, "lines of the README's block")
+        for line in lines:
+            equal(typed(proxy, ["sh", "-c", line]), ORDER, line)
+
+
+@case
+def readme_python(world):
+    with stubbed(world) as proxy:
+        text = typed(proxy, [world.python, "-c", local(block("python", "urllib.request"), proxy)])
+        equal(text.splitlines(), ["200", "{'id': 42}", "{'id': 42}"], "output")
+
+
+@case
+def readme_node(world):
+    node = shutil.which("node")
+    if not node:
+        raise Skipped("node is not installed")
+    with stubbed(world) as proxy:
+        program = os.path.join(proxy.directory, "orders.mjs")
+        with open(program, "w", encoding="utf-8") as file:
+            file.write(local(block("js", "ORDERS_URL"), proxy))
+        equal(typed(proxy, [node, program]).strip(), "200 { id: 42 }", "output")
+
+
+@case
+def readme_exec(world):
+    line = block("bash", "netproxy exec").splitlines()[0]
+    with stubbed(world, access={"key": "literal:only-the-owner"}) as proxy:
+        equal(curl(proxy, proxy.url("/orders/42")).status, 407, "status without a key")
+        equal(typed(proxy, ["sh", "-c", line]), ORDER, line)
