@@ -6,10 +6,24 @@ enum UnreadableFile {
     static func words(_ path: String) -> String {
         var isDirectory = false
         guard FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) else {
+            // A directory that one may not enter hides what is in it.
+            if let closed = closedDirectory(above: path) {
+                return "cannot read \(path): permission denied in \(closed)"
+            }
             return "cannot read \(path): there is no such file"
         }
         if isDirectory { return "cannot read \(path): it is a directory" }
         return FileManager.default.isReadableFile(atPath: path)
             ? "cannot read \(path)" : "cannot read \(path): permission denied"
+    }
+
+    private static func closedDirectory(above path: String) -> String? {
+        let parent = path.split(separator: "/").dropLast().joined(separator: "/")
+        let directory = path.hasPrefix("/") ? "/\(parent)" : parent
+        guard !parent.isEmpty else { return nil }
+        guard FileManager.default.fileExists(atPath: directory) else {
+            return closedDirectory(above: directory)
+        }
+        return FileManager.default.isExecutableFile(atPath: directory) ? nil : directory
     }
 }

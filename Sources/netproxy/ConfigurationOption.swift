@@ -19,9 +19,15 @@ struct ConfigurationOption: ParsableArguments {
 
     /// Reads the configuration and the files it names.
     ///
+    /// - Parameters:
+    ///   - checksFiles: whether the files that it names are looked at.
+    ///   - isService: whether this process is the service, which systemd told where its directories
+    ///     are. Every other command looks for them where the unit has them.
+    /// - Returns: the configuration.
     /// - Throws: exit status 78, after every error was printed on standard error.
-    func load(checksFiles: Bool = true) throws -> ProxyConfiguration {
-        switch ConfigurationFile(path: config).read(checksFiles: checksFiles) {
+    func load(checksFiles: Bool = true, isService: Bool = false) throws -> ProxyConfiguration {
+        let file = ConfigurationFile(path: config, isService: isService)
+        switch file.read(checksFiles: checksFiles) {
         case .success(let configuration): return configuration
         case .failure(let errors):
             for error in errors.errors { StandardError.write("\(error)") }
@@ -32,16 +38,19 @@ struct ConfigurationOption: ParsableArguments {
 
 /// The configuration on disk.
 struct ConfigurationFile: Sendable {
-    private let environment = ProcessInfo.processInfo.environment
+    private let environment: [String: String]
     private let path: String
     private let isNamed: Bool
 
-    init(path: String?) {
+    init(path: String?, isService: Bool) {
+        let environment = ProcessInfo.processInfo.environment
         isNamed = path != nil || environment["NETPROXY_CONFIG"]?.isEmpty == false
-        self.path = ConfigurationLocator.path(
-            explicit: path,
-            environment: ProcessInfo.processInfo.environment
-        )
+        let path = ConfigurationLocator.path(explicit: path, environment: environment)
+        self.environment =
+            isService
+            ? environment
+            : ConfigurationLocator.serviceEnvironment(environment, configuration: path)
+        self.path = path
     }
 
     /// Reads and checks it, with the files it names.

@@ -12,14 +12,14 @@ struct RunCommand: AsyncParsableCommand {
     @OptionGroup var file: ConfigurationOption
 
     func run() async throws {
-        let configuration = try file.load()
+        let configuration = try file.load(isService: true)
         let path = file.config
         let daemon = Daemon(
             configuration,
             environment: ProcessInfo.processInfo.environment,
             console: Terminal.isStandardOutput ? .colored : .off,
             report: { StandardError.write("netproxy: \($0)") },
-            reload: { ConfigurationFile(path: path).read() }
+            reload: { ConfigurationFile(path: path, isService: true).read() }
         )
         do {
             try await daemon.start(handlesSignals: true)

@@ -59,13 +59,15 @@ struct TailCommand: AsyncParsableCommand {
             }
         }
         var tail: LogTail
+        let missing: [String]
         do {
             tail = try LogTail(directory: settings.directory, channels: channels, filter: filter)
+            missing = try tail.missing
         } catch {
             StandardError.write("netproxy: the logs in \(settings.directory) cannot be read")
             throw ExitCode.failure
         }
-        for name in try tail.missing { StandardError.write("netproxy: \(name) has no log yet") }
+        for name in missing { StandardError.write("netproxy: \(name) has no log yet") }
         var printer = LogPrinter(printed)
         write(printer.render(try tail.last(count)))
         if follow {

@@ -36,6 +36,26 @@ import Testing
         #expect(directories.runtime == "/run/netproxy")
     }
 
+    @Test func `a command finds the directories of the system's service`() {
+        func found(_ environment: [String: String], at path: String) -> DefaultDirectories {
+            DefaultDirectories(
+                environment: ConfigurationLocator.serviceEnvironment(
+                    environment,
+                    configuration: path
+                ) { $0 != "/var/lib/netproxy" }
+            )
+        }
+        let root = ["HOME": "/root", "XDG_RUNTIME_DIR": "/run/user/0"]
+        let service = found(root, at: "/etc/netproxy/netproxy.yaml")
+        #expect(service.log == "/var/log/netproxy")
+        #expect(service.runtime == "/run/netproxy")
+        // Without the unit's directory, as without the unit.
+        #expect(service.state == "/root/.local/state/netproxy")
+        #expect(found(root, at: "/root/netproxy.yaml") == DefaultDirectories(environment: root))
+        let explicit = ["HOME": "/root", "LOGS_DIRECTORY": "/srv/log"]
+        #expect(found(explicit, at: "/etc/netproxy/netproxy.yaml").log == "/srv/log")
+    }
+
     @Test func `a person's directories follow XDG`() throws {
         let configuration = try load("channels: { a: { upstream: https://a.example } }")
         #expect(configuration.state == "/home/someone/.local/state/netproxy")
