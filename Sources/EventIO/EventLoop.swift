@@ -123,8 +123,10 @@ import Synchronization
     func run() {
         thread.store(UInt(pthread_self()), ordering: .releasing)
         while !isStopping {
-            let isIdle = runJobs()
+            var isIdle = runJobs()
             flush()
+            // Whoever learns of a fault there has something to do.
+            if unsafe !jobs.isEmpty { isIdle = false }
             let flags = isIdle ? EVLOOP_ONCE : EVLOOP_ONCE | EVLOOP_NONBLOCK
             _ = unsafe event_base_loop(base, flags)
             unsafe time = monotonicNanoseconds() &+ lead

@@ -29,9 +29,12 @@ extension StreamSocket {
     ) throws(IOError) -> Int? {
         if unsafe isAborted || isClosed { throw .aborted }
         if let fault = unsafe fetchFault { throw fault }
-        guard unsafe mayBeReadable else { return nil }
+        guard unsafe mayBeReadable else { return try nothingToRead() }
         buffer.reserve(minimum, from: loop.slabs)
-        if let tls = unsafe tls { return try tls.read(into: buffer, from: self) }
+        if let tls = unsafe tls {
+            if let count = try tls.read(into: buffer, from: self) { return count }
+            return try nothingToRead()
+        }
         var failure: Int32 = 0
         var isDrained = false
         let count = unsafe buffer.withFreeSpace { free in
@@ -45,17 +48,22 @@ extension StreamSocket {
         }
         if failure == EAGAIN {
             unsafe mayBeReadable = false
-            return nil
+            return try nothingToRead()
         }
-        if failure != 0 { throw unsafe postFault ?? readFailure(failure) }
+        if failure != 0 { throw readFailure(failure) }
         if count == 0 {
             unsafe hasPeerClosed = true
-            if let postFault = unsafe postFault { throw postFault }
             return 0
         }
         // A short read means drained, unless the end of the stream shares the edge.
         if isDrained, !isPeerClosed { assumeDrained() }
         return count
+    }
+
+    /// Nothing, or what became of a message that was posted: there may be no answer to it.
+    private func nothingToRead() throws(IOError) -> Int? {
+        if let fault = unsafe postFault { throw fault }
+        return nil
     }
 
     /// Returns when there may be something to read.
@@ -137,7 +145,7 @@ extension StreamSocket {
     ///
     /// What a pooled connection must be before it is used again.
     package var isQuiet: Bool {
-        unsafe !mayBeReadable && !isPeerClosed && !isAborted && !isClosed
+        unsafe !mayBeReadable && !isPeerClosed && !isAborted && !isClosed && postFault == nil
     }
 
     /// Reads once where the kernel's state is not known, so that `isQuiet` tells the truth.

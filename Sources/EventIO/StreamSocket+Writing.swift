@@ -87,6 +87,8 @@ extension StreamSocket {
     ) throws(IOError) -> Int? {
         if unsafe isAborted || isClosed { throw .aborted }
         if hasPosted, try !sendPosted() { return nil }
+        // Nothing may follow a message that was lost.
+        if let fault = unsafe postFault { throw fault }
         return try transmit(output, body, from: offset)
     }
 
@@ -184,13 +186,23 @@ extension StreamSocket {
     /// Many connections are served in one turn. That the kernel sends for all of them in a row keeps
     /// its code and ours in the processor's caches: a fifteenth of what a small request costs.
     ///
-    /// The output goes back to the loop's pool. A fault ends the next wait for reading; whoever reads
-    /// learns of it behind the bytes that came before.
+    /// The output goes back to the loop's pool. A fault ends the wait for reading: whoever reads
+    /// learns of it behind the bytes that came before, and so does whoever writes next.
     ///
+    /// - Parameters:
+    ///   - output: the head.
+    ///   - content: what goes with it.
+    ///   - deadline: when the kernel must have taken all of it, on the loop's clock; past it the fault
+    ///     is `.timedOut`.
     /// - Returns: false if it is not taken: it is long, or the kernel is full. Its owner writes it.
-    /// - Throws: `.aborted`.
-    package func post(_ output: OutputBuffer, _ content: ByteSlice?) throws(IOError) -> Bool {
+    /// - Throws: `.aborted`, or the fault of a message before.
+    package func post(
+        _ output: OutputBuffer,
+        _ content: ByteSlice?,
+        until deadline: UInt64
+    ) throws(IOError) -> Bool {
         if unsafe isAborted || isClosed { throw .aborted }
+        if let fault = unsafe postFault { throw fault }
         guard unsafe isWritable, !hasPosted, output.count <= StreamSocket.postedHead else {
             return false
         }
@@ -200,6 +212,7 @@ extension StreamSocket {
         }
         unsafe posted = output
         unsafe postedOffset = 0
+        unsafe postDeadline = deadline
         loop.flushLater(self)
         return true
     }
@@ -209,6 +222,7 @@ extension StreamSocket {
     /// - Throws: `.timedOut`, `.closedByPeer`, `.aborted`, `.system`.
     package func settlePosted(until deadline: UInt64) async throws(IOError) {
         while hasPosted, try !sendPosted() { try await waitWritable(until: deadline) }
+        if let fault = unsafe postFault { throw fault }
     }
 
     /// Forgets what was posted.
@@ -220,12 +234,21 @@ extension StreamSocket {
     /// Sends what was posted, as far as the kernel takes it.
     func flush() {
         do throws(IOError) {
-            _ = try sendPosted()
+            if try sendPosted() { return }
+            // Rare: the kernel is full of what was written before.
+            unsafe writeDeadline = postDeadline
+            updateTimer()
         } catch {
-            unsafe postFault = error
-            unsafe mayBeReadable = true
-            resumeReader()
+            failPosted(error)
         }
+    }
+
+    /// Tells whoever reads, and whoever writes next, that a message is lost.
+    func failPosted(_ fault: IOError) {
+        dropPosted()
+        unsafe postFault = fault
+        unsafe mayBeReadable = true
+        resumeReader()
     }
 
     /// Sends what was posted; false if some of it waits for the kernel.

@@ -51,7 +51,8 @@ import Glibc
     /// What was posted and is not sent yet, and how far it is.
     @exclusivity(unchecked) var posted: OutputBuffer?
     @exclusivity(unchecked) var postedOffset = 0
-    /// Why what was posted could not be sent.
+    /// Until when it must be sent, and why it could not be.
+    @exclusivity(unchecked) var postDeadline = UInt64.max
     @exclusivity(unchecked) var postFault: IOError?
 
     /// Takes over a connected, non-blocking descriptor.
@@ -145,7 +146,10 @@ import Glibc
         if unsafe mayBeReadable, fetch() { resumeReader() }
         if what & Int16(EV_WRITE) != 0 {
             unsafe isWritable = true
-            if hasPosted { flush() }
+            if hasPosted {
+                unsafe writeDeadline = .max
+                flush()
+            }
             resumeWriter()
         }
     }
@@ -192,6 +196,7 @@ import Glibc
         if unsafe writeDeadline <= now {
             unsafe isWriteTimedOut = true
             unsafe writeDeadline = .max
+            if unsafe writeWaiter == nil, hasPosted { failPosted(.timedOut) }
             resumeWriter()
         }
         updateTimer()

@@ -174,7 +174,10 @@ final class UpstreamConnection: TimerEntry {
             into: output
         )
         do throws(IOError) {
-            if request.body.isReplayable, try socket.post(output, whole) { return nil }
+            let deadline = loop.deadline(after: pool.options.idleTimeout)
+            if request.body.isReplayable, try socket.post(output, whole, until: deadline) {
+                return nil
+            }
             if let offset = try socket.writeNow(output, &whole) {
                 return Unsent(output: output, whole: whole, offset: offset)
             }
@@ -392,11 +395,14 @@ final class UpstreamConnection: TimerEntry {
 
     /// A wait on the socket that ends when the task is cancelled.
     private func abortable(_ wait: () async -> IOError?) async throws(IOError) {
-        let bound = LoopBound(socket, on: loop)
+        let (bound, exchange) = (LoopBound(self, on: loop), exchange)
         let failure = await withTaskCancellationHandler {
             await wait()
         } onCancel: {
-            bound.loop.submit { bound.value.abort() }
+            // By then the connection may be somebody else's.
+            bound.loop.submit {
+                if bound.value.exchange == exchange { bound.value.socket.abort() }
+            }
         }
         if let failure { throw failure }
     }

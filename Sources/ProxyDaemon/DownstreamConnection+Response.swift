@@ -89,7 +89,11 @@ extension DownstreamConnection {
         let count = opening.content?.count ?? 0
         do throws(IOError) {
             if opening.source == nil, opening.delivery.mayContinue,
-                try socket.post(opening.output, opening.content)
+                try socket.post(
+                    opening.output,
+                    opening.content,
+                    until: loop.deadline(after: idleTimeout)
+                )
             {
                 opening.delivery.bytesOut = count
                 return true

@@ -185,9 +185,7 @@ final class DownstreamConnection {
     /// Closes in such a way that the app can still read what was written: a close with unread bytes
     /// would reset the connection and may take the answer with it.
     func closeAfterLingering() async {
-        if socket.hasPosted {
-            try? await socket.settlePosted(until: loop.deadline(after: idleTimeout))
-        }
+        await settle()
         if !isRequestComplete || !buffer.isEmpty || !socket.isQuiet, !socket.isPeerClosed {
             socket.shutdownWriting()
             let deadline = loop.deadline(after: .seconds(1))
@@ -200,6 +198,21 @@ final class DownstreamConnection {
             }
         }
         close()
+    }
+
+    /// Closes it once the kernel has the last answer.
+    func end() async {
+        await settle()
+        close()
+    }
+
+    private func settle() async {
+        guard socket.hasPosted else { return }
+        do throws(IOError) {
+            try await socket.settlePosted(until: loop.deadline(after: idleTimeout))
+        } catch {
+            socket.reset()
+        }
     }
 
     /// Ends the connection so that no app takes what it got for a complete answer.

@@ -87,7 +87,7 @@ final class LocalServer {
         } catch {
             // The peer is gone or too slow; there is nobody to answer.
         }
-        connection.close()
+        await connection.end()
         connections[ObjectIdentifier(connection)] = nil
         if connections.isEmpty { onDrained?() }
     }

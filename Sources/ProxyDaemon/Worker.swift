@@ -221,7 +221,7 @@ final class Worker {
             )
         }
         if connection.isParked { return park(connection) }
-        connection.close()
+        await connection.end()
         connection.task = nil
         connections[ObjectIdentifier(connection)] = nil
         if connections.isEmpty { onDrained?() }
