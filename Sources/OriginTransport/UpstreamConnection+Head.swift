@@ -1,0 +1,154 @@
+import Bytes
+import EventIO
+import HTTP1
+import HTTPMessage
+import NetworkCore
+
+/// The way back: the final head, and the waits for it.
+extension UpstreamConnection {
+    /// Reads heads until the final one; interim answers go to whoever wants them.
+    func readHead(
+        answering request: Request,
+        context: inout RequestContext,
+        until fixed: UInt64,
+        gate: UploadGate?
+    ) async throws -> ResponseHead {
+        var interim = 0
+        while true {
+            guard let head = try decodeHead(answering: request.method) else {
+                if let gate {
+                    try await readMore(gate: gate)
+                } else if try !readAtOnce() {
+                    do throws(IOError) {
+                        try await waitReadable(until: fixed, into: buffer)
+                    } catch {
+                        throw headFault(error, isUntouched: buffer.isEmpty)
+                    }
+                }
+                continue
+            }
+            let isSwitch =
+                head.status == 101
+                && HopFields.agreed(head.headers, offered: request.headers) != nil
+            guard head.status.kind == .informational, !isSwitch else {
+                context.upstreamStatus = head.status
+                context.speaksHTTP10 = head.version == .http10
+                return head
+            }
+            interim += 1
+            guard interim <= UpstreamConnection.limits.informationalCount, head.status != 101
+            else {
+                throw NetworkError(
+                    .httpProtocolError,
+                    side: .upstream,
+                    detail: "\(pool.origin.authority) sent interim answers that nobody asked for"
+                )
+            }
+            if head.status == 100 {
+                gate?.open()
+            } else if let forward = context.onInformational {
+                var headers = head.headers
+                _ = HopByHop(removingFrom: &headers)
+                try await forward(head.status, headers)
+            }
+        }
+    }
+
+    private func decodeHead(answering method: HTTPMethod) throws -> ResponseHead? {
+        guard !buffer.isEmpty else { return nil }
+        do throws(HTTP1Error) {
+            let decoded = try buffer.withSpan { bytes throws(HTTP1Error) in
+                try decoder.decode(bytes, answering: method)
+            }
+            guard let decoded else { return nil }
+            buffer.consume(decoded.consumed)
+            return decoded.head
+        } catch {
+            throw FaultTable.error(error, from: pool.origin.authority)
+        }
+    }
+
+    /// Reads what is there of the head; false if nothing is.
+    private func readAtOnce() throws -> Bool {
+        do throws(IOError) {
+            guard let count = try socket.readNow(into: buffer) else { return false }
+            guard count > 0 else { throw .closedByPeer }
+            return true
+        } catch {
+            throw headFault(error, isUntouched: buffer.isEmpty)
+        }
+    }
+
+    /// Reads what comes next of the head while the body is on its way.
+    ///
+    /// The wait goes in steps of a second: the deadline of the answer begins when the upload has
+    /// ended, which may be in the middle of a step.
+    private func readMore(gate: UploadGate) async throws {
+        let hadBytes = !buffer.isEmpty
+        while true {
+            let isStep = isUploading
+            let deadline =
+                isStep
+                ? loop.deadline(after: .seconds(1))
+                : gate.answerDeadline(loop.deadline(after: pool.options.responseTimeout))
+            do throws(IOError) {
+                guard try await read(until: deadline) == 0 else { return }
+                throw .closedByPeer
+            } catch {
+                if error == .timedOut, isStep {
+                    // An origin that never answers the expectation gets the body after a second.
+                    gate.open()
+                    continue
+                }
+                throw headFault(error, isUntouched: !hadBytes)
+            }
+        }
+    }
+
+    private func headFault(_ error: IOError, isUntouched: Bool) -> NetworkError {
+        FaultTable.error(
+            error,
+            in: .awaitingHead,
+            to: pool.origin.authority,
+            isReused: exchange > 1,
+            isUntouched: isUntouched
+        )
+    }
+
+    /// Reads into the buffer; a cancelled task ends the wait.
+    func read(minimum: Int = 4096, until deadline: UInt64) async throws(IOError) -> Int {
+        while true {
+            if let count = try socket.readNow(into: buffer, minimum: minimum) { return count }
+            try await waitReadable(until: deadline)
+        }
+    }
+
+    /// Waits for something to read; a cancelled task ends the wait.
+    private func waitReadable(
+        until deadline: UInt64,
+        into buffer: ReadBuffer? = nil
+    ) async throws(IOError) {
+        if let relay = AbortRelay.current, relay.loop === loop, relay.value.isFree {
+            try relay.value.hold(socket)
+            defer { relay.value.release() }
+            return try await socket.waitReadable(until: deadline, into: buffer)
+        }
+        try await abortable { [socket] in
+            await socket.settleReadable(until: deadline, into: buffer)
+        }
+    }
+
+    /// A wait on the socket that ends when the task is cancelled.
+    func abortable(_ wait: () async -> IOError?) async throws(IOError) {
+        let (bound, exchange) = (LoopBound(self, on: loop), exchange)
+        let failure = await withTaskCancellationHandler {
+            await wait()
+        } onCancel: {
+            // By then the connection may be somebody else's.
+            bound.loop.submit {
+                if bound.value.exchange == exchange { bound.value.socket.abort() }
+            }
+        }
+        if let failure { throw failure }
+    }
+}

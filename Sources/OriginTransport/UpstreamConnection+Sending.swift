@@ -1,0 +1,124 @@
+import Bytes
+import EventIO
+import HTTP1
+import HTTPMessage
+import NetworkCore
+
+/// The way out: the head, and the content if it is here or streams.
+extension UpstreamConnection {
+    /// What the kernel did not take at once.
+    struct Unsent {
+        let output: OutputBuffer
+        let whole: ByteSlice?
+        let offset: Int
+    }
+
+    /// Writes the head, and the content if it is here; nothing is left if the kernel takes it at once.
+    func start(_ request: borrowing Request) throws -> Unsent? {
+        let framing: BodyFraming
+        var whole: ByteSlice?
+        switch request.body {
+        case .empty, .tunnel: framing = .none
+        case .bytes(let bytes):
+            framing = .length(bytes.count)
+            whole = bytes
+        case .stream(_, let length): framing = length.map { .length($0) } ?? .chunked
+        }
+        let output = loop.outputs.take()
+        HeadEncoder.encodeRequest(
+            method: request.method,
+            target: pool.targetPrefix.isEmpty ? request.target : target(forProxy: request.target),
+            host: request.origin.authority,
+            headers: request.headers,
+            framing: framing,
+            hopFields: HopFields.of(request.headers),
+            into: output
+        )
+        do throws(IOError) {
+            let deadline = loop.deadline(after: pool.options.idleTimeout)
+            if request.body.isReplayable, try socket.post(output, whole, until: deadline) {
+                return nil
+            }
+            if let offset = try socket.writeNow(output, &whole) {
+                return Unsent(output: output, whole: whole, offset: offset)
+            }
+        } catch {
+            loop.outputs.give(output)
+            try forgive(error)
+            return nil
+        }
+        loop.outputs.give(output)
+        return nil
+    }
+
+    func send(_ rest: Unsent, until limit: UInt64) async throws {
+        defer { loop.outputs.give(rest.output) }
+        let deadline = min(loop.deadline(after: pool.options.idleTimeout), limit)
+        do throws(IOError) {
+            try await abortable { [socket] in
+                await socket.settleWritten(
+                    rest.output,
+                    rest.whole,
+                    from: rest.offset,
+                    until: deadline
+                )
+            }
+        } catch {
+            try forgive(error)
+        }
+    }
+
+    /// Lets a close pass while the request is sent: the origin may have answered before it closed, so
+    /// the head is looked for all the same.
+    private func forgive(_ error: IOError) throws {
+        guard error == .closedByPeer else { throw fault(error, in: .sending) }
+        mayReuse = false
+    }
+
+    /// The target in absolute-form, for the proxy on the way (RFC 9112 §3.2.2).
+    private func target(forProxy target: String) -> String {
+        target == "*" ? pool.targetPrefix : pool.targetPrefix + target
+    }
+
+    /// Waits for the final head while a task of its own sends the content.
+    func upload(
+        _ source: any BodySource,
+        length: Int?,
+        of request: Request,
+        context: inout RequestContext
+    ) async throws -> ResponseHead {
+        let bound = LoopBound(self, on: loop)
+        let gate = UploadGate(isOpen: !request.headers.contains(HTTPFieldName.expect))
+        let openGate = LoopBound(gate, on: loop)
+        isUploading = true
+        uploadFault = nil
+        return try await withThrowingTaskGroup(of: Void.self) { group in
+            // A task of its own: the origin may answer before it has read the whole body.
+            group.addTask {
+                await openGate.value.wait(on: bound.loop)
+                await bound.value.upload(source, length: length)
+            }
+            defer {
+                if isUploading {
+                    isUploading = false
+                    mayReuse = false
+                    source.cancel()
+                }
+                group.cancelAll()
+            }
+            do {
+                let head = try await readHead(
+                    answering: request,
+                    context: &context,
+                    until: .max,
+                    gate: gate
+                )
+                gate.close()
+                return head
+            } catch {
+                gate.close()
+                throw uploadFault ?? error
+            }
+        }
+    }
+}
