@@ -6,9 +6,9 @@ import Testing
     @Test func `an app that resets right behind its request is 499`() async throws {
         let ended = Gate()
         let origin = try await OriginServer.start { wire in
-            _ = try await wire.message()
-            try await wire.rest()
-            ended.open()
+            // The reset may come before the request is sent on: then there is nothing to read.
+            defer { ended.open() }
+            _ = try await wire.rest()
         }
         try await DaemonHarness.run(
             channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
