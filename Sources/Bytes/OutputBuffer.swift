@@ -4,10 +4,9 @@
 @safe public final class OutputBuffer {
     // SAFETY: no method calls out while it changes one of these, so that no access overlaps; checking
     // that at run time would cost more than the copies themselves.
-    @exclusivity(unchecked) private var memory: UnsafeMutableRawPointer
-    @exclusivity(unchecked) private var capacity: Int
-    /// How many bytes it holds.
-    @exclusivity(unchecked) public private(set) var count = 0
+    @usableFromInline @exclusivity(unchecked) var memory: UnsafeMutableRawPointer
+    @usableFromInline @exclusivity(unchecked) var capacity: Int
+    @usableFromInline @exclusivity(unchecked) var length = 0
 
     /// Allocates an empty buffer.
     public init(capacity: Int = 4096) {
@@ -19,8 +18,10 @@
         unsafe memory.deallocate()
     }
 
+    /// How many bytes it holds.
+    @inlinable public var count: Int { unsafe length }
     /// Whether it holds nothing.
-    public var isEmpty: Bool { unsafe count == 0 }
+    public var isEmpty: Bool { count == 0 }
 
     /// The bytes so far.
     public var span: Span<UInt8> {
@@ -35,25 +36,26 @@
 
     /// Forgets the bytes and keeps the memory, unless it grew beyond `limit` bytes.
     public func removeAll(keeping limit: Int = 64 * 1024) {
-        unsafe count = 0
+        unsafe length = 0
         guard unsafe capacity > limit else { return }
         unsafe memory.deallocate()
         unsafe capacity = 4096
         unsafe memory = .allocate(byteCount: capacity, alignment: 16)
     }
 
-    /// Drops the bytes behind the first `length`.
-    public func truncate(to length: Int) {
-        unsafe count = unsafe min(count, max(length, 0))
+    /// Drops the bytes behind the first `limit`.
+    public func truncate(to limit: Int) {
+        unsafe length = unsafe min(length, max(limit, 0))
     }
 
     /// Appends one byte.
+    @inlinable
     @inline(__always)
     public func append(_ byte: UInt8) {
-        if unsafe count == capacity { grow(by: 1) }
+        if unsafe length == capacity { grow(by: 1) }
         // SAFETY: room was made on the line before.
-        unsafe memory.storeBytes(of: byte, toByteOffset: count, as: UInt8.self)
-        unsafe count += 1
+        unsafe memory.storeBytes(of: byte, toByteOffset: length, as: UInt8.self)
+        unsafe length += 1
     }
 
     /// Appends bytes.
@@ -78,6 +80,7 @@
     }
 
     /// Appends a literal.
+    @inlinable
     @inline(__always)
     public func append(_ text: StaticString) {
         // SAFETY: a static string's bytes live for ever.
@@ -86,7 +89,8 @@
         )
     }
 
-    /// Appends the UTF-8 form of a text.
+    /// Appends the UTF-8 form of a text; a literal is taken as what it is.
+    @_disfavoredOverload
     public func append(_ text: String) {
         // The span of a text costs a call into the standard library, its storage none.
         let isDone: Void? = unsafe text.utf8.withContiguousStorageIfAvailable {
@@ -106,7 +110,7 @@
             probe /= 10
             digits += 1
         }
-        for position in unsafe stride(from: count + digits - 1, through: count, by: -1) {
+        for position in stride(from: count + digits - 1, through: count, by: -1) {
             // SAFETY: at most 20 digits, for which room was made above.
             unsafe memory.storeBytes(
                 of: UInt8(ascii: "0") + UInt8(rest % 10),
@@ -115,7 +119,7 @@
             )
             rest /= 10
         }
-        unsafe count += digits
+        unsafe length += digits
     }
 
     /// Appends a number in lower-case hexadecimal digits, without leading zeros.
@@ -130,19 +134,20 @@
     /// The address of the first byte, for a system call on the next line.
     package var unsafeAddress: UnsafeRawPointer { unsafe UnsafeRawPointer(memory) }
 
+    @inlinable
     @inline(__always)
-    private func append(_ bytes: UnsafeRawBufferPointer) {
-        let length = bytes.count
-        guard length > 0, let base = bytes.baseAddress else { return }
-        if unsafe capacity - count < length { grow(by: length) }
+    func append(_ bytes: UnsafeRawBufferPointer) {
+        guard bytes.count > 0, let base = bytes.baseAddress else { return }
+        if unsafe capacity - length < bytes.count { grow(by: bytes.count) }
         // SAFETY: room was made on the line before, and the source is not this buffer.
-        unsafe (memory + count).copyMemory(from: base, byteCount: length)
-        unsafe count += length
+        unsafe (memory + length).copyMemory(from: base, byteCount: bytes.count)
+        unsafe length += bytes.count
     }
 
+    @usableFromInline
     @inline(never)
-    private func grow(by length: Int) {
-        let next = unsafe max(capacity * 2, count + length)
+    func grow(by more: Int) {
+        let next = unsafe max(capacity * 2, length + more)
         let larger = UnsafeMutableRawPointer.allocate(byteCount: next, alignment: 16)
         unsafe larger.copyMemory(from: memory, byteCount: count)
         unsafe memory.deallocate()

@@ -51,7 +51,7 @@ import Synchronization
     /// Sockets with something posted, each retained once.
     @exclusivity(unchecked) private var posting: [Unmanaged<StreamSocket>] =
         unsafe []
-    private var isFlushing = false
+    @exclusivity(unchecked) private var isFlushing = false
     private var isStopping = false
     private let thread = Atomic<UInt>(0)
     private let inbox = Mutex(Inbox())
@@ -217,14 +217,14 @@ import Synchronization
     /// Sends what the socket has posted when this turn ends.
     func flushLater(_ socket: StreamSocket) {
         unsafe posting.append(.passRetained(socket))
-        if unsafe posting.count >= EventLoop.postingLimit, !isFlushing { flush() }
+        if unsafe posting.count >= EventLoop.postingLimit, unsafe !isFlushing { flush() }
     }
 
     /// More would be another slab of buffers, and a longer wait for the first.
     private static let postingLimit = 32
 
     private func flush() {
-        isFlushing = true
+        unsafe isFlushing = true
         var next = 0
         while unsafe next < posting.count {
             // SAFETY: retained by `flushLater`, and released behind the call.
@@ -234,7 +234,7 @@ import Synchronization
             unsafe socket.release()
         }
         unsafe posting.removeAll(keepingCapacity: true)
-        isFlushing = false
+        unsafe isFlushing = false
     }
 
     func woken() {

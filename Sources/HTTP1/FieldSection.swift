@@ -60,12 +60,13 @@ struct FieldSection {
         _ line: Range<Int>,
         in head: Span<UInt8>
     ) throws(HTTP1Error) {
-        var colon = line.lowerBound
-        while colon < line.upperBound, Grammar.isTokenByte(head[colon]) { colon += 1 }
-        guard colon < line.upperBound, head[colon] == UInt8(ascii: ":"), colon > line.lowerBound
-        else { throw FieldSection.nameFault(line, at: colon, in: head) }
+        let text = head.extracting(line)
+        guard let length = text.firstIndex(of: UInt8(ascii: ":"), from: 0), length > 0 else {
+            throw FieldSection.nameFault(text)
+        }
         // The index keeps the length of a name in 16 bits.
-        guard colon - line.lowerBound <= Int(UInt16.max) else { throw .sectionTooLarge }
+        guard length <= Int(UInt16.max) else { throw .sectionTooLarge }
+        let colon = line.lowerBound + length
         var start = colon + 1
         var end = line.upperBound
         while start < end, Grammar.isWhitespace(head[start]) { start += 1 }
@@ -78,8 +79,14 @@ struct FieldSection {
         )
         if let known {
             try notice(known, start..<end, in: head)
-        } else if FieldSection.isDisguised(head.extracting(line.lowerBound..<colon)) {
-            throw .malformedFieldName
+        } else {
+            // A name of the table is a token.
+            guard FieldSection.tokenLength(text) == length else {
+                throw FieldSection.nameFault(text)
+            }
+            guard !FieldSection.isDisguised(text.extracting(first: length)) else {
+                throw .malformedFieldName
+            }
         }
     }
 
@@ -128,14 +135,18 @@ struct FieldSection {
         return value
     }
 
-    private static func nameFault(
-        _ line: Range<Int>,
-        at index: Int,
-        in head: Span<UInt8>
-    ) -> HTTP1Error {
-        guard index < line.upperBound, Grammar.isWhitespace(head[index]) else {
+    private static func nameFault(_ line: Span<UInt8>) -> HTTP1Error {
+        let length = tokenLength(line)
+        guard length < line.count, Grammar.isWhitespace(line[length]) else {
             return .malformedFieldName
         }
-        return index == line.lowerBound ? .foldedLine : .spaceBeforeColon
+        return length == 0 ? .foldedLine : .spaceBeforeColon
+    }
+
+    /// How many bytes of a token a line begins with.
+    private static func tokenLength(_ line: Span<UInt8>) -> Int {
+        var length = 0
+        while length < line.count, Grammar.isTokenByte(line[length]) { length += 1 }
+        return length
     }
 }

@@ -12,6 +12,8 @@ public struct HTTPHeaders: Sendable {
     var arena: LineArena
     /// One bit per known field that is present: most questions are answered without a search.
     private var present: UInt64 = 0
+    /// Whether there was a field that is not in the table: almost every search is for one of these.
+    private var hasOthers = false
 
     /// The known fields that are present.
     package var knownFields: KnownFieldSet { KnownFieldSet(rawValue: present) }
@@ -40,7 +42,7 @@ public struct HTTPHeaders: Sendable {
     @inline(__always)
     public func contains(_ name: HTTPFieldName) -> Bool {
         if let known = name.known { return contains(known) }
-        return firstIndex(of: name) != nil
+        return hasOthers && firstIndex(of: name) != nil
     }
 
     /// Whether the field is there.
@@ -88,7 +90,7 @@ public struct HTTPHeaders: Sendable {
     public mutating func remove(_ name: HTTPFieldName) {
         if let known = name.known {
             remove(known)
-        } else {
+        } else if hasOthers {
             arena.removeLines { HTTPHeaders.matches($0, name, in: $1) }
         }
     }
@@ -163,7 +165,7 @@ public struct HTTPHeaders: Sendable {
                 isVerbatim: isVerbatim
             )
         )
-        if let known { present |= 1 << UInt64(known.rawValue) }
+        note(known)
         return known
     }
 
@@ -174,7 +176,12 @@ public struct HTTPHeaders: Sendable {
             value: value.utf8.span,
             tag: name.known?.rawValue ?? HTTPHeaders.unknown
         )
-        if let known = name.known { present |= 1 << UInt64(known.rawValue) }
+        note(name.known)
+    }
+
+    @inline(__always)
+    private mutating func note(_ known: KnownField?) {
+        if let known { present |= 1 << UInt64(known.rawValue) } else { hasOthers = true }
     }
 
     /// The value bytes of the first line of a known field.

@@ -89,12 +89,13 @@ final class Channel {
         )
     }
 
-    /// Sends a request through the interceptors to the upstream, until the deadline.
+    /// Sends a request through the interceptors to the upstream, for at most the time given.
     func send(
         _ request: consuming Request,
-        until deadline: ContinuousClock.Instant,
+        within time: Duration,
         context: inout RequestContext
     ) async throws -> Response {
+        let deadline = ContinuousClock.now + time
         context.deadline = deadline
         let (chain, request) = (chain, request)
         // However it ends, the record tells what was tried: past the deadline nothing is returned.

@@ -30,6 +30,8 @@ extension DownstreamConnection {
     struct Opening {
         let output: OutputBuffer
         var content: ByteSlice?
+        /// Whether that is all of the content.
+        let isWhole: Bool
         /// The content behind it, and how it is framed.
         let source: (any BodySource)?
         let framing: BodyFraming
@@ -49,6 +51,7 @@ extension DownstreamConnection {
         let isBare = hasNoContent(response.status, head.method)
         var framing: BodyFraming
         var content: ByteSlice?
+        var isWhole = true
         var source: (any BodySource)?
         switch response.body {
         case .empty, .tunnel:
@@ -59,6 +62,7 @@ extension DownstreamConnection {
         case .stream(let stream, let length):
             framing = length.map { .length($0) } ?? (isOld ? .untilClose : .chunked)
             source = stream
+            isWhole = isBare
         }
         // Our own answer to HEAD, or a stub's: any content would be read as the next response.
         if isBare {
@@ -78,8 +82,14 @@ extension DownstreamConnection {
             into: output
         )
         // With the head goes what came with it: one system call, one packet.
-        if framing != .chunked, let source { content = source.buffered() }
-        var opening = Opening(output: output, content: content, source: source, framing: framing)
+        if !isWhole, framing != .chunked { content = source?.buffered() }
+        var opening = Opening(
+            output: output,
+            content: content,
+            isWhole: isWhole,
+            source: source,
+            framing: framing
+        )
         opening.delivery.mayContinue = mayContinue
         return opening
     }
@@ -88,7 +98,7 @@ extension DownstreamConnection {
     func write(_ opening: inout Opening) throws(DeliveryError) -> Bool {
         let count = opening.content?.count ?? 0
         do throws(IOError) {
-            if opening.source == nil, opening.delivery.mayContinue,
+            if opening.isWhole, opening.delivery.mayContinue,
                 try socket.post(
                     opening.output,
                     opening.content,
@@ -105,7 +115,7 @@ extension DownstreamConnection {
             throw DeliveryError(bytesOut: 0, cause: DownstreamConnection.fault(error))
         }
         opening.delivery.bytesOut = count
-        guard opening.written == nil, opening.source == nil else { return false }
+        guard opening.written == nil, opening.isWhole else { return false }
         loop.outputs.give(opening.output)
         return true
     }

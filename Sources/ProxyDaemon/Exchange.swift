@@ -20,23 +20,36 @@ struct Exchange {
     private let app: DownstreamConnection
     private let started: UInt64
 
-    init(_ head: RequestHead?, on app: DownstreamConnection, id: String, now: UInt64) {
+    /// Begins with what is no request, until `take(_:)` says more.
+    ///
+    /// Nothing is changed here once it has its value: that would have all of it copied.
+    init(
+        on app: DownstreamConnection,
+        id: String,
+        now: UInt64,
+        method: String = "",
+        target: String = "",
+        fields: KnownFieldSet = .none
+    ) {
         record = ExchangeRecord(
             time: WallTime(nanosecondsSince1970: app.loop.wallNow),
             requestID: id,
             client: app.client,
-            method: head?.method.rawValue ?? "",
-            target: head?.target.pathAndQuery ?? ""
+            method: method,
+            target: target
         )
-        record.clientUID = app.userID
-        if case .authority(let authority)? = head?.target { record.host = authority.description }
-        fields = head?.headers.knownFields ?? .none
-        if fields.contains(.traceparent) {
-            record.traceID = head?.headers[.traceparent].flatMap(TraceContext.traceID)
-        }
+        self.fields = fields
         self.app = app
         started = now
         context = RequestContext(requestID: id)
+    }
+
+    /// Takes over what only some requests have.
+    mutating func take(_ head: RequestHead) {
+        if case .authority(let authority) = head.target { record.host = authority.description }
+        if fields.contains(.traceparent) {
+            record.traceID = head.headers[.traceparent].flatMap(TraceContext.traceID)
+        }
     }
 
     /// Takes over what the record says of the request, before its field section is edited.
@@ -112,9 +125,10 @@ struct Exchange {
     mutating func end(at now: UInt64) {
         if let destination = context.destination { take(destination.origin, destination.target) }
         record.requestID = context.requestID
+        record.clientUID = app.userID
         record.bytesIn = app.bytesIn
         record.duration = Duration(elapsed: now &- started)
-        record.take(context)
+        record.take(&context)
     }
 }
 

@@ -43,7 +43,15 @@ final class ProxyHandler {
             localAddress: app.socket.localAddress
         )
         if own != nil { head.becomeDirect() }
-        var exchange = Exchange(head, on: app, id: requestIDs.next(), now: loop.now)
+        var exchange = Exchange(
+            on: app,
+            id: requestIDs.next(),
+            now: loop.now,
+            method: head.method.rawValue,
+            target: head.target.pathAndQuery ?? "",
+            fields: head.headers.knownFields
+        )
+        exchange.take(head)
         let table = channels
         do throws(NetworkError) {
             let route = try table.router.route(
@@ -81,7 +89,7 @@ final class ProxyHandler {
                     if let total = channel.totalTimeout {
                         response = try await channel.send(
                             consume request,
-                            until: .now + total,
+                            within: total,
                             context: &exchange.context
                         )
                     } else {
@@ -237,7 +245,7 @@ final class ProxyHandler {
 
     /// Refuses what is no request, and closes the connection.
     func refuse(_ error: NetworkError, on app: DownstreamConnection) async {
-        var exchange = Exchange(nil, on: app, id: requestIDs.next(), now: loop.now)
+        var exchange = Exchange(on: app, id: requestIDs.next(), now: loop.now)
         _ = await answer(error, nil, on: app, &exchange)
     }
 

@@ -15,8 +15,12 @@ struct RequestIDs {
     mutating func next() -> String {
         counter &+= 1
         var rest = counter
-        for index in stride(from: 14, through: 8, by: -1) {
-            bytes[index] = RequestIDs.digits[Int(rest & 31)]
+        let digits = RequestIDs.digits
+        var text = bytes.mutableSpan
+        var index = 15
+        while index > 8 {
+            index -= 1
+            text[index] = digits[Int(rest & 31)]
             rest >>= 5
         }
         return String(decoding: bytes, as: UTF8.self)

@@ -34,7 +34,7 @@ import Testing
         facts.isRefreshed = true
         facts.overrodeClient = true
         context.authorization = facts
-        record.take(context)
+        record.take(&context)
         let labels = LogLabels(
             channel: "orders",
             subsystem: "com.example.orders",

@@ -94,7 +94,7 @@ public struct RequestChain: Sendable {
                 guard reviewers.isEmpty || reviewers.upperBound == position,
                     place.interceptor.begin(request, context: &context)
                 else { break }
-                if reviewed == nil {
+                if reviewers.isEmpty {
                     reviewed = request
                     reviewers = position..<position
                 }

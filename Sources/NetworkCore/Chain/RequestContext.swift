@@ -4,7 +4,10 @@ public struct RequestContext: Sendable {
     /// The id of the exchange, the same in the log and in `X-Request-Id`.
     public var requestID: String
     /// When the exchange as a whole must be over.
-    public var deadline: ContinuousClock.Instant?
+    public var deadline: ContinuousClock.Instant? {
+        get { limit?.instant }
+        set { limit = newValue.map(Limit.init) }
+    }
     /// How many times the request was sent.
     public var attempts = 0
     /// Why each attempt after the first was made.
@@ -29,6 +32,17 @@ public struct RequestContext: Sendable {
     public var speaksHTTP10 = false
     /// Gets each interim answer (1xx but 100 and 101) before the final one.
     public var onInformational: (@Sendable (HTTPStatus, HTTPHeaders) async throws -> Void)?
+    private var limit: Limit?
+
+    // A box: how large an instant is, and so whatever holds one, is known at run time only, which
+    // would make a detour of each access to a context.
+    private final class Limit: Sendable {
+        let instant: ContinuousClock.Instant
+
+        init(_ instant: ContinuousClock.Instant) {
+            self.instant = instant
+        }
+    }
 
     /// Starts the record of an exchange.
     public init(requestID: String = "", deadline: ContinuousClock.Instant? = nil) {

@@ -103,10 +103,9 @@ public struct AuthorizationInterceptor: PassingInterceptor {
     private func sign(
         _ request: inout Request,
         with credential: Credential,
-        _ facts: AuthorizationFacts,
+        _ facts: consuming AuthorizationFacts,
         _ context: inout RequestContext
     ) {
-        var facts = facts
         facts.generation = credential.generation
         facts.age = credential.issuedAt.map { authorizer.clock.now - $0 }
         context.authorization = facts

@@ -37,10 +37,11 @@ public struct DefaultHeadersInterceptor: PassingInterceptor {
     /// Edits the request.
     package func pass(_ request: inout Request, context: inout RequestContext) -> Bool {
         for name in removed { request.headers.remove(name) }
-        for field in defaults where !request.headers.contains(field.name) {
-            request.headers.append(field)
+        // By position: a field taken out of its array would be copied.
+        for index in defaults.indices where !request.headers.contains(defaults[index].name) {
+            request.headers.append(defaults[index])
         }
-        for field in replacements { request.headers.set(field) }
+        for index in replacements.indices { request.headers.set(replacements[index]) }
         return true
     }
 }

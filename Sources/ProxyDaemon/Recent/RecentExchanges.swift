@@ -17,7 +17,7 @@ final class RecentExchanges {
         var channel: Channel?
         var rule: RoutingRule?
         /// The known fields of the app's request.
-        var fields: KnownFieldSet = []
+        var fields = KnownFieldSet.none
         /// Which of the channel's rare fields it had.
         var rareFields: UInt64 = 0
         var more: More?

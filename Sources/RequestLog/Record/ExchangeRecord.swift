@@ -81,15 +81,15 @@ package struct ExchangeRecord: Sendable {
     /// The query of the upstream request, without the question mark.
     package var query: String? { TargetPath(target).query.map(String.init) }
 
-    /// Takes over what interceptors and transport found out.
-    package mutating func take(_ context: RequestContext) {
+    /// Takes over what interceptors and transport found out; of the credential it is taken away there.
+    package mutating func take(_ context: inout RequestContext) {
         upstreamStatus = context.upstreamStatus
         timings = context.timings
         upstream = context.upstreamAddress
         isReused = context.isConnectionReused
         attempts = context.attempts
         retries = context.retries
-        authorization = context.authorization
+        authorization = context.authorization.take()
     }
 
     /// How much the line matters.
