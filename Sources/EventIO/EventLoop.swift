@@ -48,6 +48,8 @@ import Synchronization
     @exclusivity(unchecked) private var wallAtRead: UInt64 = 0
     @exclusivity(unchecked) private var jobs: [UnownedJob] = []
     @exclusivity(unchecked) private var spareJobs: [UnownedJob] = []
+    /// How many jobs of the present run are still to come.
+    @exclusivity(unchecked) private var jobsLeft = 0
     /// Sockets with something posted, each retained once.
     @exclusivity(unchecked) private var posting: [Unmanaged<StreamSocket>] =
         unsafe []
@@ -208,16 +210,22 @@ import Synchronization
         for _ in 0..<64 {
             if unsafe jobs.isEmpty { return true }
             unsafe swap(&jobs, &spareJobs)
-            for job in unsafe spareJobs { unsafe job.runSynchronously(on: executor) }
+            unsafe jobsLeft = spareJobs.count
+            for job in unsafe spareJobs {
+                unsafe jobsLeft -= 1
+                unsafe job.runSynchronously(on: executor)
+            }
             unsafe spareJobs.removeAll(keepingCapacity: true)
         }
         return unsafe jobs.isEmpty
     }
 
-    /// Sends what the socket has posted when this turn ends.
+    /// Sends what the socket has posted when this turn ends, or at once if nothing else is ready: an
+    /// app should not wait for its log line.
     func flushLater(_ socket: StreamSocket) {
         unsafe posting.append(.passRetained(socket))
-        if unsafe posting.count >= EventLoop.postingLimit, unsafe !isFlushing { flush() }
+        let isLast = unsafe jobsLeft == 0 && jobs.isEmpty
+        if unsafe isLast || posting.count >= EventLoop.postingLimit, unsafe !isFlushing { flush() }
     }
 
     /// More would be another slab of buffers, and a longer wait for the first.

@@ -106,14 +106,16 @@ private struct RequestLine {
         guard methodEnd > 0, methodEnd < line.count, line[methodEnd] == 0x20,
             let targetEnd = line.firstIndex(of: 0x20, from: methodEnd + 1)
         else { throw .malformedRequestLine }
-        version = try HTTP1Version(
+        let version = try HTTP1Version(
             line.extracting((targetEnd + 1)..<line.count),
             else: .malformedRequestLine
         )
         let targetBytes = line.extracting((methodEnd + 1)..<targetEnd)
         guard targetBytes.count <= targetLimit else { throw .targetTooLong }
-        method = HTTPMethod(validated: line.extracting(0..<methodEnd))
+        let method = HTTPMethod(validated: line.extracting(0..<methodEnd))
         guard let target = RequestTarget(targetBytes, for: method) else { throw .malformedTarget }
+        self.method = method
         self.target = target
+        self.version = version
     }
 }

@@ -116,7 +116,6 @@ final class UpstreamConnection: TimerEntry {
         until limit: UInt64 = .max
     ) async throws -> Response {
         exchange += 1
-        body = nil
         let started = loop.now
         do {
             guard limit > started else { throw NetworkError.overdue }
@@ -169,7 +168,7 @@ final class UpstreamConnection: TimerEntry {
             // HEAD or 304: a confused origin sends the content all the same, and soon.
             pool.releaseAfterSilence(self)
         case .none, .length(0):
-            finish()
+            pool.release(self)
         case .length(let length) where length <= buffer.count:
             // Copied where that is cheap: the connection keeps its slab, and whoever keeps the
             // content keeps no more than that.
@@ -177,7 +176,7 @@ final class UpstreamConnection: TimerEntry {
                 length <= UpstreamConnection.copiedLength
                     ? buffer.copy(length) : buffer.take(length)
             )
-            finish()
+            pool.release(self)
         case .length(let length):
             body = BodyDecoder(head.framing, limits: UpstreamConnection.limits)
             response.body = .stream(source, length: length)

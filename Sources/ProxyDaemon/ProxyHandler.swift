@@ -37,7 +37,6 @@ final class ProxyHandler {
         _ head: consuming RequestHead,
         on app: DownstreamConnection
     ) async -> Bool {
-        var head = head
         let own = ownAddresses.listener(
             namedBy: head.target,
             localAddress: app.socket.localAddress

@@ -8,9 +8,10 @@ import Testing
     /// Runs `body` on the loop with a socket that is connected to an origin.
     private func withSocket<Result: Sendable>(
         to origin: OriginServer,
+        on loop: EventLoop? = nil,
         _ body: @escaping @Sendable (StreamSocket) async throws -> Result
     ) async throws -> Result {
-        let loop = try TestLoop.shared()
+        let loop = try loop ?? TestLoop.shared()
         let address = try #require(SocketAddress(ip: "127.0.0.1", port: UInt16(origin.port)))
         return try await Task(executorPreference: loop) {
             let socket = try await Dialer.connect(
@@ -42,7 +43,7 @@ import Testing
         }
         let text = try await withSocket(to: origin) { socket in
             try #expect(
-                socket.post(PostingTests.output("head "), ByteSlice("content"), until: .max)
+                socket.postLater(PostingTests.output("head "), ByteSlice("content"), until: .max)
             )
             #expect(socket.hasPosted)
             let text = try await PostingTests.rest(of: socket)
@@ -52,16 +53,31 @@ import Testing
         #expect(text == "head content")
     }
 
+    @Test func `a posted message is sent at once where nothing else is ready`() async throws {
+        let origin = try await OriginServer.start { wire in
+            try await wire.send(try await wire.read(through: "head"))
+        }
+        let loop = try EventLoop()
+        loop.start()
+        defer { loop.stop() }
+        let text = try await withSocket(to: origin, on: loop) { socket in
+            try #expect(socket.post(PostingTests.output("head"), nil, until: .max))
+            #expect(!socket.hasPosted)
+            return try await PostingTests.rest(of: socket)
+        }
+        #expect(text == "head")
+    }
+
     @Test func `what is written goes behind what is posted`() async throws {
         let origin = try await OriginServer.start { wire in
             try await wire.send(try await wire.rest().text)
         }
         let text = try await withSocket(to: origin) { socket in
-            try #expect(socket.post(PostingTests.output("one "), nil, until: .max))
+            try #expect(socket.postLater(PostingTests.output("one "), nil, until: .max))
             // One message at a time: the second is for its owner to write.
             try #expect(!socket.post(PostingTests.output("two "), nil, until: .max))
             try await socket.write(PostingTests.output("two "), ByteSlice("three"), until: .max)
-            try #expect(socket.post(PostingTests.output(" four"), nil, until: .max))
+            try #expect(socket.postLater(PostingTests.output(" four"), nil, until: .max))
             socket.shutdownWriting()
             return try await PostingTests.rest(of: socket)
         }
@@ -76,7 +92,7 @@ import Testing
             arrived.open()
         }
         try await withSocket(to: origin) { socket in
-            try #expect(socket.post(PostingTests.output("last words"), nil, until: .max))
+            try #expect(socket.postLater(PostingTests.output("last words"), nil, until: .max))
             if isDropped { socket.dropPosted() }
             socket.close()
             #expect(!socket.hasPosted)
@@ -92,7 +108,7 @@ import Testing
             ended.open()
         }
         try await withSocket(to: origin) { socket in
-            try #expect(socket.post(PostingTests.output("never sent"), nil, until: .max))
+            try #expect(socket.postLater(PostingTests.output("never sent"), nil, until: .max))
             socket.reset()
         }
         try await ended.wait()
@@ -130,7 +146,7 @@ import Testing
         }
         try await withSocket(to: origin) { socket in
             try await gone.wait()
-            try #expect(socket.post(PostingTests.output("too late"), nil, until: .max))
+            try #expect(socket.postLater(PostingTests.output("too late"), nil, until: .max))
             // The answer may have been sent before; behind it is the end.
             try await #expect(PostingTests.rest(of: socket) == "answer")
             #expect(throws: IOError.closedByPeer) {
@@ -147,7 +163,7 @@ import Testing
         repeat {
             let output = PostingTests.output(String(repeating: "x", count: 8192))
             let content = ByteSlice([UInt8](repeating: 0x79, count: 2048))
-            guard try socket.post(output, content, until: deadline) else { return count }
+            guard try socket.postLater(output, content, until: deadline) else { return count }
             count += 8192 + 2048
             await socket.nextTurn()
         } while !socket.hasPosted
@@ -216,13 +232,13 @@ import Testing
             let buffer = ReadBuffer()
             let deadline = socket.loop.deadline(after: Wire.patience)
             try #expect(socket.readNow(into: buffer) == nil)
-            try #expect(socket.post(PostingTests.output("go"), nil, until: .max))
+            try #expect(socket.postLater(PostingTests.output("go"), nil, until: .max))
             while buffer.count < 5 {
                 try await socket.waitReadable(until: deadline, into: buffer)
                 while let count = try socket.readNow(into: buffer), count > 0 {}
             }
             #expect(String(decoding: buffer.span.array, as: UTF8.self) == "first")
-            try #expect(socket.post(PostingTests.output("on"), nil, until: .max))
+            try #expect(socket.postLater(PostingTests.output("on"), nil, until: .max))
             try await socket.waitReadable(until: deadline, into: buffer)
             #expect(buffer.count == 5)
             try #expect(socket.readNow(into: buffer) == 0)
@@ -231,6 +247,16 @@ import Testing
 }
 
 extension StreamSocket {
+    /// Posts while something else is ready, so that the message waits for the end of the turn.
+    fileprivate func postLater(
+        _ output: OutputBuffer,
+        _ content: ByteSlice?,
+        until deadline: UInt64
+    ) throws(IOError) -> Bool {
+        Task(executorPreference: loop) {}
+        return try post(output, content, until: deadline)
+    }
+
     /// Lets the loop end its turn, and send what was posted.
     fileprivate func nextTurn() async {
         await withCheckedContinuation { continuation in

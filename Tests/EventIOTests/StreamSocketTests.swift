@@ -143,10 +143,16 @@ import Testing
     }
 
     @Test func `a reset is an error, not an end`() async throws {
-        let origin = try await OriginServer.start { wire in try await wire.reset() }
+        let origin = try await OriginServer.start { wire in
+            // Not while the other side still connects.
+            try await wire.read(through: "go")
+            try await wire.reset()
+        }
         await #expect(throws: IOError.closedByPeer) {
             _ = try await withSocket(to: origin) { socket in
-                let buffer = ReadBuffer()
+                let (output, buffer) = (OutputBuffer(), ReadBuffer())
+                output.append("go")
+                try await socket.write(output, until: .max)
                 return try await socket.read(into: buffer, until: .max)
             }
         }
