@@ -1,7 +1,7 @@
 /// Something that belongs to one event loop, on its way through code that does not know it.
 // SAFETY: the value is handed out on its loop's thread only, which is checked each time.
 package struct LoopBound<Value>: @unchecked Sendable {
-    @usableFromInline let guarded: Value
+    private let guarded: Value
     /// The loop that the value belongs to.
     package let loop: EventLoop
 
@@ -14,7 +14,6 @@ package struct LoopBound<Value>: @unchecked Sendable {
     /// The value.
     ///
     /// Traps outside of its loop.
-    @inlinable
     @inline(__always)
     package var value: Value {
         loop.preconditionCurrent()

@@ -128,10 +128,13 @@ extension UpstreamConnection {
         until deadline: UInt64,
         into buffer: ReadBuffer? = nil
     ) async throws(IOError) {
-        if let relay = AbortRelay.current, relay.loop === loop, relay.value.isFree {
-            try relay.value.hold(socket)
-            defer { relay.value.release() }
-            return try await socket.waitReadable(until: deadline, into: buffer)
+        if let relay = AbortRelay.current, relay.loop === loop {
+            let relay = relay.value
+            if relay.isFree {
+                try relay.hold(socket)
+                defer { relay.release() }
+                return try await socket.waitReadable(until: deadline, into: buffer)
+            }
         }
         try await abortable { [socket] in
             await socket.settleReadable(until: deadline, into: buffer)

@@ -37,11 +37,16 @@ final class ProxyHandler {
         _ head: consuming RequestHead,
         on app: DownstreamConnection
     ) async -> Bool {
-        let own = ownAddresses.listener(
-            namedBy: head.target,
-            localAddress: app.socket.localAddress
-        )
-        if own != nil { head.becomeDirect() }
+        var dedicated = app.dedicatedChannel
+        if case .absolute = head.target,
+            let own = ownAddresses.listener(
+                namedBy: head.target,
+                localAddress: app.socket.localAddress
+            )
+        {
+            head.becomeDirect()
+            if dedicated == nil { dedicated = own.channel }
+        }
         var exchange = Exchange(
             on: app,
             id: requestIDs.next(),
@@ -53,10 +58,7 @@ final class ProxyHandler {
         exchange.take(head)
         let table = channels
         do throws(NetworkError) {
-            let route = try table.router.route(
-                head,
-                dedicated: app.dedicatedChannel ?? own?.channel
-            )
+            let route = try table.router.route(head, dedicated: dedicated)
             let channel = table.channels[route.channel]
             exchange.take(head, for: channel)
             exchange.rule = route.rule

@@ -68,13 +68,14 @@ public struct RequestChain: Sendable {
         _ request: consuming Request,
         context: inout RequestContext
     ) async throws -> Response {
+        let steps = links.steps
         var request = request
         var position = position
         // Those that look at the answer, one behind the other, and what they were given.
         var reviewers = position..<position
         var reviewed: Request?
-        while position < links.steps.count {
-            switch links.steps[position] {
+        while position < steps.count {
+            switch steps[position] {
             case .passing(let place):
                 do {
                     guard try place.interceptor.pass(&request, context: &context) else { break }
@@ -107,11 +108,11 @@ public struct RequestChain: Sendable {
         }
         let response: Response
         do {
-            if position == links.steps.count {
+            if position == steps.count {
                 response = try await links.transport.send(request, context: &context)
             } else {
                 let rest = RequestChain(links: links, position: position + 1)
-                response = try await links.steps[position].interceptor.intercept(
+                response = try await steps[position].interceptor.intercept(
                     request,
                     context: &context,
                     next: rest
@@ -123,7 +124,7 @@ public struct RequestChain: Sendable {
             return try await review(.failure(failure), of: reviewed, by: reviewers, &context)
         }
         for position in reviewers.reversed() {
-            guard case .reviewing(let place) = links.steps[position],
+            guard case .reviewing(let place) = steps[position],
                 !place.interceptor.accepts(response, context: &context), let reviewed
             else { continue }
             let left = reviewers.lowerBound..<(position + 1)
