@@ -4,6 +4,8 @@
 /// the relay as a task local, whoever waits for it leaves the socket here. Not `Sendable`.
 package final class AbortRelay {
     /// The relay of the present task's connection.
+    ///
+    /// Tasks inherit it from those that start them: who sends for others does not ask for it.
     @TaskLocal package static var current: LoopBound<AbortRelay>?
 
     private var waiting: StreamSocket?

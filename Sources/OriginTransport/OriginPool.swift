@@ -8,6 +8,8 @@ package final class OriginPool {
     package let origin: Origin
     package let loop: EventLoop
     package let options: UpstreamOptions
+    /// Whether a wait here ends with the connection that the present task serves.
+    let followsRelay: Bool
     private let tls: TLSContext?
     /// How long an origin gets to show that it sends content behind an answer that has none.
     private static let silence = Duration.milliseconds(100)
@@ -33,8 +35,17 @@ package final class OriginPool {
     ///   - options: limits and times.
     ///   - tls: for an `https` origin, what is demanded of it.
     ///   - loop: where they live.
-    package init(_ origin: Origin, options: UpstreamOptions, tls: TLSContext?, on loop: EventLoop) {
+    ///   - followsRelay: whether an `AbortRelay` ends the waits of its task. Not where requests are
+    ///     sent that outlive whoever set them off: tasks inherit the relay.
+    package init(
+        _ origin: Origin,
+        options: UpstreamOptions,
+        tls: TLSContext?,
+        on loop: EventLoop,
+        followsRelay: Bool
+    ) {
         self.origin = origin
+        self.followsRelay = followsRelay
         self.options = options
         self.tls = tls
         self.loop = loop

@@ -115,7 +115,9 @@ public final class PooledTransport: HTTPTransport {
             origin,
             options: options,
             tls: origin.scheme == .https ? tls : nil,
-            on: loop
+            on: loop,
+            // A token request, for example, is everybody's.
+            followsRelay: false
         )
         pools.withLock { $0[origin] = LoopBound(pool, on: loop) }
         return pool

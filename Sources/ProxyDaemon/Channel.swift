@@ -39,7 +39,8 @@ final class Channel {
                 origin,
                 options: shared.options(loops: loops),
                 tls: origin.scheme == .https ? shared.tls : nil,
-                on: loop
+                on: loop,
+                followsRelay: true
             )
             pool.onUnpinnedPeer = { Channel.tellUnpinned(origin, log) }
             return (pool, UpstreamRoute(pool, basePath: basePath))

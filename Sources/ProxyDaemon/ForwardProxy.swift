@@ -130,7 +130,13 @@ final class ForwardProxy {
         options.connections = 32
         options.keepAlive = .seconds(15)
         options.destinations = settings.destinations
-        let pool = OriginPool(origin, options: options, tls: nil, on: loop)
+        let pool = OriginPool(
+            origin,
+            options: options,
+            tls: nil,
+            on: loop,
+            followsRelay: true
+        )
         pools[origin] = pool
         return pool
     }

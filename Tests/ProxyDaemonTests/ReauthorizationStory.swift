@@ -65,6 +65,39 @@ import Testing
         }
     }
 
+    @Test func `an app that leaves takes no token request along`() async throws {
+        let (counter, asked, left) = (Counter(), Gate(), Gate())
+        let tokens = try await OriginServer.start { wire in
+            while try await wire.next() != nil {
+                let number = counter.next()
+                if number == 2 {
+                    asked.open()
+                    try await left.wait()
+                }
+                try await wire.send(
+                    Raw.ok(
+                        #"{"access_token":"token-\#(number)","token_type":"Bearer","expires_in":3600}"#,
+                        "Content-Type: application/json"
+                    )
+                )
+            }
+        }
+        let origin = try await api(accepting: "token-2")
+        try await DaemonHarness.run(channels: channel(origin, tokens)) { proxy in
+            let app = try await proxy.connect()
+            try await app.send(Raw.get("/orders/1"))
+            try await asked.wait()
+            try await app.reset()
+            // Its exchange is over; the token is everybody's.
+            #expect(await proxy.waitForLog("orders"))
+            left.open()
+            #expect(try await proxy.exchange(Raw.get("/orders/2")).status == 200)
+            #expect(tokens.requests.count == 2)
+            let lines = try await proxy.log("orders")
+            #expect(lines.map(\.facts.status) == [499, 200])
+        }
+    }
+
     @Test func `a streamed body is replayed, too`() async throws {
         let tokens = try await tokenEndpoint()
         let origin = try await api(accepting: "token-2")

@@ -183,6 +183,12 @@ package final class DaemonHarness: Sendable {
     /// What the daemon told about itself.
     package var reports: [String] { reported.value.withLock { $0 } }
 
+    /// Waits until something is in a channel's log; the daemon goes on.
+    package func waitForLog(_ channel: String) async -> Bool {
+        let path = "\(directory)/log/\(channel).log"
+        return await eventually { FileManager.default.contents(atPath: path)?.isEmpty == false }
+    }
+
     /// Stops, and returns the exchanges in a channel's log.
     package func log(_ channel: String) async throws -> [LogLine] {
         await stop()

@@ -102,6 +102,11 @@ public struct ReauthorizationInterceptor: ReviewingInterceptor {
         switch await authorizer.rejected(rejection(first, intent, context)) {
         case .passThrough(let reason):
             context.authorization?.notReplayed = reason.rawValue
+            guard !Task.isCancelled else {
+                // Nobody is there to take the answer.
+                first.body.cancel()
+                throw NetworkError.cancelled
+            }
             return first
         case .replay: break
         }
