@@ -150,7 +150,8 @@ extension StreamSocket {
 
     /// Reads once where the kernel's state is not known, so that `isQuiet` tells the truth.
     package func probe() {
-        guard unsafe mayBeReadable, !isClosed else { return }
+        // A lost message makes it count as readable, whatever the kernel says.
+        guard unsafe mayBeReadable, unsafe postFault == nil, !isClosed else { return }
         if let tls = unsafe tls { return tls.probe(self) }
         var byte: UInt8 = 0
         // SAFETY: one byte on the stack, and MSG_PEEK leaves the stream as it is.

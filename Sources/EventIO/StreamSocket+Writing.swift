@@ -180,6 +180,8 @@ extension StreamSocket {
 
     /// Whether something was posted that is not sent yet.
     package var hasPosted: Bool { unsafe posted != nil }
+    /// Why a message that was posted is lost, if one is: nothing may follow it.
+    package var lostPost: IOError? { unsafe postFault }
 
     /// Takes a whole message, and sends it when the present turn of the loop ends.
     ///

@@ -65,7 +65,10 @@ struct FieldSection {
             throw FieldSection.nameFault(text)
         }
         // The index keeps the length of a name in 16 bits.
-        guard length <= Int(UInt16.max) else { throw .sectionTooLarge }
+        guard length <= Int(UInt16.max) else {
+            throw FieldSection.tokenLength(text) == length
+                ? .sectionTooLarge : FieldSection.nameFault(text)
+        }
         let colon = line.lowerBound + length
         var start = colon + 1
         var end = line.upperBound
@@ -80,7 +83,8 @@ struct FieldSection {
         if let known {
             try notice(known, start..<end, in: head)
         } else {
-            // A name of the table is a token.
+            // A name of the table is a token: the scanner has refused the bytes that its comparison
+            // without regard to case would take for others.
             guard FieldSection.tokenLength(text) == length else {
                 throw FieldSection.nameFault(text)
             }

@@ -92,7 +92,7 @@ final class UpstreamConnection: TimerEntry {
         guard !socket.isClosed else { return }
         isIdle = false
         loop.remove(self)
-        // A request that nobody waits for any more is better not sent.
+        // What is posted, nobody waits for any more.
         socket.dropPosted()
         socket.close()
         buffer.consume(buffer.count)
@@ -115,6 +115,11 @@ final class UpstreamConnection: TimerEntry {
         context: inout RequestContext,
         until limit: UInt64 = .max
     ) async throws -> Response {
+        guard !Task.isCancelled else {
+            // Nobody waits for the answer: a request is better not sent.
+            pool.release(self)
+            throw fault(.aborted, in: .sending)
+        }
         exchange += 1
         let started = loop.now
         do {

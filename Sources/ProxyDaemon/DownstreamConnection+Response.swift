@@ -97,22 +97,30 @@ extension DownstreamConnection {
     /// Writes what the kernel takes at once; true if that was the whole response.
     func write(_ opening: inout Opening) throws(DeliveryError) -> Bool {
         let count = opening.content?.count ?? 0
+        var isPosted = false
         do throws(IOError) {
-            if opening.isWhole, opening.delivery.mayContinue,
-                try socket.post(
+            if opening.isWhole, opening.delivery.mayContinue {
+                isPosted = try socket.post(
                     opening.output,
                     opening.content,
                     until: loop.deadline(after: idleTimeout)
                 )
-            {
-                opening.delivery.bytesOut = count
-                return true
             }
-            opening.written = try socket.writeNow(opening.output, &opening.content)
+            if !isPosted {
+                opening.written = try socket.writeNow(opening.output, &opening.content)
+            }
         } catch {
             loop.outputs.give(opening.output)
             opening.source?.cancel()
             throw DeliveryError(bytesOut: 0, cause: DownstreamConnection.fault(error))
+        }
+        if isPosted {
+            // Sent at once, it may be lost at once; its output has gone back.
+            if let error = socket.lostPost {
+                throw DeliveryError(bytesOut: 0, cause: DownstreamConnection.fault(error))
+            }
+            opening.delivery.bytesOut = count
+            return true
         }
         opening.delivery.bytesOut = count
         guard opening.written == nil, opening.isWhole else { return false }

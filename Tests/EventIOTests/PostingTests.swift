@@ -1,5 +1,6 @@
 import Bytes
 import EventIO
+import Glibc
 import TestSupport
 import Testing
 
@@ -210,6 +211,31 @@ import Testing
             }
             ended.open()
         }
+    }
+
+    @Test func `a message that is lost at once is told to whoever waits later`() async throws {
+        var ends: [Int32] = [-1, -1]
+        let kind = Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue)
+        try #require(unsafe socketpair(AF_UNIX, kind, 0, &ends) == 0)
+        let (ours, theirs) = (ends[0], ends[1])
+        defer { close(theirs) }
+        // What this end sends is refused, and there is nothing to read here.
+        shutdown(theirs, Int32(SHUT_RD))
+        let loop = try EventLoop()
+        loop.start()
+        defer { loop.stop() }
+        let peer = try #require(SocketAddress(unixPath: "/nobody"))
+        try await Task(executorPreference: loop) {
+            let socket = StreamSocket(descriptor: ours, peer: peer, on: loop)
+            defer { socket.close() }
+            try #expect(socket.readNow(into: ReadBuffer()) == nil)
+            try #expect(socket.post(PostingTests.output("lost"), nil, until: .max))
+            #expect(socket.lostPost == .closedByPeer)
+            socket.probe()
+            #expect(!socket.isQuiet)
+            try await socket.waitReadable(until: loop.deadline(after: Wire.patience))
+            #expect(throws: IOError.closedByPeer) { try socket.readNow(into: ReadBuffer()) }
+        }.value
     }
 
     @Test func `an aborted socket takes no message`() async throws {

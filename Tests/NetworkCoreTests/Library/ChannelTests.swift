@@ -269,6 +269,31 @@ import Testing
         #expect(ContinuousClock.now - begin < .seconds(8))
     }
 
+    @Test func `a call that is cancelled before it is sent is not sent`() async throws {
+        let origin = try await OriginServer.start { _ in Raw.ok() }
+        let transport = try PooledTransport()
+        let request = Request(
+            method: .post,
+            origin: Origin(scheme: .http, host: "127.0.0.1", port: UInt16(origin.port)),
+            target: "/1"
+        )
+        var context = RequestContext()
+        _ = try await transport.send(request, context: &context)
+        let call = Task {
+            while !Task.isCancelled { await Task.yield() }
+            var context = RequestContext()
+            _ = try await transport.send(request, context: &context)
+        }
+        call.cancel()
+        let error = await #expect(throws: NetworkError.self) { try await call.value }
+        #expect(error?.kind == .cancelled)
+        // The connection is as good as before.
+        _ = try await transport.send(request, context: &context)
+        #expect(context.isConnectionReused)
+        #expect(origin.requests.count == 2)
+        #expect(origin.connections.count == 1)
+    }
+
     @Test func `a call over a socket ends at its timeout, and its connection with it`()
         async throws
     {
