@@ -183,7 +183,8 @@ extension StreamSocket {
     /// Why a message that was posted is lost, if one is: nothing may follow it.
     package var lostPost: IOError? { unsafe postFault }
 
-    /// Takes a whole message, and sends it when the present turn of the loop ends.
+    /// Takes a whole message, and sends it when the present turn of the loop ends, or at once if
+    /// nothing else is ready: then `lostPost` tells whether it went.
     ///
     /// Many connections are served in one turn. That the kernel sends for all of them in a row keeps
     /// its code and ours in the processor's caches: a fifteenth of what a small request costs.

@@ -14,6 +14,7 @@ final class UpstreamConnection: TimerEntry {
     /// Held until the connection closes: a body may outlive everybody else's interest in the pool.
     let pool: OriginPool
     let buffer = ReadBuffer()
+    /// What is left of the response's content; nothing between exchanges.
     var body: BodyDecoder?
     var isUploading = false
     var uploadFault: (any Error)?

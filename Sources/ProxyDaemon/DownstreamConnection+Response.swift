@@ -30,7 +30,7 @@ extension DownstreamConnection {
     struct Opening {
         let output: OutputBuffer
         var content: ByteSlice?
-        /// Whether that is all of the content.
+        /// Whether that is all of the content, without a source; to compare that would copy it.
         let isWhole: Bool
         /// The content behind it, and how it is framed.
         let source: (any BodySource)?
@@ -114,15 +114,12 @@ extension DownstreamConnection {
             opening.source?.cancel()
             throw DeliveryError(bytesOut: 0, cause: DownstreamConnection.fault(error))
         }
-        if isPosted {
-            // Sent at once, it may be lost at once; its output has gone back.
-            if let error = socket.lostPost {
-                throw DeliveryError(bytesOut: 0, cause: DownstreamConnection.fault(error))
-            }
-            opening.delivery.bytesOut = count
-            return true
+        // What is sent at once may be lost at once; its output has gone back.
+        if isPosted, let error = socket.lostPost {
+            throw DeliveryError(bytesOut: 0, cause: DownstreamConnection.fault(error))
         }
         opening.delivery.bytesOut = count
+        if isPosted { return true }
         guard opening.written == nil, opening.isWhole else { return false }
         loop.outputs.give(opening.output)
         return true

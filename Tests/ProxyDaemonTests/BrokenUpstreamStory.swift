@@ -138,7 +138,8 @@ import Testing
         }
     }
 
-    @Test func `an app that leaves takes its upstream connection with it`() async throws {
+    @Test(arguments: [true, false])
+    func `an app that leaves takes its upstream connection with it`(isReset: Bool) async throws {
         let asked = Gate()
         let ended = Gate()
         let origin = try await OriginServer.start { wire in
@@ -153,7 +154,7 @@ import Testing
             let app = try await proxy.connect()
             try await app.send(Raw.get("/orders/1"))
             try await asked.wait()
-            try await app.close()
+            if isReset { try await app.reset() } else { try await app.close() }
             try await ended.wait()
             let facts = try await proxy.onlyLine("orders").facts
             #expect(facts.status == 499)

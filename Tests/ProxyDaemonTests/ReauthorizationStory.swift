@@ -89,7 +89,7 @@ import Testing
             try await asked.wait()
             try await app.reset()
             // Its exchange is over; the token is everybody's.
-            #expect(await proxy.waitForLog("orders"))
+            #expect(await proxy.hasLoggedExchange("orders"))
             left.open()
             #expect(try await proxy.exchange(Raw.get("/orders/2")).status == 200)
             #expect(tokens.requests.count == 2)

@@ -183,10 +183,13 @@ package final class DaemonHarness: Sendable {
     /// What the daemon told about itself.
     package var reports: [String] { reported.value.withLock { $0 } }
 
-    /// Waits until something is in a channel's log; the daemon goes on.
-    package func waitForLog(_ channel: String) async -> Bool {
+    /// Waits until an exchange is in a channel's log; the daemon goes on.
+    package func hasLoggedExchange(_ channel: String) async -> Bool {
         let path = "\(directory)/log/\(channel).log"
-        return await eventually { FileManager.default.contents(atPath: path)?.isEmpty == false }
+        return await eventually {
+            let log = FileManager.default.contents(atPath: path) ?? Data()
+            return String(decoding: log, as: UTF8.self).contains(#""event":"exchange""#)
+        }
     }
 
     /// Stops, and returns the exchanges in a channel's log.

@@ -1,0 +1,123 @@
+import Logging
+import NetworkCore
+import NetworkTesting
+import Synchronization
+import Testing
+
+@Suite struct LoggingTests {
+    /// Keeps what a logger writes.
+    private final class Lines: Sendable {
+        private let list = Mutex<[String]>([])
+        var all: [String] { list.withLock { $0 } }
+        func add(_ line: String) { list.withLock { $0.append(line) } }
+    }
+
+    private struct Handler: LogHandler {
+        let lines: Lines
+        var metadata: Logger.Metadata = [:]
+        var logLevel = Logger.Level.trace
+
+        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+            get { metadata[key] }
+            set { metadata[key] = newValue }
+        }
+
+        func log(event: LogEvent) {
+            let facts = metadata.merging(event.metadata ?? [:]) { $1 }
+                .sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
+            lines.add("\(event.level) \(event.message) \(facts.joined(separator: " "))")
+        }
+    }
+
+    private func logged(
+        _ stub: StubTransport,
+        _ call: (NetworkManager<PathEndpoint>) async throws -> Void
+    ) async -> [String] {
+        let lines = Lines()
+        let logger = Logger(label: "test") { _ in Handler(lines: lines) }
+        var channel = NetworkChannel.stubbed(
+            stub,
+            authorizer: StaticAuthorizer.bearer(Secret("secret-token"))
+        )
+        channel.logger = SwiftLogNetworkLogger(logger)
+        try? await call(NetworkManager(channel))
+        return lines.all
+    }
+
+    private let endpoint = PathEndpoint(
+        "/x",
+        of: "https://a.example",
+        task: .query(["token": "secret-query", "page": "1"] as QueryItems),
+        headers: ["X-Api-Key": "secret-key", .accept: "*/*"]
+    )
+
+    @Test func `a call is a start and an end with facts, and no secret`() async throws {
+        let lines = await logged(StubTransport { _ in .json("[1]") }) {
+            try await $0.send(endpoint)
+        }
+        #expect(lines.count == 2)
+        #expect(lines[0].hasPrefix("trace request started"))
+        #expect(lines[1].hasPrefix("debug response received"))
+        for fact in [
+            "status=200", "bytes=3", "attempts=1", "method=GET", "host=a.example", "path=/x",
+            "duration_ms=", "request_id=", "endpoint=GET https://a.example/x",
+        ] {
+            #expect(lines[1].contains(fact), "\(fact)")
+        }
+        #expect(!lines.joined().contains("secret"))
+        #expect(lines[0].contains("page=1"))
+    }
+
+    @Test func `failures and undecodable content are told apart`() async throws {
+        let failed = await logged(StubTransport { _ in .json("{}", status: 404) }) {
+            try await $0.send(endpoint)
+        }
+        #expect(failed.last?.contains("request failed") == true)
+        #expect(failed.last?.contains("error=unacceptable_response") == true)
+        #expect(failed.last?.contains("status=404") == true)
+        let undecodable = await logged(StubTransport { _ in .json("{}") }) {
+            _ = try await $0.request(endpoint, as: Order.self)
+        }
+        #expect(undecodable.last?.contains("content not decodable") == true)
+    }
+
+    @Test func `a logger is labelled by subsystem and category`() {
+        let lines = Lines()
+        let logger = SwiftLogNetworkLogger(subsystem: "com.example.orders", category: "network")
+        let label = Mirror(reflecting: logger).descendant("logger") as? Logger
+        #expect(label?.label == "com.example.orders.network")
+        #expect(label?[metadataKey: "subsystem"] == "com.example.orders")
+        #expect(lines.all.isEmpty)
+    }
+
+    @Test func `a request renders as a curl command without its credentials`() throws {
+        let request = try RequestBuilder("https://a.example").path("/it's").method(.put)
+            .query(["sig": "s3cret", "a": "b"]).header("Authorization", "Bearer s3cret")
+            .header("Cookie", "s3cret").json(["k": "it's"]).build()
+        #expect(
+            request.curlCommand() == """
+                curl -X PUT -H 'Authorization: <redacted>' -H 'Cookie: <redacted>' \
+                -H 'Content-Type: application/json' --data-binary @- \
+                'https://a.example/it'\\''s?sig=<redacted>&a=b'
+                """
+        )
+        #expect(request.curlCommand(body: .shown).contains(#"--data-raw '{"k":"it'\''s"}'"#))
+    }
+
+    @Test func `events carry what metrics and tracing need`() async throws {
+        let seen = Mutex<[NetworkExchange]>([])
+        let stub = StubTransport()
+        stub.answer(.get, "/x", with: .status(503), .json("[]"))
+        var channel = NetworkChannel.stubbed(stub)
+        channel.onEvent = { event in seen.withLock { $0.append(event.exchange) } }
+        try await NetworkManager<PathEndpoint>(channel).send(endpoint)
+        let exchanges = seen.withLock { $0 }
+        #expect(exchanges.count == 2)
+        #expect(exchanges[0].context.requestID == exchanges[1].context.requestID)
+        #expect(exchanges[0].status == nil)
+        #expect(exchanges[1].status == 200)
+        #expect(exchanges[1].context.attempts == 2)
+        #expect(exchanges[1].context.retries == [.status(503)])
+        #expect(exchanges[1].contentLength == 2)
+    }
+}

@@ -1,0 +1,217 @@
+import NetworkCore
+import OriginTransport
+import Synchronization
+import TestSupport
+import Testing
+
+/// Calls over real sockets.
+@Suite struct PooledTransportTests {
+    @Test func `a call on a kept connection ends at its timeout, and keeps what it learnt`()
+        async throws
+    {
+        let origin = try await OriginServer.start { wire in
+            while let request = try await wire.next() {
+                guard !request.startLine.contains("/never") else { continue }
+                try await wire.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            }
+        }
+        let base: BaseURL = "http://127.0.0.1:\(origin.port)"
+        let facts = Mutex<RequestContext?>(nil)
+        var channel = NetworkChannel(transport: try PooledTransport())
+        channel.onEvent = { event in
+            if case .failed(let exchange, _) = event { facts.withLock { $0 = exchange.context } }
+        }
+        let manager = NetworkManager<PathEndpoint>(channel)
+        let first = PathEndpoint("/", of: base, timeout: .seconds(60))
+        #expect(try await manager.response(for: first).text == "ok")
+        let error = await #expect(throws: NetworkError.self) {
+            try await manager.send(PathEndpoint("/never", of: base, timeout: .milliseconds(50)))
+        }
+        #expect(error?.kind == .httpResponseTimeout)
+        #expect(error?.source == .transport)
+        let context = try #require(facts.withLock { $0 })
+        #expect(context.attempts == 1)
+        #expect(context.isConnectionReused)
+        #expect(try await manager.response(for: first).context.isConnectionReused == false)
+    }
+
+    @Test func `a call goes over a socket from any executor`() async throws {
+        let origin = try await OriginServer.start { request in
+            request.startLine.hasPrefix("POST")
+                ? "HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n"
+                : "HTTP/1.1 200 OK\r\nContent-Length: 19\r\n\r\n{\"id\":1,\"name\":\"w\"}"
+        }
+        let channel = try NetworkChannel(
+            host: "127.0.0.1:\(origin.port)",
+            authorizer: StaticAuthorizer.bearer(Secret("t"))
+        )
+        let manager = NetworkManager<PathEndpoint>(channel)
+        let base: BaseURL = "http://127.0.0.1:\(origin.port)"
+        let order = try await manager.request(
+            PathEndpoint("/orders/1", of: base),
+            as: Order.self,
+            options: CallOptions(timeout: .seconds(120))
+        )
+        #expect(order == Order(id: 1, name: "w"))
+        try await manager.send(
+            PathEndpoint("/orders", of: base, method: .post, task: .json(order))
+        )
+        try await onMainActor(manager, PathEndpoint("/orders/1", of: base))
+        #expect(origin.requests.allSatisfy { $0["Authorization"] == "Bearer t" })
+        #expect(origin.requests.count == 3)
+    }
+
+    @Test func `a cancelled call ends while its body waits for an origin that does not read`()
+        async throws
+    {
+        let begun = Gate()
+        let origin = try await OriginServer.start { wire in
+            try await wire.read(through: "\r\n\r\n")
+            begun.open()
+            // As long as the test lasts.
+            try? await Gate().wait()
+        }
+        let transport = try PooledTransport()
+        let port = UInt16(origin.port)
+        let call = Task {
+            var context = RequestContext()
+            let body = ByteSlice([UInt8](repeating: 0x78, count: 64 << 20))
+            _ = try await transport.send(
+                Request(
+                    method: .put,
+                    origin: Origin(scheme: .http, host: "127.0.0.1", port: port),
+                    target: "/1",
+                    body: .bytes(body)
+                ),
+                context: &context
+            )
+        }
+        try await begun.wait()
+        let begin = ContinuousClock.now
+        call.cancel()
+        await #expect(throws: NetworkError.self) { try await call.value }
+        // Not the idle timeout's minute, nor the origin's ten seconds.
+        #expect(ContinuousClock.now - begin < .seconds(8))
+    }
+
+    @Test func `a call that is cancelled before it is sent is not sent`() async throws {
+        let origin = try await OriginServer.start { _ in Raw.ok() }
+        let transport = try PooledTransport()
+        let request = Request(
+            method: .post,
+            origin: Origin(scheme: .http, host: "127.0.0.1", port: UInt16(origin.port)),
+            target: "/1"
+        )
+        var context = RequestContext()
+        _ = try await transport.send(request, context: &context)
+        let call = Task {
+            while !Task.isCancelled { await Task.yield() }
+            var context = RequestContext()
+            _ = try await transport.send(request, context: &context)
+        }
+        call.cancel()
+        let error = await #expect(throws: NetworkError.self) { try await call.value }
+        #expect(error?.kind == .cancelled)
+        // The connection is as good as before.
+        _ = try await transport.send(request, context: &context)
+        #expect(context.isConnectionReused)
+        #expect(origin.requests.count == 2)
+        #expect(origin.connections.count == 1)
+    }
+
+    @Test func `a call over a socket ends at its timeout, and its connection with it`()
+        async throws
+    {
+        let ended = Gate()
+        let origin = try await OriginServer.start { wire in
+            while try await wire.next() != nil {}
+            ended.open()
+        }
+        let manager = NetworkManager<PathEndpoint>(
+            NetworkChannel(transport: try PooledTransport())
+        )
+        let base: BaseURL = "http://127.0.0.1:\(origin.port)"
+        let error = await #expect(throws: NetworkError.self) {
+            try await manager.send(
+                PathEndpoint("/", of: base),
+                options: CallOptions(timeout: .milliseconds(50))
+            )
+        }
+        #expect(error?.kind == .httpResponseTimeout)
+        try await ended.wait()
+    }
+
+    @Test(arguments: [["abc"], ["abc", "", "def"], []])
+    func `a body of another length than announced ends its connection`(
+        pieces: [String]
+    ) async throws {
+        let origin = try await OriginServer.start { wire in
+            while try await wire.next() != nil {
+                try await wire.send("HTTP/1.1 204 No Content\r\n\r\n")
+            }
+        }
+        let transport = try PooledTransport()
+        let base = Origin(scheme: .http, host: "127.0.0.1", port: UInt16(origin.port))
+        var context = RequestContext()
+        await #expect(throws: NetworkError.self) {
+            _ = try await transport.send(
+                Request(
+                    method: .put,
+                    origin: base,
+                    target: "/1",
+                    headers: [:],
+                    body: .stream(PiecedBody(pieces), length: 5)
+                ),
+                context: &context
+            )
+        }
+        #expect(origin.requests.isEmpty)
+        #expect(origin.connections.allSatisfy { !$0.received.contains("def") })
+    }
+
+    @Test func `an empty piece is no end of a chunked body`() async throws {
+        let origin = try await OriginServer.start { _ in Raw.ok() }
+        let transport = try PooledTransport()
+        let base = Origin(scheme: .http, host: "127.0.0.1", port: UInt16(origin.port))
+        var context = RequestContext()
+        _ = try await transport.send(
+            Request(
+                method: .put,
+                origin: base,
+                target: "/1",
+                headers: [:],
+                body: .stream(PiecedBody(["ab", "", "cd"]), length: nil)
+            ),
+            context: &context
+        )
+        #expect(origin.requests.map(\.body) == ["abcd"])
+    }
+
+    @Test func `a transport that is dropped closes its connections`() async throws {
+        let ended = Gate()
+        let origin = try await OriginServer.start { wire in
+            while try await wire.next() != nil {
+                try await wire.send("HTTP/1.1 204 No Content\r\n\r\n")
+            }
+            ended.open()
+        }
+        var manager: NetworkManager<PathEndpoint>? = NetworkManager(
+            NetworkChannel(transport: try PooledTransport())
+        )
+        let base: BaseURL = "http://127.0.0.1:\(origin.port)"
+        try await manager?.send(PathEndpoint("/", of: base))
+        manager = nil
+        try await ended.wait()
+    }
+
+    @MainActor
+    private func onMainActor(
+        _ manager: NetworkManager<PathEndpoint>,
+        _ endpoint: PathEndpoint
+    ) async throws {
+        let stream = try await manager.stream(endpoint)
+        var count = 0
+        for try await piece in stream.bytes { count += piece.count }
+        #expect(count == 19)
+    }
+}
