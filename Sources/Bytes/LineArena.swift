@@ -130,7 +130,7 @@
         // Half as much again: a credential is longer than the rest of most heads.
         let next = Block.make(
             lines: max(oldLines + lines + 8, oldLines * 2),
-            bytes: max(oldBytes + bytes + 512, oldBytes * 2)
+            bytes: max(oldBytes + bytes + 384, oldBytes * 2)
         )
         if let block {
             unsafe next.index.update(from: block.index, count: oldLines)

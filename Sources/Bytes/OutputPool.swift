@@ -18,7 +18,7 @@ public final class OutputPool {
     }
 
     /// Takes a buffer back; what it holds is forgotten.
-    public func give(_ buffer: OutputBuffer) {
+    public func give(_ buffer: consuming OutputBuffer) {
         guard unsafe spare.count < limit else { return }
         buffer.removeAll()
         unsafe spare.append(buffer)

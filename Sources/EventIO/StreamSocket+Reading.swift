@@ -85,7 +85,7 @@ extension StreamSocket {
             unsafe readDeadline = deadline
             updateTimer()
             unsafe fetchBuffer = buffer
-            await unsafe withUnsafeContinuation { unsafe readWaiter = $0 }
+            await unsafe suspend { unsafe readWaiter = $0 }
             unsafe fetchBuffer = nil
             unsafe readDeadline = .max
             if unsafe isReadTimedOut, unsafe !mayBeReadable, unsafe !hasFetched { throw .timedOut }
@@ -99,16 +99,18 @@ extension StreamSocket {
 
     /// Reads into the waiting reader's buffer; false if nothing is there yet.
     func fetch() -> Bool {
-        guard let buffer = unsafe fetchBuffer else { return true }
+        guard let buffer = unsafe fetchBuffer.take() else { return true }
         do throws(IOError) {
-            guard let count = try readNow(into: buffer) else { return false }
+            guard let count = try readNow(into: buffer) else {
+                unsafe fetchBuffer = buffer
+                return false
+            }
             // The end is read again, by whom it concerns.
             if count == 0 { unsafe mayBeReadable = true } else { unsafe hasFetched = true }
         } catch {
             unsafe fetchFault = error
             unsafe mayBeReadable = true
         }
-        unsafe fetchBuffer = nil
         return true
     }
 

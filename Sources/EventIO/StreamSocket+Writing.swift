@@ -156,7 +156,7 @@ extension StreamSocket {
             unsafe isWriteTimedOut = false
             unsafe writeDeadline = deadline
             updateTimer()
-            await unsafe withUnsafeContinuation { unsafe writeWaiter = $0 }
+            await unsafe suspend { unsafe writeWaiter = $0 }
             unsafe writeDeadline = .max
             if unsafe isWriteTimedOut, unsafe !isWritable { throw .timedOut }
         }

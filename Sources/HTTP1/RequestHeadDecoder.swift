@@ -5,8 +5,11 @@ import HTTPMessage
 ///
 /// Used again for every request of a connection. After an error it is spent.
 package struct RequestHeadDecoder: Sendable {
-    /// Room in the header bytes for what is added on the way, credentials above all.
-    private static let spare = 1200
+    /// Room in the header bytes for what is added on the way: Via, a request id.
+    ///
+    /// A credential comes later, into a copy that is made to measure. So most heads keep below the
+    /// kilobyte that malloc gives from a thread's own list.
+    private static let spare = 256
     private let targetLimit: Int
     private var lines: LineScanner
     /// The Host that came last, and what it means: a connection's requests mostly name the same.

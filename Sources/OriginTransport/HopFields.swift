@@ -4,11 +4,11 @@ import HTTPMessage
 /// The fields of a request that are for the next hop alone, with the `Connection` field that says so
 /// (RFC 9110 §7.6.1): written anew, never copied.
 enum HopFields {
+    private static let written = KnownFieldSet(.upgrade, .te)
+
     /// What goes with the request's `Upgrade` and `TE`; nothing for almost every request.
     static func of(_ headers: HTTPHeaders) -> HTTPHeaders {
-        guard !headers.knownFields.isDisjoint(with: KnownFieldSet(.upgrade, .te)) else {
-            return HTTPHeaders()
-        }
+        guard !headers.knownFields.isDisjoint(with: written) else { return HTTPHeaders() }
         var fields = HTTPHeaders()
         let upgrade = headers[.upgrade]
         switch (upgrade != nil, headers.contains(KnownField.te)) {
