@@ -30,6 +30,15 @@ package enum ServiceManager {
         }
     }
 
+    /// Within which time systemd wants to hear `WATCHDOG=1` again, if it watches this process
+    /// (sd_watchdog_enabled(3)).
+    package static func watchdogInterval(_ environment: [String: String]) -> Duration? {
+        guard let interval = environment["WATCHDOG_USEC"].flatMap(Int64.init), interval > 0
+        else { return nil }
+        if let process = environment["WATCHDOG_PID"], Int32(process) != getpid() { return nil }
+        return .microseconds(interval)
+    }
+
     /// The descriptors that systemd handed over, by their names (sd_listen_fds_with_names(3)).
     package static func inheritedSockets(
         _ environment: [String: String]

@@ -40,6 +40,7 @@ package actor Daemon {
     private var signals: LoopBound<SignalSource>?
     private var stopWaiters: [CheckedContinuation<Void, Never>] = []
     private(set) var isStopping = false
+    private var watchdog: Task<Void, Never>?
 
     /// Prepares a daemon that does not listen yet.
     ///
@@ -108,6 +109,7 @@ package actor Daemon {
         if handlesSignals { await takeSignals() }
         assembly.tell(.daemon, "serving \(counted)")
         notify("READY=1\nSTATUS=serving \(counted)")
+        watchdog = proveLife()
     }
 
     /// How many channels there are, for people.
@@ -304,6 +306,8 @@ package actor Daemon {
         for worker in workers { await worker.call { $0.close() } }
         if let signals { await signals.call { $0.close() } }
         await stopAdmin()
+        watchdog?.cancel()
+        await watchdog?.value
         admin = nil
         adminSocket = nil
         for loop in loops {
@@ -338,7 +342,7 @@ package actor Daemon {
         }
     }
 
-    private func notify(_ message: String) {
+    func notify(_ message: String) {
         ServiceManager.notify(message, to: environment["NOTIFY_SOCKET"])
     }
 }

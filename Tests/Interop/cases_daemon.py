@@ -3,11 +3,12 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import threading
 import time
 
-from harness import case, check, clean_environment, equal, eventually
+from harness import Failure, case, check, clean_environment, equal, eventually
 from proxy import Netproxy
 from traffic import curl
 
@@ -73,6 +74,52 @@ def tail_follows(world):
         finally:
             follower.terminate()
             follower.wait(5)
+
+
+@case
+def systemd_is_told(world):
+    """sd_notify(3), with a watchdog whose interval is a fifth of a second."""
+    proxy = static(world)
+    path = os.path.join(proxy.directory, "notify")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(path)
+        manager.settimeout(10)
+        told = []
+
+        def expect(*wanted):
+            for _ in range(100):
+                told.append(dict(line.split("=", 1)
+                                 for line in manager.recv(4096).decode().splitlines()))
+                if all(name in told[-1] for name in wanted):
+                    return told[-1]
+            raise Failure(f"never told {wanted}: {told[-5:]}")
+
+        proxy.variables = {"NOTIFY_SOCKET": path, "WATCHDOG_USEC": "200000"}
+        with proxy:
+            equal(expect("READY")["STATUS"], "serving 1 channel", "the first status")
+            for _ in range(3):
+                expect("WATCHDOG")
+            began = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
+            proxy.child.signal(signal.SIGHUP)
+            check(int(expect("RELOADING", "MONOTONIC_USEC")["MONOTONIC_USEC"]) >= began,
+                  "the time of the reload")
+            expect("READY", "STATUS")
+            expect("WATCHDOG")
+            # A stopped process is what a watchdog is for: it hears nothing.
+            proxy.child.signal(signal.SIGSTOP)
+            try:
+                manager.settimeout(1)
+                for _ in range(3):
+                    manager.recv(4096)
+                raise Failure("a stopped process told something")
+            except TimeoutError:
+                pass
+            finally:
+                manager.settimeout(10)
+                proxy.child.signal(signal.SIGCONT)
+            expect("WATCHDOG")
+            proxy.child.signal(signal.SIGTERM)
+            equal(expect("STOPPING")["STATUS"], "draining", "the last status")
 
 
 @case

@@ -78,10 +78,10 @@ class Netproxy:
     def environment(self):
         kept = ("RUNTIME_DIRECTORY", "STATE_DIRECTORY", "LOGS_DIRECTORY", "NOTIFY_SOCKET",
                 "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR")
-        environment = clean_environment(HOME=self.directory, **self.variables)
+        environment = clean_environment(HOME=self.directory)
         for name in kept:
             environment.pop(name, None)
-        return environment
+        return environment | self.variables
 
     def write_config(self, text=None):
         with open(self.config_path, "w", encoding="utf-8") as file:
