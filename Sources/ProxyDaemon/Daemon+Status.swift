@@ -11,7 +11,7 @@ package struct ReloadFailure: Error, Sendable {
 extension Daemon {
     /// The OAuth manager of a channel, if it has one.
     func tokens(of channel: String) -> OAuthManager? {
-        channels.first { $0.name == channel }?.authorizer?.manager
+        channels.first { $0.name == channel }?.authorizer?.engine
     }
 
     /// What some loop remembers of an exchange.
@@ -80,7 +80,7 @@ extension Daemon {
     }
 
     private func token(of channel: ChannelShared) async -> DaemonStatus.Token? {
-        guard let manager = channel.authorizer?.manager else { return nil }
+        guard let manager = channel.authorizer?.engine else { return nil }
         let status = await manager.status()
         return DaemonStatus.Token(
             state: status.state.rawValue,

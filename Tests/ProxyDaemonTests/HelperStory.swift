@@ -114,6 +114,24 @@ import Testing
         )
     }
 
+    @Test func `the state of a helper's token can be asked for`() async throws {
+        let helper = try Helper("echo c4nary-$count")
+        let origin = try await OriginServer.start { _ in Raw.ok() }
+        try await DaemonHarness.run(channels: channel(origin, helper)) { proxy in
+            for target in ["/status", "/metrics", "/readyz"] {
+                let answer = try await proxy.ask(Raw.get(target))
+                #expect(answer.status == 200, "\(target)")
+            }
+            let change = "POST /channels/orders/token/refresh HTTP/1.1\r\nHost: localhost\r\n"
+            let answer = try await proxy.ask(
+                change + "Netproxy-Admin: 1\r\nContent-Length: 0\r\n\r\n"
+            )
+            #expect(answer.status == 200)
+            #expect(helper.runs == 1)
+            #expect(!answer.body.contains("c4nary"))
+        }
+    }
+
     @Test func `a bare token is a bearer token, and a scheme may be named`() async throws {
         for (lines, field) in [
             ("echo bare-1", "Bearer bare-1"),

@@ -165,7 +165,7 @@ struct HelperAuthorizer: Authorizing {
 
 extension Authorizing {
     /// The engine behind a credential that can be renewed.
-    var manager: OAuthManager? {
+    var engine: OAuthManager? {
         self as? OAuthManager ?? (self as? HelperAuthorizer)?.manager
     }
 }
