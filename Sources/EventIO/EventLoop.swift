@@ -19,13 +19,18 @@ import Synchronization
     package let slabs = SlabPool()
     /// Spare memory for heads on their way out.
     package let outputs = OutputPool()
-    /// The loop's clock, in nanoseconds; it stands still within a turn of the loop.
-    package var now: UInt64 { unsafe time }
+    /// The loop's clock, in nanoseconds; it stands still within a turn of the loop, from the first
+    /// look at it behind the wait for events.
+    package var now: UInt64 {
+        if unsafe isTimeOver { readTime() }
+        return unsafe time
+    }
     /// The time of the calendar at this turn of the loop, in nanoseconds since 1970.
     ///
     /// A change of the system's clock is seen after 50 ms at the latest.
     package var wallNow: UInt64 {
-        let present = unsafe time &- lead
+        let moment = now
+        let present = moment &- lead
         if unsafe present &- wallRead >= 50_000_000 {
             unsafe wallRead = present
             unsafe wallAtRead = wallNanoseconds() &- (monotonicNanoseconds() &- present)
@@ -43,6 +48,8 @@ import Synchronization
     @exclusivity(unchecked) private var wheel: TimerWheel
     // SAFETY: the loop's thread only, and nothing is called while one of these is being changed.
     @exclusivity(unchecked) private var time: UInt64
+    /// Whether the loop has waited since `time` was read.
+    @exclusivity(unchecked) private var isTimeOver = false
     /// When the calendar's clock was read, and what it said.
     @exclusivity(unchecked) private var wallRead: UInt64 = 0
     @exclusivity(unchecked) private var wallAtRead: UInt64 = 0
@@ -130,8 +137,8 @@ import Synchronization
             // Whoever learns of a fault there has something to do.
             if unsafe !jobs.isEmpty { isIdle = false }
             let flags = isIdle ? EVLOOP_ONCE : EVLOOP_ONCE | EVLOOP_NONBLOCK
+            unsafe isTimeOver = true
             _ = unsafe event_base_loop(base, flags)
-            unsafe time = monotonicNanoseconds() &+ lead
         }
         _ = runJobs()
         flush()
@@ -300,9 +307,14 @@ import Synchronization
 
     func timerFired() {
         timerArmed = .max
-        unsafe time = monotonicNanoseconds() &+ lead
+        readTime()
         for entry in unsafe wheel.turn(now: now) { entry.fire() }
         if let next = unsafe wheel.nextTurn { armTimer(for: next) }
+    }
+
+    private func readTime() {
+        unsafe time = monotonicNanoseconds() &+ lead
+        unsafe isTimeOver = false
     }
 
     /// Moves the loop's clock forward and fires what is due then: what tests have in place of waiting.

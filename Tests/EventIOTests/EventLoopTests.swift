@@ -1,3 +1,4 @@
+import Bytes
 import EventIO
 import Synchronization
 import TestSupport
@@ -48,6 +49,39 @@ import Testing
             return before && loop.isCurrent
         }.value
         #expect(stayed)
+    }
+
+    @Test func `the clock is right from the first event behind a long wait`() async throws {
+        let loop = try EventLoop()
+        loop.start()
+        let origin = try await OriginServer.start { wire in
+            _ = try await wire.message()
+            try await wire.send("late")
+            _ = try await wire.next()
+        }
+        let address = try #require(SocketAddress(ip: "127.0.0.1", port: UInt16(origin.port)))
+        let woken = Gate()
+        let readings = Mutex<(asked: UInt64, woken: UInt64)>((0, 0))
+        let bound = try await Task(executorPreference: loop) {
+            let socket = try await Dialer.connect(to: address, on: loop, until: .max)
+            let output = OutputBuffer()
+            output.append(Raw.get("/"))
+            // From here on the loop has nothing to do until the answer comes.
+            readings.withLock { $0.asked = monotonicNanoseconds() }
+            try await socket.write(output, until: .max)
+            socket.probe()
+            socket.park(until: .max) {
+                readings.withLock { $0.woken = loop.now }
+                woken.open()
+            }
+            return LoopBound(socket, on: loop)
+        }.value
+        try await woken.wait()
+        let (asked, wakened) = readings.withLock { ($0.asked, $0.woken) }
+        #expect(wakened >= asked)
+        _ = await bound.call { $0.close() }
+        loop.stop()
+        await loop.waitUntilStopped()
     }
 
     @Test func `a stopped loop ends`() async throws {
