@@ -55,6 +55,18 @@ import Testing
         }
     }
 
+    @Test func `what the app's own side got wrong is not retried`() {
+        let fault = NetworkError(
+            .httpRequestDenied,
+            side: .downstream,
+            retry: .safe,
+            detail: "it brings its own credential"
+        )
+        for method in [HTTPMethod.get, .post] {
+            #expect(!RetryPolicy().allowsRetry(of: .forTests(method), after: fault))
+        }
+    }
+
     @Test(arguments: [
         (1, 100), (2, 200), (3, 400), (4, 800), (5, 1600), (6, 2000), (64, 2000), (0, 100),
     ])
@@ -116,6 +128,27 @@ import Testing
         #expect(!context.requiresFreshConnection)
     }
 
+    @Test(arguments: [true, false])
+    func `a body that an earlier attempt has read is not sent again`(_ isRead: Bool) async throws {
+        let upstream = Upstream { _, _ in Response(status: 200) }
+        let chain = RequestChain(
+            [
+                RetryInterceptor(policy: RetryPolicy(), budget: RetryBudget()),
+                RefusedSecondAttempt(isRead: isRead),
+            ],
+            transport: upstream
+        )
+        let request = Request.forTests(.post, body: .stream(PiecedBody(["once"]), length: 4))
+        if isRead {
+            let error = await networkError { try await chain.exchange(request).0 }
+            #expect(error?.kind == .connectionRefused)
+            #expect(upstream.arrived.map(\.body) == ["once"])
+        } else {
+            #expect(try await chain.exchange(request).0.status == 200)
+            #expect(upstream.arrived.map(\.body) == ["once"])
+        }
+    }
+
     @Test func `POST is not retried after a stale connection`() async {
         let upstream = Upstream { _, _ in throw NetworkError.stale }
         let error = await networkError {
@@ -160,8 +193,11 @@ import Testing
         let budget = RetryBudget(share: 0)
         let upstream = Upstream { _, _ in throw NetworkError.refused }
         let chain = RequestChain.retrying(upstream, budget: budget) { $0.attempts = 1000 }
-        let error = await networkError { try await chain.exchange().0 }
+        var context = RequestContext()
+        let error = await networkError { try await chain.send(.forTests(), context: &context) }
         #expect(error?.kind == .connectionRefused)
+        #expect(context.retries.last?.description == "retry_budget_exhausted")
+        #expect(context.retries.count { $0 == .budgetExhausted } == 1)
         // Ten a second; the clock may have gone on to the next second meanwhile.
         #expect(upstream.arrived.count >= 11)
         #expect(upstream.arrived.count < 1001)
@@ -233,6 +269,28 @@ import Testing
         }
         _ = try await RequestChain.retrying(upstream).exchange()
         #expect(given.isGivenUp)
+    }
+}
+
+/// Has a first attempt made where the body is to be read, and then finds nobody to connect to, once.
+private final class RefusedSecondAttempt: RequestInterceptor {
+    private let isRead: Bool
+    private let calls = Counter()
+
+    init(isRead: Bool) {
+        self.isRead = isRead
+    }
+
+    func intercept(
+        _ request: Request,
+        context: inout RequestContext,
+        next: RequestChain
+    ) async throws -> Response {
+        let isFirst = calls.next() == 1
+        if isFirst, !isRead { throw NetworkError.refused }
+        let response = try await next.send(request, context: &context)
+        if isFirst { throw NetworkError.refused }
+        return response
     }
 }
 

@@ -76,6 +76,8 @@ public enum RetryReason: Sendable, Hashable, CustomStringConvertible {
     case fault(ErrorKind)
     /// A status that the channel repeats.
     case status(HTTPStatus)
+    /// None followed: the channel had made too many.
+    case budgetExhausted
 
     /// The word in the log, such as `unauthorized`, `connection_terminated` or `status_503`.
     public var description: String {
@@ -83,6 +85,7 @@ public enum RetryReason: Sendable, Hashable, CustomStringConvertible {
         case .unauthorized: "unauthorized"
         case .fault(let kind): kind.rawValue
         case .status(let status): "status_\(status)"
+        case .budgetExhausted: "retry_budget_exhausted"
         }
     }
 }

@@ -70,7 +70,8 @@ public final class ReplayBuffer: Sendable {
     /// The buffer that a body is read through already, if there is one.
     static func recording(_ body: HTTPBody) -> ReplayBuffer? {
         guard case .stream(let source, _) = body else { return nil }
-        return (source as? ReplayReader)?.buffer
+        let read = (source as? WatchedBody)?.source ?? source
+        return (read as? ReplayReader)?.buffer
     }
 
     /// Whether the body is kept as it goes by, or was until it grew too long.

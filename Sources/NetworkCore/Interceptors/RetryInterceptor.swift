@@ -19,12 +19,18 @@ public struct RetryInterceptor: ReviewingInterceptor {
         context: inout RequestContext,
         next: RequestChain
     ) async throws -> Response {
-        _ = begin(request, context: &context)
-        return try await sendAndReview(request, context: &context, next: next)
+        budget.countRequest(now: second)
+        guard case .stream(let source, let length) = request.body else {
+            return try await sendAndReview(request, context: &context, next: next)
+        }
+        var watched = request
+        watched.body = .stream(WatchedBody(source), length: length)
+        return try await sendAndReview(watched, context: &context, next: next)
     }
 
-    /// Counts the request.
+    /// Counts the request, if its body needs no watch.
     package func begin(_ request: borrowing Request, context: inout RequestContext) -> Bool {
+        if case .stream = request.body { return false }
         budget.countRequest(now: second)
         return true
     }
@@ -51,7 +57,7 @@ public struct RetryInterceptor: ReviewingInterceptor {
             case .success(let response):
                 guard mayRepeat(request, response.status, retries: retries),
                     let delay = delay(after: response, retry: retries + 1),
-                    budget.takeRetry(now: second),
+                    takeRetry(&context),
                     await pause(delay, &context)
                 else { return response }
                 response.body.cancel()
@@ -59,7 +65,7 @@ public struct RetryInterceptor: ReviewingInterceptor {
             case .failure(let fault):
                 guard let error = fault as? NetworkError, retries < policy.attempts,
                     policy.allowsRetry(of: request, after: error),
-                    budget.takeRetry(now: second)
+                    takeRetry(&context)
                 else { throw fault }
                 // A pooled connection that was dead already costs no wait, and asks for a new one.
                 let isStale = error.retry == .idempotentOnly
@@ -78,6 +84,13 @@ public struct RetryInterceptor: ReviewingInterceptor {
                 outcome = .failure(error)
             }
         }
+    }
+
+    /// Takes a retry from the budget, or notes that it is spent.
+    private func takeRetry(_ context: inout RequestContext) -> Bool {
+        if budget.takeRetry(now: second) { return true }
+        context.retries.append(.budgetExhausted)
+        return false
     }
 
     private func mayRepeat(_ request: Request, _ status: HTTPStatus, retries: Int) -> Bool {

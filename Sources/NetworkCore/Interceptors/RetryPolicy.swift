@@ -31,13 +31,17 @@ public struct RetryPolicy: Sendable {
 
     /// Whether a failed attempt may be made again.
     ///
-    /// RFC 9110 §9.2.2: by itself only what is idempotent, or what cannot have been acted on.
+    /// RFC 9110 §9.2.2: by itself only what is idempotent, or what cannot have been acted on. And only
+    /// what is still there: another attempt, inside of this one, may have read a streamed body.
     public func allowsRetry(of request: Request, after error: NetworkError) -> Bool {
-        guard error.kind != .cancelled, request.body.isReplayable || error.retry == .safe else {
-            return false
-        }
+        guard error.kind != .cancelled, request.body.isWhole,
+            request.body.isReplayable || error.retry == .safe
+        else { return false }
         switch error.retry {
-        case .safe: return error.kind != .tlsCertificateError && error.kind != .tlsProtocolError
+        case .safe:
+            // What the app's own side got wrong stays wrong, and so does a certificate.
+            return error.side == .upstream && error.kind != .tlsCertificateError
+                && error.kind != .tlsProtocolError
         case .idempotentOnly: return request.method.isIdempotent
         case .unsafe:
             return error.kind == .connectionTerminated && request.method.isIdempotent
