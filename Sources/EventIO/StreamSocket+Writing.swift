@@ -159,8 +159,21 @@ extension StreamSocket {
             await unsafe suspend { unsafe writeWaiter = $0 }
             unsafe writeDeadline = .max
             if unsafe isWriteTimedOut, unsafe !isWritable { throw .timedOut }
+            if unsafe isWriteCancelled {
+                unsafe isWriteCancelled = false
+                throw .aborted
+            }
         }
         if unsafe isAborted || isClosed { throw .aborted }
+    }
+
+    /// Ends the present wait for writing, if there is one, with `.aborted`.
+    ///
+    /// The socket stays usable for reading; a message that was being written is cut.
+    package func cancelWrite() {
+        guard unsafe writeWaiter != nil else { return }
+        unsafe isWriteCancelled = true
+        resumeWriter()
     }
 
     /// Sends the end of the stream behind everything written, and goes on reading.

@@ -44,6 +44,7 @@ import Glibc
     @exclusivity(unchecked) var isReadTimedOut = false
     @exclusivity(unchecked) var isReadCancelled = false
     @exclusivity(unchecked) var isWriteTimedOut = false
+    @exclusivity(unchecked) var isWriteCancelled = false
     /// Where the loop may read for the waiting reader, whether it has, and what went wrong.
     @exclusivity(unchecked) var fetchBuffer: ReadBuffer?
     @exclusivity(unchecked) var hasFetched = false
@@ -219,7 +220,7 @@ import Glibc
     }
 
     @inline(__always)
-    private func resumeWriter() {
+    func resumeWriter() {
         if let waiter = unsafe writeWaiter.take() { unsafe waiter.resume() }
     }
 

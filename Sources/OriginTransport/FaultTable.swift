@@ -11,6 +11,8 @@ enum FaultTable {
 
     /// The error of a fault; `isReused` and `isUntouched` (no byte of a response came) decide
     /// whether it is safe to try again.
+    ///
+    /// A pooled connection may have been dead already; one that was silent for too long was not.
     static func error(
         _ fault: IOError,
         in phase: Phase,
@@ -19,8 +21,9 @@ enum FaultTable {
         isUntouched: Bool = true
     ) -> NetworkError {
         let beforeSending = phase == .resolving || phase == .connecting || phase == .handshake
+        let mayBeStale = isReused && isUntouched && fault != .timedOut
         let retry: NetworkError.RetrySafety =
-            beforeSending ? .safe : isReused && isUntouched ? .idempotentOnly : .unsafe
+            beforeSending ? .safe : mayBeStale ? .idempotentOnly : .unsafe
         func make(_ kind: ErrorKind, _ detail: String) -> NetworkError {
             NetworkError(kind, side: .upstream, retry: retry, detail: detail)
         }

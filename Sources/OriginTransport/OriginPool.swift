@@ -163,6 +163,8 @@ package final class OriginPool {
             loop.submit { bound.value.cancel() }
         }
         loop.remove(waiter)
+        // Who has given up takes nobody's place.
+        waiters.removeAll { $0 === waiter }
         context.timings.queue = Duration(elapsed: loop.now - start)
         switch grant {
         case .connection(let connection):

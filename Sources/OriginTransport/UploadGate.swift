@@ -2,7 +2,8 @@ import EventIO
 
 /// Holds a request body back until the origin asks for it (RFC 9110 §10.1.1).
 final class UploadGate {
-    private var isOpen: Bool
+    /// Whether the body may be sent.
+    private(set) var isOpen: Bool
     private var isClosed = false
     private var answerDeadline: UInt64?
     private var continuation: CheckedContinuation<Void, Never>?

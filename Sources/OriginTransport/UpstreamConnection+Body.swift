@@ -32,6 +32,8 @@ extension UpstreamConnection {
         } catch {
             body = nil
             close()
+            // What ended the upload ended this.
+            if let uploadFault { throw uploadFault }
             switch error {
             case let error as HTTP1Error:
                 throw FaultTable.error(error, from: pool.origin.authority)
@@ -136,13 +138,20 @@ extension UpstreamConnection {
         let fault: IOError
     }
 
+    /// Writes a piece of the body; a cancelled task ends the wait for the kernel, and only that: the
+    /// answer may be on its way.
     private func write(_ output: OutputBuffer, _ piece: ByteSlice?) async throws {
+        var piece = piece
         do throws(IOError) {
-            try await socket.write(
-                output,
-                piece,
-                until: loop.deadline(after: pool.options.idleTimeout)
-            )
+            guard let written = try socket.writeNow(output, &piece) else { return }
+            let deadline = loop.deadline(after: pool.options.idleTimeout)
+            let bound = LoopBound(socket, on: loop)
+            let fault = await withTaskCancellationHandler {
+                await socket.settleWritten(output, piece, from: written, until: deadline)
+            } onCancel: {
+                bound.loop.submit { bound.value.cancelWrite() }
+            }
+            if let fault { throw fault }
         } catch {
             throw UploadFault(fault: error)
         }

@@ -80,7 +80,16 @@ extension UpstreamConnection {
         target == "*" ? pool.targetPrefix : pool.targetPrefix + target
     }
 
+    /// A body on its way out, and the task that sends it.
+    struct Upload {
+        let source: any BodySource
+        let task: Task<Void, Never>
+    }
+
     /// Waits for the final head while a task of its own sends the content.
+    ///
+    /// The task goes on behind a head that says yes: the origin may read on while it answers. Behind
+    /// any other, nobody wants the rest.
     func upload(
         _ source: any BodySource,
         length: Int?,
@@ -92,33 +101,48 @@ extension UpstreamConnection {
         let openGate = LoopBound(gate, on: loop)
         isUploading = true
         uploadFault = nil
-        return try await withThrowingTaskGroup(of: Void.self) { group in
-            // A task of its own: the origin may answer before it has read the whole body.
-            group.addTask {
-                await openGate.value.wait(on: bound.loop)
-                await bound.value.upload(source, length: length)
-            }
-            defer {
-                if isUploading {
-                    isUploading = false
-                    mayReuse = false
-                    source.cancel()
-                }
-                group.cancelAll()
-            }
-            do {
-                let head = try await readHead(
+        // A task of its own: the origin may answer before it has read the whole body.
+        let task = Task(executorPreference: loop) {
+            await openGate.value.wait(on: bound.loop)
+            await bound.value.upload(source, length: length)
+        }
+        upload = Upload(source: source, task: task)
+        do {
+            let head = try await withTaskCancellationHandler {
+                try await readHead(
                     answering: request,
                     context: &context,
                     until: .max,
                     gate: gate
                 )
-                gate.close()
-                return head
-            } catch {
-                gate.close()
-                throw uploadFault ?? error
+            } onCancel: {
+                task.cancel()
             }
+            let isWanted = gate.isOpen && head.status.kind == .successful
+            gate.close()
+            if !isWanted { await endUpload() }
+            return head
+        } catch {
+            gate.close()
+            await endUpload()
+            throw uploadFault ?? error
         }
+    }
+
+    /// Calls off what is left of a body: the connection is spent then.
+    func cancelUpload() {
+        guard let upload else { return }
+        if isUploading {
+            isUploading = false
+            mayReuse = false
+            upload.source.cancel()
+        }
+        upload.task.cancel()
+    }
+
+    /// Calls off what is left of a body, and returns when nobody reads it any more.
+    func endUpload() async {
+        cancelUpload()
+        await upload.take()?.task.value
     }
 }

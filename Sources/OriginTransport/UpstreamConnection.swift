@@ -16,6 +16,9 @@ final class UpstreamConnection: TimerEntry {
     let buffer = ReadBuffer()
     /// What is left of the response's content; nothing between exchanges.
     var body: BodyDecoder?
+    /// The last streamed body, for as long as it may be on its way.
+    var upload: Upload?
+    /// Whether some of it is still to be sent.
     var isUploading = false
     var uploadFault: (any Error)?
     /// Larger than for requests: cookies and policies make the heads of real answers long.
@@ -93,6 +96,7 @@ final class UpstreamConnection: TimerEntry {
         guard !socket.isClosed else { return }
         isIdle = false
         loop.remove(self)
+        cancelUpload()
         // What is posted, nobody waits for any more.
         socket.dropPosted()
         socket.close()
@@ -143,7 +147,10 @@ final class UpstreamConnection: TimerEntry {
                 )
             }
             context.timings.firstByte = Duration(elapsed: loop.now - started)
-            return try response(head)
+            let response = try response(head)
+            // Behind a whole answer the exchange is over.
+            if body == nil { await endUpload() }
+            return response
         } catch {
             close()
             throw limit <= loop.now ? NetworkError.overdue : error
@@ -214,6 +221,7 @@ final class UpstreamConnection: TimerEntry {
     /// The exchange is complete.
     func finish() {
         body = nil
+        if !isUploading { upload = nil }
         pool.release(self)
     }
 

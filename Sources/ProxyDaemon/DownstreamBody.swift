@@ -14,10 +14,13 @@ struct DownstreamBody: BodySource {
 
     func next() async throws -> ByteSlice? {
         let bound = connection
+        let pull = bound.value.beginPull()
+        defer { bound.value.endPull() }
         return try await withTaskCancellationHandler {
             try await bound.value.nextPiece(of: exchange)
         } onCancel: {
-            bound.loop.submit { bound.value.socket.cancelRead() }
+            // By then somebody else may read.
+            bound.loop.submit { bound.value.cancelPull(pull) }
         }
     }
 }
@@ -86,7 +89,36 @@ extension DownstreamConnection {
         try buffer.withSpan { bytes throws(HTTP1Error) in try decoder.next(bytes) }
     }
 
+    /// Notes that somebody reads the content of the request.
+    ///
+    /// - Returns: a number for `cancelPull(_:)`.
+    func beginPull() -> Int {
+        pull.number += 1
+        pull.isOn = true
+        return pull.number
+    }
+
+    func endPull() {
+        pull.isOn = false
+        pull.waiting.take()?.resume()
+    }
+
+    /// Ends the wait of one reader; not that of whoever came later.
+    func cancelPull(_ number: Int) {
+        if pull.isOn, pull.number == number { socket.cancelRead() }
+    }
+
+    /// Returns once nobody reads the content of the request any more: an upload may outlive the
+    /// answer.
+    func stopPulling() async {
+        guard pull.isOn else { return }
+        socket.cancelRead()
+        await withCheckedContinuation { pull.waiting = $0 }
+    }
+
     private func readMore() async throws {
+        // Called off while something else was waited for.
+        try Task.checkCancellation()
         let started = loop.now
         defer { pace.waited(from: started, to: loop.now) }
         let idle = loop.deadline(after: idleTimeout)

@@ -46,6 +46,8 @@ extension DownstreamConnection {
         to head: RequestHead,
         mayContinue wanted: Bool
     ) -> Opening {
+        // The final answer is one, too: an upload that goes on must not ask again.
+        owesContinue = false
         let output = loop.outputs.take()
         let isOld = head.version == .http10
         let isBare = hasNoContent(response.status, head.method)
@@ -112,11 +114,11 @@ extension DownstreamConnection {
         } catch {
             loop.outputs.give(opening.output)
             opening.source?.cancel()
-            throw DeliveryError(bytesOut: 0, cause: DownstreamConnection.fault(error))
+            throw DeliveryError(isHeadOut: false, cause: DownstreamConnection.fault(error))
         }
         // What is sent at once may be lost at once; its output has gone back.
         if isPosted, let error = socket.lostPost {
-            throw DeliveryError(bytesOut: 0, cause: DownstreamConnection.fault(error))
+            throw DeliveryError(isHeadOut: false, cause: DownstreamConnection.fault(error))
         }
         opening.delivery.bytesOut = count
         if isPosted { return true }
@@ -133,13 +135,16 @@ extension DownstreamConnection {
         let output = opening.output
         defer { loop.outputs.give(output) }
         var delivery = opening.delivery
+        var isHeadOut = true
         do {
             if let written = opening.written {
                 // What is on its way has not arrived.
                 let count = delivery.bytesOut
                 delivery.bytesOut = 0
+                isHeadOut = written > 0
                 try await send(output, opening.content, from: written)
                 delivery.bytesOut = count
+                isHeadOut = true
             }
             if let source = opening.source {
                 let isChunked = opening.framing == .chunked
@@ -154,7 +159,7 @@ extension DownstreamConnection {
             }
         } catch {
             response.body.cancel()
-            throw DeliveryError(bytesOut: delivery.bytesOut, cause: error)
+            throw DeliveryError(isHeadOut: isHeadOut, bytesOut: delivery.bytesOut, cause: error)
         }
         return delivery
     }
@@ -244,6 +249,9 @@ extension DownstreamConnection {
 
 /// A response that did not reach the app as a whole.
 struct DeliveryError: Error {
-    let bytesOut: Int
+    /// Whether any of the head is on its way to the app.
+    var isHeadOut = true
+    /// Content bytes that went to the app.
+    var bytesOut = 0
     let cause: any Error
 }

@@ -32,6 +32,8 @@ final class DownstreamConnection {
     private var served = 0
     var bytesIn = 0
     var owesContinue = false
+    /// Who reads the content of the request.
+    var pull = Pull()
     /// Whether the app reads trailer fields.
     private(set) var takesTrailers = false
     /// Takes interim answers to the app; whoever serves the connection sets it.
@@ -54,6 +56,13 @@ final class DownstreamConnection {
     private(set) var isParked = false
     /// Until when it may stay open without a request.
     private(set) var idleDeadline = UInt64.max
+
+    /// The one reader of a request's content, by number, and who waits for its end.
+    struct Pull {
+        var number = 0
+        var isOn = false
+        var waiting: CheckedContinuation<Void, Never>?
+    }
 
     init(
         _ socket: StreamSocket,
@@ -185,6 +194,7 @@ final class DownstreamConnection {
     /// Closes in such a way that the app can still read what was written: a close with unread bytes
     /// would reset the connection and may take the answer with it.
     func closeAfterLingering() async {
+        await stopPulling()
         await settle()
         if !isRequestComplete || !buffer.isEmpty || !socket.isQuiet, !socket.isPeerClosed {
             socket.shutdownWriting()

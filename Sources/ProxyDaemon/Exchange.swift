@@ -96,7 +96,7 @@ struct Exchange {
         errorDetail = cause.detail
         if cause.kind == .cancelled {
             record.abortedBy = app.isCut ? .proxy : .client
-            if !app.isCut { status = 499 }
+            if !app.isCut, status == nil { status = 499 }
             return
         }
         record.error = cause.kind

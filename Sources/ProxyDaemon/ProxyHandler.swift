@@ -194,7 +194,9 @@ final class ProxyHandler {
             if !delivery.mayContinue { await app.closeAfterLingering() }
             return delivery.mayContinue
         } catch {
-            // The head is out: the only honest end is one that no app takes for a complete answer.
+            // The head is out, or some of it: the only honest end is one that no app takes for a
+            // complete answer.
+            if !error.isHeadOut { exchange.status = nil }
             exchange.bytesOut = error.bytesOut
             exchange.fail(error.cause)
             finish(&exchange, app)

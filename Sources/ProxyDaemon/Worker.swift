@@ -170,6 +170,8 @@ final class Worker {
                 await worker.run(connection)
             }
         }
+        // Its end may have come with its first bytes.
+        if connection.socket.isPeerClosed { connection.task?.cancel() }
     }
 
     private func leaveToLoop(_ connection: DownstreamConnection) {

@@ -96,6 +96,23 @@ import Testing
         }
     }
 
+    @Test(arguments: ["", "Bearer c4nary", String(repeating: "x", count: 129)])
+    func `a request id that is no identifier goes on, but not into the log`(
+        _ id: String
+    ) async throws {
+        let origin = try await OriginServer.start { _ in Raw.ok() }
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
+        ) { proxy in
+            _ = try await proxy.exchange(Raw.get("/orders/1", "X-Request-Id: \(id)"))
+            #expect(origin.requests.first?.values("X-Request-Id") == [id])
+            let line = try await proxy.onlyLine("orders")
+            #expect(line.facts.requestID?.isEmpty == false)
+            #expect(line.facts.requestID != id)
+            #expect(!line.text.contains("c4nary"))
+        }
+    }
+
     @Test func `hop-by-hop fields and what Connection names end at the proxy`() async throws {
         let origin = try await OriginServer.start { _ in
             Raw.ok("x", "Connection: X-Private", "X-Private: 1", "Keep-Alive: timeout=5")

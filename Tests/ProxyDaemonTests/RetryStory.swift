@@ -52,6 +52,75 @@ import Testing
         }
     }
 
+    @Test func `an upstream that is silent for too long is not asked again`() async throws {
+        let asked = Gate()
+        let origin = try await OriginServer.start { wire in
+            _ = try await wire.message()
+            try await wire.send(Raw.ok())
+            _ = try await wire.message()
+            asked.open()
+            try await wire.rest()
+        }
+        try await DaemonHarness.run(
+            channels: """
+                orders:
+                  upstream: http://127.0.0.1:\(origin.port)
+                  timeouts: { response: 60s }
+                """
+        ) { proxy in
+            let app = try await proxy.connect()
+            try await app.send(Raw.get("/orders/1"))
+            #expect(try await app.message().status == 200)
+            try await app.send(Raw.get("/orders/2"))
+            try await asked.wait()
+            await proxy.advance(by: .seconds(61))
+            #expect(try await app.message().status == 504)
+            let facts = try #require(try await proxy.log("orders").last).facts
+            #expect(facts.attempts == 1)
+            #expect(facts.retries == nil)
+        }
+    }
+
+    @Test func `who has given up takes nobody's place in the queue`() async throws {
+        let asked = Gate()
+        let done = Gate()
+        let origin = try await OriginServer.start { wire in
+            _ = try await wire.message()
+            asked.open()
+            try await done.wait()
+            try await wire.send(Raw.ok())
+            _ = try await wire.next()
+        }
+        try await DaemonHarness.run(
+            channels: """
+                orders:
+                  upstream: http://127.0.0.1:\(origin.port)
+                  pool: { connections: 1, queue: 1, wait: 60s }
+                  timeouts: { response: 1h, idle: 1h }
+                """
+        ) { proxy in
+            let first = try await proxy.connect()
+            try await first.send(Raw.get("/orders/1"))
+            try await asked.wait()
+            for number in 2...4 {
+                let app = try await proxy.connect()
+                try await app.send(Raw.get("/orders/\(number)"))
+                #expect(
+                    await eventually {
+                        let status = try? await proxy.ask(Raw.get("/status"))
+                        return status?.body.contains(#""queued":1"#) == true
+                    }
+                )
+                await proxy.advance(by: .seconds(61))
+                let answer = try await app.message()
+                #expect(answer.status == 503)
+                #expect(answer.body.contains("no connection became free in time"))
+            }
+            done.open()
+            #expect(try await first.message().status == 200)
+        }
+    }
+
     @Test func `a connection that the upstream closed while idle is not used`() async throws {
         let origin = try await OriginServer.start { wire in
             _ = try await wire.message()

@@ -22,6 +22,125 @@ import Testing
         }
     }
 
+    @Test(arguments: [true, false])
+    func `an origin may read on while it answers`(_ isChunked: Bool) async throws {
+        let origin = try await OriginServer.start { wire in
+            let head = try await wire.read(through: "part one")
+            #expect(head.hasPrefix("POST /1 "))
+            try await wire.send(
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\none,\r\n"
+            )
+            try await wire.read(through: isChunked ? "part two\r\n0\r\n\r\n" : "part two")
+            try await wire.send("3\r\ntwo\r\n0\r\n\r\n")
+            // The connection is whole: it serves another request.
+            try await wire.read(through: "GET /2 ")
+            try await wire.read(through: "\r\n\r\n")
+            try await wire.send(Raw.ok("next"))
+            _ = try await wire.next()
+        }
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
+        ) { proxy in
+            let app = try await proxy.connect()
+            try await app.send(
+                "POST /orders/1 HTTP/1.1\r\nHost: localhost\r\n"
+                    + (isChunked
+                        ? "Transfer-Encoding: chunked\r\n\r\n8\r\npart one\r\n"
+                        : "Content-Length: 16\r\n\r\npart one")
+            )
+            let begin = try await app.read(through: "one,")
+            #expect(begin.hasPrefix("HTTP/1.1 200 OK\r\n"))
+            try await app.send(isChunked ? "8\r\npart two\r\n0\r\n\r\n" : "part two")
+            #expect(try await app.rest().text.hasSuffix("two\r\n0\r\n\r\n"))
+            let next = try await proxy.exchange(Raw.get("/orders/2"))
+            #expect(next.body == "next")
+            #expect(origin.connections.count == 1)
+            let facts = try #require(try await proxy.log("orders").first).facts
+            #expect(facts.bytesIn == 16)
+            #expect(facts.bytesOut == 7)
+        }
+    }
+
+    @Test func `an app that leaves while both sides talk ends it upstream`() async throws {
+        let origin = try await OriginServer.start { wire in
+            try await wire.read(through: "part")
+            try await wire.send(
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n"
+            )
+            try await wire.rest()
+        }
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
+        ) { proxy in
+            let app = try await proxy.connect()
+            try await app.send(
+                "POST /orders/1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\npart"
+            )
+            try await app.read(through: "one")
+            try await app.close()
+            try await origin.connections[0].closed.wait()
+            let facts = try await proxy.onlyLine("orders").facts
+            #expect(facts.status == 200)
+            #expect(facts.abortedBy == "client")
+        }
+    }
+
+    @Test func `a malformed rest of an upload cuts the answer that is on its way`() async throws {
+        let origin = try await OriginServer.start { wire in
+            try await wire.read(through: "part")
+            try await wire.send(
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n"
+            )
+            try await wire.rest()
+        }
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
+        ) { proxy in
+            let app = try await proxy.connect()
+            try await app.send(
+                "POST /orders/1 HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+                    + "4\r\npart\r\n"
+            )
+            try await app.read(through: "one")
+            try await app.send("no chunk\r\n")
+            #expect(try await app.rest().end == .reset)
+            let facts = try await proxy.onlyLine("orders").facts
+            #expect(facts.status == 200)
+            #expect(facts.error == "http_request_error")
+        }
+    }
+
+    @Test func `a refusal does not wait for an upload that nobody reads`() async throws {
+        let flooded = Gate()
+        let over = Gate()
+        let origin = try await OriginServer.start { wire in
+            try await wire.read(through: "\r\n\r\n")
+            try await flooded.wait()
+            try await wire.send(Raw.response("413 Content Too Large", body: "no"))
+            // It neither reads nor closes.
+            try await over.wait()
+        }
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
+        ) { proxy in
+            let app = try await proxy.connect()
+            try await app.send(
+                "POST /orders/1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000000\r\n\r\n"
+            )
+            let piece = String(repeating: "x", count: 1 << 16)
+            let sent = try await app.flood(piece, upTo: 1 << 28)
+            #expect(sent < 1 << 28)
+            flooded.open()
+            let answer = try await app.message()
+            #expect(answer.status == 413)
+            #expect(answer.body == "no")
+            let facts = try await proxy.onlyLine("orders").facts
+            #expect(facts.status == 413)
+            #expect(facts.abortedBy == nil)
+            over.open()
+        }
+    }
+
     @Test func `the body waits until the origin asks for it`() async throws {
         let asked = Gate()
         let origin = try await OriginServer.start { wire in

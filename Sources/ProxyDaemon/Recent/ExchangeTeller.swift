@@ -170,7 +170,7 @@ extension Authentication {
         switch self {
         case .none: "nothing"
         case .oauth(let settings):
-            "the \(settings.grant.rawValue) grant at \(settings.tokenURL.map { "\($0.scheme.rawValue)://\($0.host)\($0.target)" } ?? "the issuer")"
+            "the \(settings.grant.rawValue) grant at \(settings.tokenURL.map { "\(ServerEndpoint($0).origin)" } ?? "the issuer")"
         case .bearer(let reference): "auth.bearer (\(reference))"
         case .basic(_, let reference): "auth.basic (\(reference))"
         case .header(let name, let reference): "auth.header \(name) (\(reference))"
