@@ -21,6 +21,7 @@ import Synchronization
     package let outputs = OutputPool()
     /// The loop's clock, in nanoseconds; it stands still within a turn of the loop, from the first
     /// look at it behind the wait for events.
+    @inline(__always)
     package var now: UInt64 {
         if unsafe isTimeOver { readTime() }
         return unsafe time
@@ -312,6 +313,7 @@ import Synchronization
         if let next = unsafe wheel.nextTurn { armTimer(for: next) }
     }
 
+    @inline(never)
     private func readTime() {
         unsafe time = monotonicNanoseconds() &+ lead
         unsafe isTimeOver = false

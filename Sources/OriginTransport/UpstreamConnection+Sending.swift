@@ -140,9 +140,17 @@ extension UpstreamConnection {
         upload.task.cancel()
     }
 
+    /// Ends an upload behind a whole answer: the exchange is over.
+    func settleUpload(behind response: Response) async -> Response {
+        if body == nil { await endUpload() }
+        return response
+    }
+
     /// Calls off what is left of a body, and returns when nobody reads it any more.
     func endUpload() async {
         cancelUpload()
-        await upload.take()?.task.value
+        let task = upload?.task
+        upload = nil
+        await task?.value
     }
 }

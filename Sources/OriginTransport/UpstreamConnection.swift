@@ -147,10 +147,8 @@ final class UpstreamConnection: TimerEntry {
                 )
             }
             context.timings.firstByte = Duration(elapsed: loop.now - started)
-            let response = try response(head)
-            // Behind a whole answer the exchange is over.
-            if body == nil { await endUpload() }
-            return response
+            guard upload != nil else { return try response(head) }
+            return await settleUpload(behind: try response(head))
         } catch {
             close()
             throw limit <= loop.now ? NetworkError.overdue : error
