@@ -1,4 +1,4 @@
-/// Ends a call as a whole when its time is over.
+/// Ends a call, or what remains of it, when its time is over.
 enum CallDeadline {
     /// Runs `operation`; past the deadline it is cancelled.
     ///
@@ -20,7 +20,7 @@ enum CallDeadline {
             throw NetworkError(
                 .httpResponseTimeout,
                 side: .upstream,
-                detail: "the call took longer than its timeout"
+                detail: "the answer was not complete within the timeout"
             )
         }
     }

@@ -48,7 +48,11 @@ struct CallPipeline<Item: Endpoint>: Sendable {
                     length: total
                 )
             }
-            let content = try await collect(body, limit, call, exchange.context.deadline)
+            let content = try await body.collect(
+                upTo: limit,
+                until: contentDeadline(call, exchange),
+                on: channel.clock
+            )
             exchange.contentLength = content.count
             exchange.duration = exchange.started.duration(to: channel.clock.now)
             return WholeResponse(
@@ -62,19 +66,12 @@ struct CallPipeline<Item: Endpoint>: Sendable {
         }
     }
 
-    /// Reads the content, within the call's time where nobody else watches it.
-    private func collect(
-        _ body: HTTPBody,
-        _ limit: Int,
+    /// When the content must be complete, where nobody else watches that.
+    private func contentDeadline(
         _ call: NetworkCall,
-        _ deadline: ContinuousClock.Instant?
-    ) async throws -> ByteSlice {
-        guard case .stream = body, keepsDeadline(of: call), let deadline else {
-            return try await body.collect(upTo: limit)
-        }
-        return try await CallDeadline.run(until: deadline, on: channel.clock) {
-            try await body.collect(upTo: limit)
-        }
+        _ exchange: NetworkExchange
+    ) -> ContinuousClock.Instant? {
+        keepsDeadline(of: call) ? exchange.context.deadline : nil
     }
 
     /// Whether everything up to the head of the response ends at the deadline by itself: then there

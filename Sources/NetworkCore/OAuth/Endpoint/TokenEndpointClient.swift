@@ -43,7 +43,11 @@ public struct TokenEndpointClient: OAuthService {
             throw TokenEndpointClient.unreachable(error, configuration)
         }
         do {
-            body = try await response.body.collect(upTo: TokenEndpointClient.responseLimit)
+            body = try await response.body.collect(
+                upTo: TokenEndpointClient.responseLimit,
+                until: deadline,
+                on: clock
+            )
         } catch {
             throw TokenEndpointClient.unfinished(error, configuration)
         }

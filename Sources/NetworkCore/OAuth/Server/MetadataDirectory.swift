@@ -8,6 +8,8 @@ public actor MetadataDirectory {
     private static let lifetime = Duration.seconds(24 * 3600)
     /// How soon after a failed token request they are looked at again.
     private static let refreshAfter = Duration.seconds(60)
+    /// How long one request for a document may take.
+    private static let timeout = Duration.seconds(10)
     /// The longest document that is read: 256 KiB.
     private static let limit = 256 * 1024
 
@@ -118,10 +120,15 @@ public actor MetadataDirectory {
     ) async throws(MetadataError) -> (HTTPStatus, [UInt8]) {
         var request = request
         request.headers = [.accept: "application/json"]
-        var context = RequestContext(deadline: clock.now + .seconds(10))
+        let deadline = clock.now + Self.timeout
+        var context = RequestContext(deadline: deadline)
         do {
             let response = try await transport.send(request, context: &context)
-            let body = try await response.body.collect(upTo: Self.limit)
+            let body = try await response.body.collect(
+                upTo: Self.limit,
+                until: deadline,
+                on: clock
+            )
             return (response.status, body.array)
         } catch {
             let words = (error as? NetworkError)?.description ?? "unexpected error"

@@ -164,9 +164,15 @@ public struct DeviceFlow: Sendable {
             let scope = FormParameter("scope", configuration.scopes.joined(separator: " "))
             let request = try ClientRequest(configuration, at: clock.wallNow)
                 .post([scope] + configuration.targets, to: endpoint)
-            var context = RequestContext(deadline: clock.now + configuration.requestTimeout)
+            let deadline = clock.now + configuration.requestTimeout
+            var context = RequestContext(deadline: deadline)
             let response = try await transport.send(request, context: &context)
-            return (response.status, try await response.body.collect(upTo: 64 * 1024).array)
+            let body = try await response.body.collect(
+                upTo: 64 * 1024,
+                until: deadline,
+                on: clock
+            )
+            return (response.status, body.array)
         } catch let error as TokenFailure {
             throw SignInError(error.detail)
         } catch {

@@ -46,9 +46,14 @@ public struct Revocation: Sendable {
             ]
             let request = try ClientRequest(configuration, at: clock.wallNow)
                 .post(form, to: endpoint)
-            var context = RequestContext(deadline: clock.now + configuration.requestTimeout)
+            let deadline = clock.now + configuration.requestTimeout
+            var context = RequestContext(deadline: deadline)
             let response = try await transport.send(request, context: &context)
-            let body = try await response.body.collect(upTo: 64 * 1024)
+            let body = try await response.body.collect(
+                upTo: 64 * 1024,
+                until: deadline,
+                on: clock
+            )
             // RFC 7009 §2.2: 200 also for a token that the server does not know.
             if response.status.kind == .successful { return .revoked }
             let error = TokenDocument.parse(body)?.error

@@ -1,0 +1,24 @@
+extension HTTPBody {
+    /// Reads all of it, if it comes in time; what is late is given up.
+    ///
+    /// For whoever reads where nobody else watches the time: a transport answers for the head only.
+    ///
+    /// - Throws: as `collect(upTo:)`, and `http_response_timeout` past the deadline.
+    func collect(
+        upTo limit: Int,
+        until deadline: ContinuousClock.Instant?,
+        on clock: any NetworkClock
+    ) async throws -> ByteSlice {
+        guard case .stream(let source, _) = self, let deadline else {
+            return try await collect(upTo: limit)
+        }
+        do {
+            return try await CallDeadline.run(until: deadline, on: clock) {
+                try await collect(upTo: limit)
+            }
+        } catch {
+            source.cancel()
+            throw error
+        }
+    }
+}

@@ -1,0 +1,29 @@
+import NetworkCore
+import Synchronization
+
+/// Content that stops coming without an end; cancelling the reader ends its wait.
+final class StalledBody: BodySource {
+    private let beginning: Mutex<ByteSlice?>
+    private let state = Mutex(false)
+
+    init(_ beginning: String? = nil) {
+        self.beginning = Mutex(beginning.map { ByteSlice($0) })
+    }
+
+    /// Whether the rest was given up.
+    var isGivenUp: Bool { state.withLock { $0 } }
+
+    func next() async throws -> ByteSlice? {
+        let first = beginning.withLock { beginning in
+            defer { beginning = nil }
+            return beginning
+        }
+        if let first { return first }
+        let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
+        defer { continuation.finish() }
+        for await _ in stream {}
+        throw CancellationError()
+    }
+
+    func cancel() { state.withLock { $0 = true } }
+}
