@@ -1,4 +1,5 @@
 import NetworkCore
+import Synchronization
 import TestSupport
 import Testing
 
@@ -83,5 +84,76 @@ import Testing
         }
         #expect(answers.allSatisfy { $0.status == 200 })
         #expect(harness.requests == 2)
+    }
+
+    /// Makes so many callers wait for the token that comes after the first one, and gives back the
+    /// one that tries it.
+    private func newcomers(
+        _ count: Int,
+        _ harness: OAuthHarness,
+        _ results: Results
+    ) async throws -> Credential {
+        _ = try await harness.token()
+        harness.server.revokeAccess()
+        harness.server.gate.close()
+        _ = await harness.reject(1, intent: .report)
+        for _ in 0..<count {
+            Task { results.add(await Result { try await harness.manager.credential(until: nil) }) }
+        }
+        #expect(await eventually { await harness.manager.status().waiters == count })
+        harness.server.gate.open()
+        #expect(await eventually { results.all.count == 1 })
+        harness.server.gate.close()
+        return try results.all[0].get()
+    }
+
+    /// What became of each caller, in the order in which it was told.
+    private final class Results: Sendable {
+        private let state = Mutex<[Result<Credential, any Error>]>([])
+        var all: [Result<Credential, any Error>] { state.withLock { $0 } }
+        func add(_ result: Result<Credential, any Error>) { state.withLock { $0.append(result) } }
+    }
+
+    @Test func `new requests wait for the next token when the one that is tried is refused`()
+        async throws
+    {
+        let harness = OAuthHarness()
+        let results = Results()
+        #expect(try await newcomers(12, harness, results).generation == 2)
+        let replay = Task { await harness.reject(2) }
+        #expect(await eventually { harness.server.gate.waiting == 1 })
+        // They are told nothing yet.
+        #expect(await eventually { await harness.manager.status().waiters == 12 })
+        harness.server.gate.open()
+        #expect(await replay.value == .replay)
+        let third = try await harness.manager.credential(until: nil)
+        #expect(third.generation == 3)
+        harness.manager.accepted(third)
+        #expect(await eventually { results.all.count == 12 })
+        #expect(try results.all.dropFirst().allSatisfy { try $0.get().generation == 3 })
+        #expect(harness.requests == 3)
+    }
+
+    @Test func `new requests behind a refused token wait no longer than they may`() async throws {
+        let harness = OAuthHarness()
+        let results = Results()
+        _ = try await newcomers(12, harness, results)
+        let replay = Task { await harness.reject(2) }
+        #expect(await eventually { await harness.manager.status().waiters == 12 })
+        harness.clock.advance(by: .seconds(15))
+        #expect(await replay.value == .passThrough(.waitTimeout))
+        #expect(await eventually { results.all.count == 12 })
+        for result in results.all.dropFirst() {
+            let error = #expect(throws: NetworkError.self) { try result.get() }
+            #expect(error?.kind == .credentialUnavailable)
+        }
+        harness.server.gate.open()
+    }
+}
+
+extension Result where Failure == any Error {
+    /// What an operation comes to.
+    fileprivate init(_ operation: () async throws -> Success) async {
+        do { self = .success(try await operation()) } catch { self = .failure(error) }
     }
 }

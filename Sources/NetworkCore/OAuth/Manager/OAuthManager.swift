@@ -137,9 +137,9 @@ public actor OAuthManager: Authorizing {
             case .wait(let room):
                 switch await room.wait(until: limit, as: .request) {
                 case .outcome(.credential(let credential)): return credential
-                case .outcome(.idle): continue
-                case .outcome(.failed), .outcome(.dead), .outcome(.sameToken),
-                    .outcome(.refusedAgain), .timedOut:
+                // Behind a token that was refused the next renewal goes on already.
+                case .outcome(.idle), .outcome(.refusedAgain): continue
+                case .outcome(.failed), .outcome(.dead), .outcome(.sameToken), .timedOut:
                     do {
                         return try await settle()
                     } catch {
