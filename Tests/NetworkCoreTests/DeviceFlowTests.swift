@@ -101,6 +101,53 @@ import Testing
         #expect(pauses == [5, 10, 15, 20, 5])
     }
 
+    @Test(
+        arguments: [
+            (503, "temporarily_unavailable"), (500, "server_error"), (429, "too_many_requests"),
+            (400, "temporarily_unavailable"),
+        ] as [(HTTPStatus, String)]
+    )
+    func `a server in trouble that says so in words is polled on`(
+        _ status: HTTPStatus,
+        _ error: String
+    ) async throws {
+        server.script("/device", .json(200, codes + #","expires_in":600}"#))
+        server.script(
+            "/token",
+            .json(status, #"{"error":"\#(error)"}"#),
+            refuse("authorization_pending"),
+            .json(200, ScriptedServer.good)
+        )
+        let flow = flow()
+        _ = try await flow.tokens(for: try await flow.begin())
+        #expect(pauses == [5, 10, 5])
+    }
+
+    @Test func `a wait that the server names is kept, and no shorter than the pace`() async throws {
+        server.script("/device", .json(200, codes + #","expires_in":600}"#))
+        server.script(
+            "/token",
+            .busy(503, #"{"error":"temporarily_unavailable"}"#, retryAfter: "42"),
+            .busy(400, #"{"error":"authorization_pending"}"#, retryAfter: "20"),
+            .busy(400, #"{"error":"slow_down"}"#, retryAfter: "1"),
+            .json(200, ScriptedServer.good)
+        )
+        let flow = flow()
+        _ = try await flow.tokens(for: try await flow.begin())
+        #expect(pauses == [5, 42, 20, 10])
+    }
+
+    @Test func `a wait beyond the code's end leaves one poll before it`() async throws {
+        server.script("/device", .json(200, codes + #","expires_in":60}"#))
+        server.script(
+            "/token",
+            .busy(503, "", retryAfter: "86400"),
+            refuse("authorization_pending")
+        )
+        #expect(try await failure(flow()) == "nobody signed in within 60 s")
+        #expect(pauses == [5, 50])
+    }
+
     @Test func `it ends when the code does`() async throws {
         server.script("/device", .json(200, codes + #","expires_in":12}"#))
         server.script("/token", refuse("authorization_pending"))

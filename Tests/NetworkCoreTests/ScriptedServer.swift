@@ -13,6 +13,8 @@ final class ScriptedServer: HTTPTransport {
     /// An answer, or none.
     enum Answer: Sendable {
         case json(HTTPStatus, String)
+        /// JSON, with a wait that the server asks for.
+        case busy(HTTPStatus, String, retryAfter: String)
         case unreachable
         case lost
     }
@@ -55,6 +57,12 @@ final class ScriptedServer: HTTPTransport {
         switch answer {
         case .json(let status, let text):
             return Response(status: status, body: .bytes(ByteSlice(text)))
+        case .busy(let status, let text, let wait):
+            return Response(
+                status: status,
+                headers: try HTTPHeaders(validating: [.retryAfter: wait]),
+                body: .bytes(ByteSlice(text))
+            )
         case .unreachable:
             throw NetworkError(
                 .connectionRefused,

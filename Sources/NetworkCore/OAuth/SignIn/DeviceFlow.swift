@@ -119,8 +119,9 @@ public struct DeviceFlow: Sendable {
 
     /// Polls until the person has signed in (RFC 8628 §3.4, §3.5).
     ///
-    /// `slow_down` adds 5 s for good; a poll that fails on the way doubles the pause. A code that
-    /// was refused is never presented again.
+    /// `slow_down` adds 5 s for good; a poll that fails on the way, or at a server that is in
+    /// trouble, makes the next pause longer. A wait that the server names is kept, as far as the
+    /// code's lifetime and `retryAfterLimit` allow. A code that was refused is never presented again.
     ///
     /// - Throws: `SignInError` when the person or the server said no, or at the code's end;
     ///   `CancellationError`.
@@ -128,8 +129,12 @@ public struct DeviceFlow: Sendable {
         let end = code.askedAt + code.lifetime
         var interval = code.interval
         var penalty = Duration.zero
+        var asked = Duration.zero
         while true {
-            let next = clock.now + interval + penalty
+            let now = clock.now
+            // However long the server wants to be left alone, one poll before the end remains.
+            let wanted = min(now + asked, end - interval)
+            let next = max(now + interval + penalty, wanted)
             guard next < end else {
                 throw SignInError("nobody signed in within \(code.lifetime.wholeSeconds) s")
             }
@@ -141,6 +146,7 @@ public struct DeviceFlow: Sendable {
                     deadline: clock.now + configuration.requestTimeout
                 )
             } catch {
+                asked = min(error.retryAfter ?? .zero, configuration.retryAfterLimit)
                 switch error.serverError {
                 case "authorization_pending": penalty = .zero
                 case "slow_down":
@@ -148,8 +154,8 @@ public struct DeviceFlow: Sendable {
                     penalty = .zero
                 case "access_denied": throw SignInError("the sign-in was denied")
                 case "expired_token": throw SignInError("the code has expired; start again")
-                case nil where error.kind == .transient || error.kind == .lost:
-                    // RFC 8628 §3.5: unreachable servers are left alone for longer each time.
+                case _ where error.kind == .transient || error.kind == .lost:
+                    // RFC 8628 §3.5: servers that cannot answer are left alone for longer each time.
                     penalty = min(penalty + interval, .seconds(60))
                 default: throw SignInError(error.detail)
                 }
