@@ -1,0 +1,61 @@
+package import NetworkCore
+
+/// The credential that a helper program prints, driven by the token engine.
+package struct HelperAuthorizer: Authorizing {
+    /// The engine.
+    package let manager: OAuthManager
+
+    /// Makes an authorizer.
+    ///
+    /// - Parameters:
+    ///   - tokens: runs the program.
+    ///   - clock: the machine's, except in tests.
+    ///   - onEvent: told of everything that happens.
+    package init(
+        _ tokens: any OAuthService,
+        clock: any NetworkClock = SystemClock(),
+        onEvent: @escaping @Sendable (OAuthEvent) -> Void
+    ) {
+        // No endpoint is ever asked: the service is a program, and knows none.
+        var configuration = OAuthConfiguration(
+            tokenEndpoint: ServerEndpoint(
+                origin: Origin(scheme: .https, host: "helper.invalid"),
+                target: "/"
+            ),
+            clientID: ""
+        )
+        // The program has its own 10 s; the engine waits a little longer for its end.
+        configuration.requestTimeout = .seconds(12)
+        manager = OAuthManager(
+            service: tokens,
+            tokenStore: MemoryTokenStore(),
+            configuration: configuration,
+            clock: clock,
+            onEvent: onEvent
+        )
+    }
+
+    package var kind: String { "exec" }
+    package var fieldName: HTTPFieldName { manager.fieldName }
+    package var isSignedIn: Bool { manager.isSignedIn }
+    package var clock: any NetworkClock { manager.clock }
+
+    package func currentCredential() -> Credential? { manager.currentCredential() }
+
+    package func credential(until deadline: ContinuousClock.Instant?) async throws -> Credential {
+        try await manager.credential(until: deadline)
+    }
+
+    package func accepted(_ credential: Credential) { manager.accepted(credential) }
+
+    package func rejected(_ rejection: Rejection) async -> Verdict {
+        await manager.rejected(rejection)
+    }
+}
+
+extension Authorizing {
+    /// The engine behind a credential that can be renewed.
+    var engine: OAuthManager? {
+        self as? OAuthManager ?? (self as? HelperAuthorizer)?.manager
+    }
+}
