@@ -2,7 +2,8 @@
 enum CallDeadline {
     /// Runs `operation`; past the deadline it is cancelled.
     ///
-    /// - Throws: `http_response_timeout` past the deadline, else what `operation` throws.
+    /// - Throws: `http_response_timeout` past the deadline, or the error of a response that was
+    ///   being kept then; else what `operation` throws.
     static func run<Result: Sendable>(
         until deadline: ContinuousClock.Instant?,
         on clock: any NetworkClock,
@@ -17,6 +18,13 @@ enum CallDeadline {
             }
             defer { group.cancelAll() }
             if let first = try await group.next(), let result = first { return result }
+            group.cancelAll()
+            do {
+                _ = try await group.next()
+            } catch let error as NetworkError where error.response != nil {
+                // The response is known, though not to its end: it says more than the time does.
+                throw error
+            } catch {}
             throw NetworkError(
                 .httpResponseTimeout,
                 side: .upstream,

@@ -159,6 +159,33 @@ import Testing
         #expect(error?.kind == .httpResponseTimeout)
     }
 
+    @Test(arguments: [false, true])
+    func `a failure whose content stalls is thrown at the timeout with what came`(
+        _ transportWatches: Bool
+    ) async throws {
+        let clock = ManualClock()
+        let body = StalledBody("oh")
+        let stub = StubTransport { _ in
+            .response(Response(status: 500, body: .stream(body, length: nil)))
+        }
+        var channel = NetworkChannel.stubbed(
+            transportWatches ? WatchingTransport(behind: stub) : stub
+        )
+        channel.clock = clock
+        let manager = NetworkManager<OrderEndpoint>(channel)
+        let task = Task { try await manager.send(.export) }
+        #expect(await eventually { clock.sleepers == 1 })
+        clock.advance(by: .seconds(5))
+        #expect(await eventually { body.isGivenUp })
+        // Without a deadline it would go on for ever.
+        task.cancel()
+        let error = await #expect(throws: NetworkError.self) { try await task.value }
+        #expect(error?.kind == .unacceptableResponse)
+        #expect(error?.response?.status == 500)
+        #expect(error?.response?.text == "oh")
+        #expect(error?.response?.isTruncated == true)
+    }
+
     @Test func `a cancelled task ends its call`() async throws {
         stub.answer(.get, "/v1/orders", with: .never)
         let manager = manager
@@ -202,6 +229,16 @@ import Testing
         #expect(down == [3, 5])
         #expect(seen.withLock { $0.first?.fraction } == 65536.0 / 150_000)
         #expect(stub.requests[0].content.count == 150_000)
+    }
+}
+
+/// Watches the time up to the head, as it says.
+private struct WatchingTransport: HTTPTransport {
+    let behind: any HTTPTransport
+    var keepsDeadlines: Bool { true }
+
+    func send(_ request: Request, context: inout RequestContext) async throws -> Response {
+        try await behind.send(request, context: &context)
     }
 }
 
