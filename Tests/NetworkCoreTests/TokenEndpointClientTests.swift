@@ -160,6 +160,73 @@ import Testing
     }
 }
 
+/// Servers that answer with a form, as was usual before the standard said JSON.
+@Suite struct TokenForms {
+    private let form: HTTPHeaders = [.contentType: "application/x-www-form-urlencoded"]
+
+    @Test(arguments: [
+        "application/x-www-form-urlencoded",
+        "Application/X-WWW-Form-URLEncoded ; charset=utf-8",
+    ])
+    func `a form is read where the media type says that it is one`(_ type: String) async throws {
+        let answer = try await TokenEndpoint().tokens(
+            "access_token=t%2B1&token_type=bearer&expires_in=60&refresh_token=R2"
+                + "&refresh_in=30&scope=read+write&more=",
+            try HTTPHeaders(validating: [.contentType: type])
+        )
+        #expect(answer.accessToken == Secret("t+1"))
+        #expect(answer.lifetime == .seconds(60))
+        #expect(answer.refreshIn == .seconds(30))
+        #expect(answer.refreshToken == Secret("R2"))
+        #expect(answer.scope == "read write")
+    }
+
+    @Test func `a member without a value counts as absent`() async throws {
+        let answer = try await TokenEndpoint().tokens(
+            "error=&access_token=t&token_type=&refresh_token=&expires_in=",
+            form
+        )
+        #expect(answer.accessToken == Secret("t"))
+        #expect(answer.refreshToken == nil)
+        #expect(answer.lifetime == nil)
+    }
+
+    @Test(arguments: [
+        nil, "application/json", "text/plain", "application/x-www-form-urlencoded-too",
+    ])
+    func `a form that is not said to be one is lost`(_ type: String?) async throws {
+        var headers: HTTPHeaders = [:]
+        if let type { headers.append(try #require(HTTPField(.contentType, type))) }
+        #expect(await TokenEndpoint().failure(200, "access_token=t", headers)?.kind == .lost)
+    }
+
+    @Test(arguments: [
+        "access_token=t&access_token=u", "access_token=t&refresh_token=r&refresh_token=",
+        "access_token=t&x=1&%78=2", "access_token=t&scope=%zz", "access_token=t%", "access_token",
+        "access_token=%FF", "", "&", "{access_token=t",
+    ])
+    func `a form that can be read in two ways, or in none, is lost`(_ body: String) async {
+        #expect(await TokenEndpoint().failure(200, body, form)?.kind == .lost)
+    }
+
+    @Test func `a refusal may be a form too`() async {
+        let body = "error=invalid_grant&error_description=it+is+refresh-0"
+        let failure = await TokenEndpoint().failure(400, body, form)
+        #expect(failure?.kind == .invalidGrant)
+        #expect(failure?.serverDescription == "it is <redacted>")
+        let twice = await TokenEndpoint().failure(400, body + "&error=invalid_client", form)
+        #expect(twice?.kind == .configuration)
+        #expect(twice?.serverError == nil)
+    }
+
+    @Test func `JSON is read as JSON whatever the media type says`() async throws {
+        #expect(
+            try await TokenEndpoint().tokens(#"{"access_token":"t"}"#, form).accessToken
+                == Secret("t")
+        )
+    }
+}
+
 /// A client of a token endpoint in memory.
 private struct TokenEndpoint {
     let transport = Script()
@@ -171,8 +238,8 @@ private struct TokenEndpoint {
         self.configuration = configuration
     }
 
-    func tokens(_ body: String) async throws -> TokenResponse {
-        transport.answer(Response(status: 200, body: .bytes(ByteSlice(body))))
+    func tokens(_ body: String, _ headers: HTTPHeaders = [:]) async throws -> TokenResponse {
+        transport.answer(Response(status: 200, headers: headers, body: .bytes(ByteSlice(body))))
         return try await ask()
     }
 

@@ -2,7 +2,7 @@
 struct TokenAnswer {
     let status: HTTPStatus
     let headers: HTTPHeaders
-    /// Nothing if the body was no JSON object.
+    /// Nothing if the body was neither a JSON object nor a form that says it is one.
     let document: TokenDocument?
     let grant: TokenGrant
     let configuration: OAuthConfiguration

@@ -39,15 +39,38 @@ struct TokenDocument: Decodable {
         refreshIn = members.seconds(.refreshIn)
     }
 
-    /// Reads an answer; nothing if it is no JSON object.
-    static func parse(_ body: ByteSlice) -> TokenDocument? {
+    /// Reads a form, as some servers answer in place of JSON; nothing if a member comes twice or
+    /// cannot be read, or if there is none.
+    private init?(form body: ByteSlice) {
+        guard let form = String(validating: body.array, as: UTF8.self),
+            let members = FormDecoding.members(of: form), !members.isEmpty
+        else { return nil }
+        func text(_ key: Key) -> String? { members[key.rawValue] }
+        accessToken = text(.accessToken)
+        tokenType = text(.tokenType)
+        refreshToken = text(.refreshToken)
+        scope = text(.scope)
+        error = text(.error)
+        errorDescription = text(.errorDescription)
+        expiresIn = text(.expiresIn).flatMap(TokenDocument.seconds)
+        refreshIn = text(.refreshIn).flatMap(TokenDocument.seconds)
+    }
+
+    /// Reads an answer; nothing if it is neither a JSON object nor, by its own word, a form.
+    static func parse(_ body: ByteSlice, _ headers: HTTPHeaders = [:]) -> TokenDocument? {
         do {
             return try JSONDecoder().decode(TokenDocument.self, from: Data(body.array))
         } catch {
             // Whatever is wrong with it, the caller can only say "no JSON object"; the decoder's
             // own words may quote the content.
-            return nil
+            return isForm(headers) ? TokenDocument(form: body) : nil
         }
+    }
+
+    private static func isForm(_ headers: HTTPHeaders) -> Bool {
+        let type = headers[.contentType] ?? ""
+        let essence = type.prefix { $0 != ";" && $0 != " " && $0 != "\t" }
+        return Grammar.equalIgnoringCase(String(essence), "application/x-www-form-urlencoded")
     }
 
     /// A number that was sent as text: digits with an optional fraction and nothing else, so that

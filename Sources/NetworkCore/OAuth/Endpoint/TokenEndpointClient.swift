@@ -55,7 +55,7 @@ public struct TokenEndpointClient: OAuthService {
         let answer = TokenAnswer(
             status: response.status,
             headers: response.headers,
-            document: TokenDocument.parse(body),
+            document: TokenDocument.parse(body, response.headers),
             grant: grant,
             configuration: configuration,
             receivedAt: clock.wallNow

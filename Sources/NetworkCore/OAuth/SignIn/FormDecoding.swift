@@ -11,6 +11,23 @@ package enum FormDecoding {
         }
     }
 
+    /// The parameters by their names, without those that have no value, which count as absent
+    /// (RFC 6749 §3.2).
+    ///
+    /// Nothing if a name comes twice or an escape is broken: then it is not certain what was meant.
+    static func members(of text: String) -> [String: String]? {
+        let parameters = decode(text)
+        let names = Set(parameters.map(\.name))
+        guard parameters.count == text.split(separator: "&").count,
+            parameters.count == names.count
+        else { return nil }
+        var members: [String: String] = [:]
+        for parameter in parameters where !parameter.value.isEmpty {
+            members[parameter.name] = parameter.value
+        }
+        return members
+    }
+
     private static func unescape(_ text: Substring) -> String? {
         var bytes: [UInt8] = []
         var rest = text.utf8[...]

@@ -56,7 +56,7 @@ public struct Revocation: Sendable {
             )
             // RFC 7009 §2.2: 200 also for a token that the server does not know.
             if response.status.kind == .successful { return .revoked }
-            let error = TokenDocument.parse(body)?.error
+            let error = TokenDocument.parse(body, response.headers)?.error
             if error == "unsupported_token_type" { return .kindNotOffered }
             let words = error.flatMap {
                 ServerWords.clean($0, secrets: configuration.secrets + [token])
