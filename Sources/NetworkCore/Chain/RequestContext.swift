@@ -10,6 +10,8 @@ public struct RequestContext: Sendable {
     }
     /// How many times the request was sent.
     public var attempts = 0
+    /// How many attempts may follow the first one; nothing leaves that to the policy.
+    public var retryLimit: Int?
     /// Why each attempt after the first was made.
     public var retries: [RetryReason] = []
     /// What became of each attempt before the last one.

@@ -50,6 +50,10 @@ public struct RetryInterceptor: ReviewingInterceptor {
         context: inout RequestContext,
         next: RequestChain
     ) async throws -> Response {
+        if let own = context.retryLimit, own != policy.attempts {
+            return try await RetryInterceptor(policy: policy.limited(to: own), budget: budget)
+                .review(outcome, of: request, context: &context, next: next)
+        }
         var outcome = outcome
         var retries = 0
         while true {

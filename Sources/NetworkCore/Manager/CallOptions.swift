@@ -10,6 +10,11 @@ public struct CallOptions: Sendable {
     public var validation: SuccessRule?
     /// Whether the request carries the credential; it wins over the endpoint.
     public var authorization: AuthorizationRequirement?
+    /// How many attempts may follow the first one; nothing leaves that to the channel.
+    ///
+    /// Zero repeats none. What is repeated, and within which budget, is the channel's in any case;
+    /// where that repeats nothing, this changes nothing. The replay after a 401 does not count.
+    public var retries: Int?
     /// The largest content that is kept in memory, in bytes; it wins over the channel.
     public var contentLimit: Int?
     /// Told of every piece that goes out or comes in, on the executor that moves it.

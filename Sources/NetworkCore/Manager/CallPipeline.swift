@@ -123,10 +123,11 @@ struct CallPipeline<Item: Endpoint>: Sendable {
             @escaping @Sendable (NetworkCall, inout NetworkExchange) async throws -> Result
     ) async throws(NetworkError) -> (Result, NetworkExchange) {
         let started = channel.clock.now
-        let context = RequestContext(
+        var context = RequestContext(
             requestID: CallID.next(),
             deadline: call.timeout.map { started + $0 }
         )
+        context.retryLimit = call.options.retries
         var exchange = NetworkExchange(
             call.subject,
             request: call.request,

@@ -187,6 +187,38 @@ private struct Repeating: RequestRetrier {
         #expect(faults.attempts == 3)
         #expect(notes.all == ["a", "-a"])
     }
+
+    @Test(arguments: [(nil, 3), (0, 1), (1, 2), (2, 3), (4, 5), (-1, 1)])
+    func `a call may want another number of retries than its channel`(
+        _ retries: Int?,
+        _ sent: Int
+    ) async throws {
+        var options = CallOptions()
+        options.retries = retries
+        for fault in [FaultInterceptor.Fault.connectionRefused, .status(503)] {
+            let faults = FaultInterceptor(fault, .first(10))
+            let stub = StubTransport { _ in .status(200) }
+            let manager = NetworkManager<PathEndpoint>(.stubbed(FaultyTransport(stub, faults)))
+            await #expect(throws: NetworkError.self) {
+                try await manager.send(endpoint, options: options)
+            }
+            #expect(faults.attempts == sent)
+        }
+    }
+
+    @Test func `where the channel repeats nothing, a call does not either`() async throws {
+        let faults = FaultInterceptor(.connectionRefused, .first(10))
+        var channel = NetworkChannel.stubbed(
+            FaultyTransport(StubTransport { _ in .status(200) }, faults)
+        )
+        channel.retry = nil
+        var options = CallOptions()
+        options.retries = 3
+        await #expect(throws: NetworkError.self) {
+            try await NetworkManager<PathEndpoint>(channel).send(endpoint, options: options)
+        }
+        #expect(faults.attempts == 1)
+    }
 }
 
 @Suite struct FaultTests {

@@ -131,6 +131,30 @@ import Testing
         }
     }
 
+    @Test func `a call names its type, and wants its own decoder, retries and credential`()
+        async throws
+    {
+        struct Snake: Decodable, Sendable { var orderName: String }
+        let snake = JSONDecoder()
+        snake.keyDecodingStrategy = .convertFromSnakeCase
+        stub.answer(.get, "/v1/orders", with: .json(#"{"order_name":"x"}"#, status: 503))
+        let manager = NetworkManager<OrderEndpoint>(
+            .stubbed(stub, authorizer: StaticAuthorizer.bearer(Secret("t")))
+        )
+        var options = CallOptions()
+        options.decoder = snake
+        options.retries = 0
+        options.authorization = AuthorizationRequirement.none
+        options.validation = SuccessRule(statuses: [503])
+        let order = try await manager.request(.list, as: Snake.self, options: options)
+        #expect(order.orderName == "x")
+        // One attempt, and without the credential that others have.
+        #expect(stub.requests.map(\.authorization) == [nil])
+        await #expect(throws: NetworkError.self) { try await manager.send(.list) }
+        let others = stub.requests.dropFirst().map(\.authorization)
+        #expect(others == Array(repeating: "Bearer t", count: 3))
+    }
+
     @Test func `a call ends at its timeout`() async throws {
         let clock = ManualClock()
         stub.answer(.get, "/v1/export", with: .never)
