@@ -48,14 +48,36 @@ extension HTTPField {
         )
     }
 
+    /// `Authorization` as it is given, scheme and all; nothing for what no field may hold.
+    public static func authorization(_ credential: Secret) -> HTTPField? {
+        HTTPField(.authorization, credential.reveal())
+    }
+
     /// `Accept`, in the order of preference.
     public static func accept(_ types: String...) -> HTTPField? {
         HTTPField(.accept, types.joined(separator: ", "))
     }
 
+    /// `Accept-Charset`, in the order of preference; servers may ignore it (RFC 9110 §12.5.2).
+    public static func acceptCharset(_ charsets: String...) -> HTTPField? {
+        HTTPField("Accept-Charset", charsets.joined(separator: ", "))
+    }
+
+    /// `Accept-Encoding`, in the order of preference.
+    ///
+    /// Content arrives as it was coded: nothing here decodes it.
+    public static func acceptEncoding(_ codings: String...) -> HTTPField? {
+        HTTPField(.acceptEncoding, codings.joined(separator: ", "))
+    }
+
     /// `Accept-Language`, in the order of preference.
     public static func acceptLanguage(_ languages: String...) -> HTTPField? {
         HTTPField(.acceptLanguage, languages.joined(separator: ", "))
+    }
+
+    /// `Content-Disposition`, with its parameters as they stand in the field (RFC 6266 §4).
+    public static func contentDisposition(_ disposition: String) -> HTTPField? {
+        HTTPField(.contentDisposition, disposition)
     }
 
     /// `Content-Type`.

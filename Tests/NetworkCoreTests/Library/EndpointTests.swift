@@ -157,6 +157,37 @@ private struct Tagged: Endpoint {
         #expect(HTTPField.bearer(Secret("a\nb")) == nil)
         #expect(HTTPField.basic(username: "a", password: Secret("b"))?.value == "Basic YTpi")
         #expect(HTTPField.accept("text/html", "*/*")?.value == "text/html, */*")
+        headers.set(try #require(HTTPField("X-a", "3")))
+        #expect(headers.dictionary == ["x-a": "3"])
+    }
+
+    @Test(
+        arguments: [
+            (.accept("text/html", "*/*"), "Accept: text/html, */*"),
+            (.acceptCharset("utf-8", "x-a;q=0.5"), "Accept-Charset: utf-8, x-a;q=0.5"),
+            (.acceptEncoding("br", "gzip;q=0.9"), "Accept-Encoding: br, gzip;q=0.9"),
+            (.acceptLanguage("de-CH", "de;q=0.7"), "Accept-Language: de-CH, de;q=0.7"),
+            (
+                .contentDisposition(#"attachment; filename="a.txt""#),
+                #"Content-Disposition: attachment; filename="a.txt""#
+            ),
+            (.contentType("text/plain"), "Content-Type: text/plain"),
+            (.userAgent("shop/1"), "User-Agent: shop/1"),
+            (.authorization(Secret("Digest a=1")), "Authorization: Digest a=1"),
+            (.bearer(Secret("t")), "Authorization: Bearer t"),
+            (.basic(username: "a", password: Secret("b")), "Authorization: Basic YTpi"),
+        ] as [(HTTPField?, String)]
+    )
+    func `a helper writes the usual field`(_ field: HTTPField?, _ line: String) throws {
+        let field = try #require(field)
+        #expect("\(field.name): \(field.value)" == line)
+    }
+
+    @Test func `a helper makes no field of what none may hold`() {
+        #expect(HTTPField.authorization(Secret("a\r\nX-Evil: 1")) == nil)
+        #expect(HTTPField.contentDisposition("attachment\n") == nil)
+        #expect(HTTPField.acceptCharset("utf-8\0") == nil)
+        #expect(HTTPField.acceptEncoding("gzip\r") == nil)
     }
 }
 
