@@ -141,6 +141,33 @@ import Testing
         try await ended.wait()
     }
 
+    @Test func `a failure over a socket whose content stalls ends at the timeout`() async throws {
+        let ended = Gate()
+        let origin = try await OriginServer.start { wire in
+            _ = try await wire.next()
+            try await wire.send(
+                "HTTP/1.1 500 Oh\r\nTransfer-Encoding: chunked\r\n\r\n2\r\noh\r\n"
+            )
+            while try await wire.next() != nil {}
+            ended.open()
+        }
+        let clock = ManualClock()
+        var channel = NetworkChannel(transport: try PooledTransport())
+        channel.clock = clock
+        let manager = NetworkManager<PathEndpoint>(channel)
+        let base: BaseURL = "http://127.0.0.1:\(origin.port)"
+        let call = Task {
+            try await manager.send(PathEndpoint("/", of: base, timeout: .seconds(60)))
+        }
+        await clock.untilSomebodySleeps()
+        clock.advance(by: .seconds(60))
+        let error = await #expect(throws: NetworkError.self) { try await call.value }
+        #expect(error?.response?.status == 500)
+        #expect(error?.response?.isTruncated == true)
+        // The connection goes with it.
+        try await ended.wait()
+    }
+
     @Test(arguments: [["abc"], ["abc", "", "def"], []])
     func `a body of another length than announced ends its connection`(
         pieces: [String]
