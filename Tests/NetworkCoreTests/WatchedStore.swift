@@ -1,5 +1,6 @@
 import NetworkCore
 import Synchronization
+import TestSupport
 
 /// A store in memory that a test looks into and disturbs.
 final class WatchedStore: TokenStoring {
@@ -8,6 +9,8 @@ final class WatchedStore: TokenStoring {
         var onLoad: (@Sendable (inout TokenRecord?, Int) -> Void)?
         var loads = 0
         var failsSaving = false
+        var failsLocking = false
+        var door: Door?
     }
 
     private let inner = MemoryTokenStore()
@@ -33,11 +36,42 @@ final class WatchedStore: TokenStoring {
         set { state.withLock { $0.failsSaving = newValue } }
     }
 
+    /// Whether another process has the lock all the time.
+    var failsLocking: Bool {
+        get { state.withLock { $0.failsLocking } }
+        set { state.withLock { $0.failsLocking = newValue } }
+    }
+
+    /// Where the next one waits who wants the lock; those behind it do not.
+    var door: Door? {
+        get { state.withLock { $0.door } }
+        set { state.withLock { $0.door = newValue } }
+    }
+
+    /// What is stored.
+    var record: TokenRecord? { inner.record }
+
+    /// Stores a record without asking for the lock, as if the one there had been changed to it.
+    func put(_ change: (inout TokenRecord) -> Void) throws {
+        let authority = "client@https://login.example.com/token"
+        var record = inner.record ?? TokenRecord(authority: authority)
+        let revision = record.revision
+        change(&record)
+        record.revision = revision + 1
+        try inner.save(record, replacing: revision)
+    }
+
     func lock(
         until deadline: ContinuousClock.Instant,
         clock: any NetworkClock
     ) async throws -> TokenStoreLock {
-        try await inner.lock(until: deadline, clock: clock)
+        if failsLocking { throw TokenStoreError.locked("tokens.lock") }
+        let door = state.withLock { state in
+            defer { state.door = nil }
+            return state.door
+        }
+        await door?.pass()
+        return try await inner.lock(until: deadline, clock: clock)
     }
 
     func load(under lock: TokenStoreLock?) async throws -> TokenRecord? {

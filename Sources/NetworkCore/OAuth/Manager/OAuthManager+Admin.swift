@@ -70,7 +70,7 @@ extension OAuthManager {
         if let found = try await store.load(under: lock) {
             try await store.remove(revision: found.revision)
         }
-        storedRevision = 0
+        stored = StoredState()
     }
 
     /// Returns when no renewal is going on.
@@ -116,35 +116,5 @@ extension OAuthManager {
         guard let living else { return current == nil ? .empty : .expired }
         if living.windows?.due.isReached(at: now) ?? false { return .expired }
         return living.windows?.stale.isReached(at: now) ?? false ? .stale : .fresh
-    }
-
-    /// Tries again to write what could not be written, until it is written or replaced.
-    func writeLater() {
-        guard rewrite == nil else { return }
-        // The manager's own: the request that brought the token is long gone.
-        rewrite = Task { [clock, weak self] in
-            var pause = Duration.seconds(5)
-            while await self?.isUnsaved == true {
-                do { try await clock.sleep(until: clock.now + pause) } catch { return }
-                await self?.writeAgain()
-                pause = min(pause * 2, .seconds(300))
-            }
-            await self?.endRewrite()
-        }
-    }
-
-    private func endRewrite() { rewrite = nil }
-
-    private func writeAgain() async {
-        // A renewal writes by itself.
-        guard isUnsaved, renewal == nil else { return }
-        do {
-            let lock = try await store.lock(until: clock.now + .seconds(5), clock: clock)
-            defer { lock.release() }
-            try await readStore(under: lock)
-            if isUnsaved, renewal == nil, let record { await persist(record) }
-        } catch {
-            onEvent(.storeFailed(detail: OAuthManager.words(error)))
-        }
     }
 }

@@ -104,7 +104,7 @@ extension OAuthManager {
                 reason: dead.detail,
                 since: dead.at
             )
-            await persist(next)
+            if await persist(next) == .overtaken { return yieldToStored() }
         }
         return die(dead)
     }

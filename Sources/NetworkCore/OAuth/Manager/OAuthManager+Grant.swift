@@ -56,8 +56,9 @@ extension OAuthManager {
     /// Notes durably that a refresh token is about to be presented, unless the server is known to
     /// leave it in force.
     ///
-    /// - Returns: whether an earlier presentation of the same token had no known outcome.
-    func announce(_ grant: TokenGrant) async -> Bool {
+    /// - Returns: whether an earlier presentation of the same token had no known outcome; nothing if
+    ///   the token must not be presented, because somebody has signed in meanwhile.
+    func announce(_ grant: TokenGrant) async -> Bool? {
         guard let secret = grant.refreshToken else { return false }
         let fingerprint = TokenRecord.fingerprint(secret)
         let open = record?.intent.flatMap { $0.fingerprint == fingerprint ? $0 : nil }
@@ -68,7 +69,7 @@ extension OAuthManager {
                 startedAt: open?.startedAt ?? clock.wallNow,
                 attempts: (open?.attempts ?? 0) + 1
             )
-            await persist(next)
+            if await persist(next) == .overtaken { return nil }
         }
         return open != nil
     }

@@ -7,7 +7,7 @@ extension OAuthManager {
     /// That is a sign-in or a sign-out by another tool, or a renewal by another process. Asks no
     /// server and takes no lock.
     func lookAround() async {
-        let known = storedRevision
+        let known = stored
         let begun = renewals
         let found: TokenRecord?
         do {
@@ -17,8 +17,8 @@ extension OAuthManager {
             return lookAgainLater()
         }
         // Whatever this manager does meanwhile knows better.
-        guard renewal == nil, renewals == begun, storedRevision == known, !isUnsaved,
-            (found?.revision ?? 0) != known
+        guard renewal == nil, renewals == begun, stored == known, !isUnsaved,
+            (found?.revision ?? 0) != known.revision
         else { return lookAgainLater() }
         takeOver(found)
         // Another process is about to renew, or has died of it: the server's grace runs, so this
@@ -28,18 +28,16 @@ extension OAuthManager {
     }
 
     private func takeOver(_ found: TokenRecord?) {
-        storedRevision = found?.revision ?? 0
+        let before = record?.refreshToken
+        learn(found)
+        guard stored.owner == .own else { return }
         guard let found else {
             // Signed out elsewhere: what is here is not used any longer.
-            record = nil
             generation += 1
             current = nil
             onEvent(.forgotten)
             return
         }
-        guard found.authority == configuration.authority else { return }
-        let before = record?.refreshToken
-        record = found
         guard adopt(for: .external) == nil, before != found.refreshToken,
             found.accessTokens[configuration.credentialKey] == nil
         else { return }

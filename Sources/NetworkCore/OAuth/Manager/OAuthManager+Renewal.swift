@@ -61,7 +61,7 @@ extension OAuthManager {
             grant.reason = reason
             let isExpected = hasRunItsCourse
             if !isExpected, let excess = excess() { return excess }
-            let wasOpen = await announce(grant)
+            guard let wasOpen = await announce(grant) else { return yieldToStored() }
             let sent = clock.moment
             if !isExpected { requestTimes.append(sent.steady) }
             do {
@@ -131,7 +131,8 @@ extension OAuthManager {
                 TokenFailure(.configuration, detail: "the token is unfit for a header field")
             )
         }
-        await remember(token, response: response, grant: grant, reason: reason)
+        let saving = await remember(token, response: response, grant: grant, reason: reason)
+        if saving == .overtaken { return yieldToStored() }
         if isSame {
             // No progress, as with servers that cache (google-auth#863): nothing new before a while.
             let pause = Duration.seconds(60)

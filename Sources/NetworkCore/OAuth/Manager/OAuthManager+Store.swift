@@ -9,33 +9,63 @@ extension OAuthManager {
     /// - Throws: `TokenStoreError.unavailable` if the store cannot be read and may hold a refresh
     ///   token newer than any known here: presenting an older one could end the family.
     func readStore(under lock: TokenStoreLock?) async throws {
-        let found: TokenRecord?
+        var found: TokenRecord?
         do {
             found = try await store.load(under: lock)
         } catch TokenStoreError.corrupt(let path) {
             onEvent(.storeFailed(detail: TokenStoreError.corrupt(movedTo: path).description))
-            found = nil
+            if record != nil { return writeAnew() }
         } catch {
             onEvent(.storeFailed(detail: OAuthManager.words(error)))
             if record == nil, case .refreshToken = configuration.grant { throw error }
             return
         }
-        storedRevision = found?.revision ?? 0
         nextLook = clock.moment + OAuthManager.lookInterval
-        // What could not be written is newer than what is there, unless somebody wrote since.
-        if isUnsaved, let record, storedRevision < record.revision { return }
-        isUnsaved = false
-        if let found, found.authority != configuration.authority {
+        learn(found)
+    }
+
+    /// Goes on with what is known here, after what was stored was set aside: it is the newest.
+    private func writeAnew() {
+        stored = StoredState()
+        isUnsaved = true
+        nextLook = clock.moment + OAuthManager.lookInterval
+        writeLater()
+    }
+
+    /// Takes note of what the store holds.
+    func learn(_ found: TokenRecord?) {
+        let before = stored
+        stored = StoredState(found, authority: configuration.authority)
+        if stored.owner == .foreign {
+            if before.owner == .superseded, before.revision == stored.revision {
+                stored.owner = .superseded
+                return
+            }
+            // What is known here is kept in memory: presented it may be, written over theirs not.
+            isUnsaved = false
             onEvent(
                 .storeFailed(
                     detail: "the stored tokens belong to another client or token endpoint and are "
                         + "not used"
                 )
             )
-            record = nil
-        } else {
-            record = found
+            return
         }
+        if isUnsaved, outlives(found, since: before) { return }
+        isUnsaved = false
+        // Another refresh token, or none: what was said of the one before does not hold for it.
+        if record?.refreshToken != found?.refreshToken { death = nil }
+        record = found
+    }
+
+    /// Whether what could not be written is newer than what is stored, also where somebody else has
+    /// written since: a renewal of theirs that failed changes notes and not the refresh token.
+    private func outlives(_ found: TokenRecord?, since before: StoredState) -> Bool {
+        if stored == before { return true }
+        guard let found, let record else { return false }
+        if !isOfConfiguredSeed(found) { return true }
+        return stored.fingerprint == before.fingerprint
+            && found.refreshToken != record.refreshToken
     }
 
     /// Takes an access token from the store, if it helps.
@@ -77,89 +107,20 @@ extension OAuthManager {
 
     /// Whether the record descends from the refresh token that is configured now, if one is:
     /// another one may be another person's.
-    private func isOfConfiguredSeed(_ record: TokenRecord) -> Bool {
+    func isOfConfiguredSeed(_ record: TokenRecord) -> Bool {
         guard case .refreshToken(let seed?) = configuration.grant else { return true }
         return record.seed == TokenRecord.fingerprint(seed)
     }
 
-    /// Stores the tokens of an answer.
-    func remember(
-        _ token: Token,
-        response: TokenResponse,
-        grant: TokenGrant,
-        reason: OAuthEvent.Reason
-    ) async {
-        let isSignIn = reason == .signIn
-        var next = workingRecord
-        next.intent = nil
-        next.quarantine = nil
-        if grant.refreshToken != nil || isSignIn {
-            let replacement = response.refreshToken ?? grant.refreshToken
-            next.rotates = isSignIn ? nil : replacement != grant.refreshToken
-            next.refreshToken = replacement
-            if case .refreshToken(let seed) = configuration.grant {
-                next.seed = seed.map(TokenRecord.fingerprint)
-            }
-        }
-        if token.isForOneUse {
-            next.accessTokens[configuration.credentialKey] = nil
-        } else {
-            next.accessTokens[configuration.credentialKey] = TokenRecord.AccessToken(
-                value: token.value,
-                issuedAt: token.issuedAt.wall,
-                expiresAt: token.expiresAt?.wall,
-                scope: token.scope,
-                scheme: token.scheme
-            )
-        }
-        await persist(next, presented: grant.refreshToken)
-        if !isUnsaved { onEvent(.stored(generation: token.generation)) }
-    }
-
-    /// Keeps a refresh token that came with an answer of no other use.
-    func keep(_ refreshToken: Secret?, grant: TokenGrant) async {
-        guard let refreshToken, grant.refreshToken != nil else { return }
-        var next = workingRecord
-        next.refreshToken = refreshToken
-        next.rotates = true
-        if case .refreshToken(let seed) = configuration.grant {
-            next.seed = seed.map(TokenRecord.fingerprint)
-        }
-        await persist(next, presented: grant.refreshToken)
-    }
-
-    /// Writes a record in place of the one that was read.
-    ///
-    /// If that fails the record stays in memory and is written later: a token the server has
-    /// rotated already is not thrown away for a full disk.
-    func persist(_ record: TokenRecord, presented: Secret? = nil) async {
-        var next = record
-        next.revision = storedRevision + 1
-        self.record = next
-        do {
-            do {
-                try await store.save(next, replacing: storedRevision)
-            } catch TokenStoreError.conflict {
-                // Somebody wrote without the lock. A sign-in of theirs wins; anything else is older
-                // than what the server has just said.
-                let theirs = try await store.load()
-                storedRevision = theirs?.revision ?? 0
-                if let theirs, let token = theirs.refreshToken, token != presented,
-                    token != next.refreshToken
-                {
-                    self.record = theirs
-                    return
-                }
-                next.revision = storedRevision + 1
-                self.record = next
-                try await store.save(next, replacing: storedRevision)
-            }
-            storedRevision = next.revision
-            isUnsaved = false
-        } catch {
-            isUnsaved = true
-            onEvent(.storeFailed(detail: OAuthManager.words(error)))
-            writeLater()
-        }
+    /// Goes on with what somebody else has stored while a renewal was under way.
+    func yieldToStored() -> WaitingRoom.Outcome {
+        outage = nil
+        death = nil
+        failuresInRow = 0
+        if let adopted = adopt(for: .external) { return adopted }
+        // Another person's refresh token, maybe: the token at hand has no successor.
+        generation += 1
+        current = nil
+        return .idle
     }
 }

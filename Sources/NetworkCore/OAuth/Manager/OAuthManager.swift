@@ -43,10 +43,10 @@ public actor OAuthManager: Authorizing {
     var requestTimes: [ContinuousClock.Instant] = []
     /// What went wrong last, until a token comes.
     var lastFailure: OAuthFailure?
-    /// What is stored, or should be.
+    /// What is stored, or should be; never another client's.
     var record: TokenRecord?
-    /// The revision that the store held when it was looked at last.
-    var storedRevision = 0
+    /// What the store held when it was looked at last.
+    var stored = StoredState()
     /// Whether `record` could not be written.
     var isUnsaved = false
     /// When to look whether somebody else changed the store.

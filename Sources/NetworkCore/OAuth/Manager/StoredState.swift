@@ -1,0 +1,31 @@
+/// What a store held when it was looked at last.
+struct StoredState: Equatable {
+    /// Whose tokens they are.
+    enum Owner {
+        /// This client's, or nobody's.
+        case own
+        /// Another client's or token endpoint's, as after a slip in the configuration: they stay
+        /// until the server has given tokens to put in their place.
+        case foreign
+        /// As `foreign`, and the server has.
+        case superseded
+    }
+
+    /// What compare-and-swap compares; 0 where nothing is stored.
+    private(set) var revision = 0
+    /// The fingerprint of the refresh token.
+    private(set) var fingerprint: String?
+    /// Whose tokens they are.
+    var owner = Owner.own
+
+    /// Nothing is stored.
+    init() {}
+
+    /// What a manager for `authority` finds.
+    init(_ record: TokenRecord?, authority: String) {
+        guard let record else { return }
+        revision = record.revision
+        fingerprint = record.refreshToken.map(TokenRecord.fingerprint)
+        if record.authority != authority { owner = .foreign }
+    }
+}

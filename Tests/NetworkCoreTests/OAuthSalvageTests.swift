@@ -1,0 +1,190 @@
+import NetworkCore
+import TestSupport
+import Testing
+
+/// Tokens that the server has rotated and the store does not hold.
+@Suite struct OAuthSalvages {
+    private func harness(
+        _ store: any TokenStoring,
+        beside other: OAuthHarness? = nil,
+        configure: (inout OAuthConfiguration) -> Void = { _ in }
+    ) -> OAuthHarness {
+        OAuthHarness(
+            grant: .refreshToken(initial: Secret("initial")),
+            clock: other?.clock ?? ManualClock(),
+            server: other?.server,
+            store: store,
+            configure: configure
+        )
+    }
+
+    /// Renews the first token; what comes of it is not saved.
+    private func renewUnsaved(_ harness: OAuthHarness, _ store: WatchedStore) async throws {
+        _ = try await harness.token()
+        harness.server.gate.close()
+        async let verdict = harness.reject(1)
+        #expect(await eventually { harness.server.gate.waiting == 1 })
+        store.failsSaving = true
+        harness.server.gate.open()
+        #expect(await verdict == .replay)
+        #expect(await harness.manager.status().isUnsaved)
+        store.failsSaving = false
+    }
+
+    @Test func `a file that turns corrupt while the process runs costs nothing`() async throws {
+        let directory = try TokenDirectory()
+        let store = FileTokenStore(directory: directory.path, family: "orders")
+        let harness = harness(store)
+        _ = try await harness.token()
+        try directory.write("{", to: "orders.json")
+        #expect(await harness.reject(1) == .replay)
+        #expect(harness.server.requests.last?.form["refresh_token"] == "refresh-1")
+        #expect(!harness.server.sawReuse)
+        #expect(try await store.load()?.refreshToken == Secret("refresh-2"))
+        #expect(try directory.names.contains { $0.contains("corrupt-") })
+    }
+
+    @Test func `a corrupt file is written anew without a token request`() async throws {
+        let directory = try TokenDirectory()
+        let store = FileTokenStore(directory: directory.path, family: "orders")
+        let harness = harness(store)
+        _ = try await harness.token()
+        try directory.write("{", to: "orders.json")
+        try await harness.manager.lookIntoStore()
+        _ = await eventually {
+            harness.clock.advance(by: .seconds(1))
+            return await !harness.manager.status().isUnsaved
+        }
+        #expect(try await store.load()?.refreshToken == Secret("refresh-1"))
+        #expect(harness.requests == 1)
+    }
+
+    @Test func `what could not be saved outlives a renewal elsewhere that failed`() async throws {
+        let store = WatchedStore()
+        let harness = harness(store)
+        try await renewUnsaved(harness, store)
+        let other = self.harness(store, beside: harness) { $0.audience = "other" }
+        harness.server.script(.respond(503, #"{"error":"temporarily_unavailable"}"#, [:]))
+        #expect(await other.failure()?.kind == .credentialUnavailable)
+        #expect(store.record?.refreshToken == Secret("refresh-1"))
+        #expect(await harness.reject(2) == .replay)
+        #expect(harness.server.requests.last?.form["refresh_token"] == "refresh-2")
+        #expect(store.record?.refreshToken == Secret("refresh-3"))
+        #expect(!harness.server.sawReuse)
+    }
+
+    @Test func `writing again does not give up what could not be saved either`() async throws {
+        let store = WatchedStore()
+        let harness = harness(store)
+        try await renewUnsaved(harness, store)
+        try store.put { $0.accessTokens["audience=other"] = nil }
+        _ = await eventually {
+            harness.clock.advance(by: .seconds(1))
+            return await !harness.manager.status().isUnsaved
+        }
+        #expect(store.record?.refreshToken == Secret("refresh-2"))
+    }
+
+    @Test func `a sign-in elsewhere wins over what could not be saved`() async throws {
+        let store = WatchedStore()
+        let harness = harness(store)
+        try await renewUnsaved(harness, store)
+        harness.server.admit(refreshToken: "somebody-else")
+        try store.put {
+            $0.refreshToken = Secret("somebody-else")
+            $0.accessTokens = [:]
+        }
+        #expect(await harness.reject(2) == .replay)
+        #expect(harness.server.requests.last?.form["refresh_token"] == "somebody-else")
+    }
+
+    @Test func `a sign-out elsewhere wins over what could not be saved`() async throws {
+        let store = WatchedStore()
+        let harness = harness(store)
+        try await renewUnsaved(harness, store)
+        try await store.remove(revision: try #require(store.record).revision)
+        harness.server.admit(refreshToken: "initial")
+        #expect(await harness.reject(2) == .replay)
+        #expect(harness.server.requests.last?.form["refresh_token"] == "initial")
+    }
+
+    /// Somebody signs in without the lock while a renewal of ours is being stored.
+    private func signInBetween(_ store: WatchedStore, accessToken: Bool) {
+        store.onSave = { record in
+            guard record.refreshToken == Secret("refresh-2"), record.intent == nil else { return }
+            store.onSave = nil
+            try? store.put {
+                $0.refreshToken = Secret("theirs")
+                if accessToken {
+                    $0.accessTokens["scope=read"]?.value = Secret("outside")
+                } else {
+                    $0.accessTokens = [:]
+                }
+            }
+        }
+    }
+
+    private func generationsStored(_ harness: OAuthHarness) -> [Int] {
+        harness.events.compactMap {
+            if case .stored(let generation) = $0 { generation } else { nil }
+        }
+    }
+
+    @Test func `a sign-in during a renewal is in force at once`() async throws {
+        let store = WatchedStore()
+        let harness = harness(store)
+        _ = try await harness.token()
+        signInBetween(store, accessToken: true)
+        #expect(await harness.reject(1) == .replay)
+        #expect(try await harness.token() == "Bearer outside")
+        #expect(store.record?.refreshToken == Secret("theirs"))
+        #expect(generationsStored(harness) == [1])
+        #expect(harness.requests == 2)
+    }
+
+    @Test func `a sign-in during a renewal is what gets the next token`() async throws {
+        let store = WatchedStore()
+        let harness = harness(store)
+        _ = try await harness.token()
+        harness.server.admit(refreshToken: "theirs")
+        signInBetween(store, accessToken: false)
+        #expect(await harness.reject(1) == .replay)
+        #expect(try await harness.token() == "Bearer access-3")
+        #expect(harness.server.requests.last?.form["refresh_token"] == "theirs")
+        #expect(store.record?.refreshToken == Secret("refresh-3"))
+    }
+
+    @Test func `who signs in here wins over whoever has done it elsewhere before`() async throws {
+        let store = WatchedStore()
+        let harness = harness(store)
+        _ = try await harness.token()
+        signInBetween(store, accessToken: true)
+        harness.server.admit(refreshToken: "by-code")
+        let code = TokenGrant(
+            type: "refresh_token",
+            secretName: "refresh_token",
+            secret: Secret("by-code")
+        )
+        try await harness.manager.signIn(with: code)
+        #expect(try await harness.token() == "Bearer access-2")
+        #expect(store.record?.refreshToken == Secret("refresh-2"))
+    }
+
+    @Test func `a refresh token that was replaced meanwhile is not presented`() async throws {
+        let store = WatchedStore()
+        let harness = harness(store)
+        _ = try await harness.token()
+        harness.server.admit(refreshToken: "theirs")
+        store.onSave = { record in
+            guard record.intent != nil else { return }
+            store.onSave = nil
+            try? store.put {
+                $0.refreshToken = Secret("theirs")
+                $0.accessTokens = [:]
+            }
+        }
+        #expect(await harness.reject(1) == .replay)
+        #expect(try await harness.token() == "Bearer access-2")
+        #expect(harness.server.requests.map { $0.form["refresh_token"] } == ["initial", "theirs"])
+    }
+}
