@@ -37,6 +37,7 @@ extension TokenRecord {
         var record = TokenRecord(authority: "client@https://login.example.com/token")
         record.revision = revision
         record.refreshToken = Secret(refresh)
+        record.refreshExpiresAt = UnixTime(secondsSinceEpoch: 86_401.5)
         record.seed = "abc"
         record.rotates = true
         record.accessTokens["scope=read"] = TokenRecord.AccessToken(

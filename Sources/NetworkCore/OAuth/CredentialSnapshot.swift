@@ -11,7 +11,10 @@ final class CredentialSnapshot: Sendable {
         var staleAt = Moment.never
         /// From here on the credential is not given out.
         var dueAt = Moment.never
-        var isSignedIn = true
+        /// Whether there is what a token can be had with, without a person.
+        var isSignedIn: Bool
+        /// When that ends; nothing if it does not, as far as is known.
+        var signedInUntil: UnixTime?
         /// Whether the manager waits for word of a first request with a new token.
         var isProbing = false
     }
@@ -23,7 +26,11 @@ final class CredentialSnapshot: Sendable {
         case none
     }
 
-    private let content = Mutex(Content())
+    private let content: Mutex<Content>
+
+    init(isSignedIn: Bool) {
+        content = Mutex(Content(isSignedIn: isSignedIn))
+    }
 
     func publish(_ next: Content) {
         content.withLock { $0 = next }
@@ -41,6 +48,11 @@ final class CredentialSnapshot: Sendable {
         }
     }
 
-    var isSignedIn: Bool { content.withLock { $0.isSignedIn } }
+    func isSignedIn(at now: UnixTime) -> Bool {
+        content.withLock { content in
+            content.isSignedIn && content.signedInUntil.map { now < $0 } ?? true
+        }
+    }
+
     var isProbing: Bool { content.withLock { $0.isProbing } }
 }

@@ -31,6 +31,11 @@ public struct OAuthConfiguration: Sendable {
         case refreshToken(initial: Secret?)
         /// Something made anew for each token request.
         case provided(any GrantProviding)
+
+        /// Whether it needs nobody's sign-in, nor anything that is stored.
+        var isSelfSufficient: Bool {
+            if case .refreshToken(nil) = self { false } else { true }
+        }
     }
 
     /// What an `expires_in` of zero or less means; servers disagree.

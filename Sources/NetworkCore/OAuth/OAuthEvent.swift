@@ -71,6 +71,8 @@ public struct OAuthStatus: Sendable, Hashable {
     public var scope: String?
     /// Whether there is a refresh token.
     public var hasRefreshToken: Bool
+    /// How long that still lives; nothing if the server did not say.
+    public var refreshExpiresIn: Duration?
     /// Whether the last token is not in the store, because writing failed.
     public var isUnsaved: Bool
     /// How many requests wait.

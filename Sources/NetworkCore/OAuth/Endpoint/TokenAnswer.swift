@@ -24,13 +24,15 @@ struct TokenAnswer {
         guard value.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
             throw failure(.configuration, "gave a token with characters that no field may hold")
         }
-        return TokenResponse(
+        var response = TokenResponse(
             accessToken: Secret(value),
             lifetime: document.lifetime,
             refreshIn: document.refreshHint,
             refreshToken: document.refreshToken.map { Secret($0) },
             scope: document.scope.flatMap { Grammar.isFieldValue($0) ? $0 : nil }
         )
+        response.refreshLifetime = document.refreshLifetime
+        return response
     }
 
     /// The server said in its own words what is wrong: decided by the exact `error` member, never by

@@ -12,6 +12,8 @@ struct TokenDocument: Decodable {
     /// Seconds; nothing if absent, null or garbage.
     var expiresIn: Double?
     var refreshIn: Double?
+    /// `refresh_expires_in` (Keycloak) or `refresh_token_expires_in`: no RFC has either.
+    var refreshExpiresIn: Double?
 
     private enum Key: String, CodingKey {
         case accessToken = "access_token"
@@ -21,6 +23,8 @@ struct TokenDocument: Decodable {
         case errorDescription = "error_description"
         case expiresIn = "expires_in"
         case refreshIn = "refresh_in"
+        case refreshExpiresIn = "refresh_expires_in"
+        case refreshTokenExpiresIn = "refresh_token_expires_in"
     }
 
     init(from decoder: any Decoder) throws {
@@ -37,6 +41,8 @@ struct TokenDocument: Decodable {
         errorDescription = members.text(.errorDescription)
         expiresIn = members.seconds(.expiresIn)
         refreshIn = members.seconds(.refreshIn)
+        refreshExpiresIn =
+            members.seconds(.refreshExpiresIn) ?? members.seconds(.refreshTokenExpiresIn)
     }
 
     /// Reads a form, as some servers answer in place of JSON; nothing if a member comes twice or
@@ -93,7 +99,13 @@ struct TokenDocument: Decodable {
     var lifetime: Duration? { expiresIn.map { .seconds(min(max($0, 0), Self.longest)) } }
 
     /// The server's own hint when to renew; nothing if it names no time to come.
-    var refreshHint: Duration? {
-        refreshIn.flatMap { $0 > 0 ? .seconds(min($0, Self.longest)) : nil }
+    var refreshHint: Duration? { Self.positive(refreshIn) }
+
+    /// The refresh token's lifetime; nothing if it names no time to come: Keycloak's 0 is an offline
+    /// token's, which has no end.
+    var refreshLifetime: Duration? { Self.positive(refreshExpiresIn) }
+
+    private static func positive(_ seconds: Double?) -> Duration? {
+        seconds.flatMap { $0 > 0 ? .seconds(min($0, longest)) : nil }
     }
 }

@@ -174,6 +174,8 @@ public struct TokenResponse: Sendable {
     public var refreshIn: Duration?
     /// The refresh token that takes the place of the one presented; nothing means keep that.
     public var refreshToken: Secret?
+    /// How long the refresh token lives, counted likewise; nothing if the server did not say.
+    public var refreshLifetime: Duration?
     /// What was granted, where it differs from what was asked for.
     public var scope: String?
     /// The scheme that the token is presented with.

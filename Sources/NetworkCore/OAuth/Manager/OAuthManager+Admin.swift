@@ -100,6 +100,7 @@ extension OAuthManager {
             expiresIn: current?.token.expiresAt.map { max($0.remaining(at: now), .zero) },
             scope: current?.token.scope,
             hasRefreshToken: (record?.refreshToken ?? current?.token.refreshToken) != nil,
+            refreshExpiresIn: record?.refreshExpiresAt.map { max($0 - now.wall, .zero) },
             isUnsaved: isUnsaved,
             waiters: renewal?.room.count ?? outage?.room.count ?? 0,
             lastFailure: lastFailure,

@@ -84,8 +84,9 @@ extension OAuthManager {
 
     /// Lets readers see the state as it is now.
     func publish() {
-        var content = CredentialSnapshot.Content()
-        content.isSignedIn = death == nil
+        let (isSignedIn, signedInUntil) = signedIn()
+        var content = CredentialSnapshot.Content(isSignedIn: isSignedIn)
+        content.signedInUntil = signedInUntil
         let now = clock.moment
         content.isProbing = probe != nil
         if probe == nil, let current, isUsable(current, at: now) {

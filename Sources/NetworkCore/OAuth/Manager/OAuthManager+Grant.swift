@@ -53,6 +53,16 @@ extension OAuthManager {
         return record.refreshToken ?? seed
     }
 
+    /// Whether there is what a token can be had with, and until when, as far as is known.
+    func signedIn() -> (Bool, until: UnixTime?) {
+        guard case .refreshToken(let seed) = configuration.grant else { return (true, nil) }
+        guard death == nil, let token = refreshToken(seed) else { return (false, nil) }
+        if let dead = record?.quarantine?.fingerprint, dead == TokenRecord.fingerprint(token) {
+            return (false, nil)
+        }
+        return (true, token == record?.refreshToken ? record?.refreshExpiresAt : nil)
+    }
+
     /// Notes durably that a refresh token is about to be presented, unless the server is known to
     /// leave it in force.
     ///

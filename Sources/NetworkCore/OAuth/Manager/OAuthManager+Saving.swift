@@ -22,6 +22,10 @@ extension OAuthManager {
         if grant.refreshToken != nil || isSignIn {
             let replacement = response.refreshToken ?? grant.refreshToken
             next.rotates = isSignIn ? nil : replacement != grant.refreshToken
+            // A server that leaves a token in force need not repeat when that ends.
+            if replacement != next.refreshToken || response.refreshLifetime != nil {
+                next.refreshExpiresAt = response.refreshLifetime.map { token.issuedAt.wall + $0 }
+            }
             next.refreshToken = replacement
             if case .refreshToken(let seed) = configuration.grant {
                 next.seed = seed.map(TokenRecord.fingerprint)
@@ -51,6 +55,7 @@ extension OAuthManager {
         guard let refreshToken, grant.refreshToken != nil else { return }
         var next = workingRecord
         next.refreshToken = refreshToken
+        next.refreshExpiresAt = nil
         next.rotates = true
         if case .refreshToken(let seed) = configuration.grant {
             next.seed = seed.map(TokenRecord.fingerprint)
@@ -143,6 +148,7 @@ extension OAuthManager {
             defer { lock.release() }
             try await readStore(under: lock)
             if isUnsaved, renewal == nil, let record { await persist(record) }
+            publish()
         } catch {
             onEvent(.storeFailed(detail: OAuthManager.words(error)))
         }

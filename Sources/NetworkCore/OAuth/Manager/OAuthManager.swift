@@ -21,7 +21,7 @@ public actor OAuthManager: Authorizing {
     nonisolated let configuration: OAuthConfiguration
     nonisolated let onEvent: @Sendable (OAuthEvent) -> Void
     nonisolated let jitter: @Sendable () -> Double
-    nonisolated let snapshot = CredentialSnapshot()
+    nonisolated let snapshot: CredentialSnapshot
 
     /// The last token, also one that has ended.
     var current: CurrentToken?
@@ -96,10 +96,15 @@ public actor OAuthManager: Authorizing {
         self.clock = clock
         self.jitter = jitter
         self.onEvent = onEvent
+        snapshot = CredentialSnapshot(isSignedIn: configuration.grant.isSelfSufficient)
     }
 
     /// Whether a token can be had without a person signing in, as far as is known now.
-    public nonisolated var isSignedIn: Bool { snapshot.isSignedIn }
+    ///
+    /// With a grant that presents refresh tokens: whether there is one that is neither dead nor past
+    /// the end the server named for it. Before the store was looked into, which `start()` does, only
+    /// the one of the configuration is known. With any other grant always.
+    public nonisolated var isSignedIn: Bool { snapshot.isSignedIn(at: clock.wallNow) }
 
     /// The token at hand, if it is good now.
     ///

@@ -27,6 +27,7 @@ extension TokenStoring {
         var record = TokenRecord(authority: configuration.authority)
         record.revision = revision + 1
         record.refreshToken = response.refreshToken
+        record.refreshExpiresAt = response.refreshLifetime.map { asked + $0 }
         if case .refreshToken(let seed?) = configuration.grant {
             record.seed = TokenRecord.fingerprint(seed)
         }

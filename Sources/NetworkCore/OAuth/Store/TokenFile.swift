@@ -10,6 +10,7 @@ enum TokenFile {
         var revision: Int
         var authority: String
         var refresh_token: String?
+        var refresh_expires_at: Double?
         var seed: String?
         var rotates: Bool?
         var access_tokens: [String: AccessToken]
@@ -43,6 +44,7 @@ enum TokenFile {
             revision: record.revision,
             authority: record.authority,
             refresh_token: record.refreshToken?.reveal(),
+            refresh_expires_at: record.refreshExpiresAt?.secondsSinceEpoch,
             seed: record.seed,
             rotates: record.rotates,
             access_tokens: record.accessTokens.mapValues {
@@ -87,6 +89,9 @@ enum TokenFile {
         var record = TokenRecord(authority: document.authority)
         record.revision = document.revision
         record.refreshToken = document.refresh_token.map { Secret($0) }
+        record.refreshExpiresAt = document.refresh_expires_at.map {
+            UnixTime(secondsSinceEpoch: $0)
+        }
         record.seed = document.seed
         record.rotates = document.rotates
         record.accessTokens = document.access_tokens.mapValues {

@@ -69,6 +69,8 @@ public struct TokenRecord: Sendable, Equatable {
     public var authority: String
     /// The refresh token of the family.
     public var refreshToken: Secret?
+    /// When that ends, where the server said so; it is presented all the same.
+    public var refreshExpiresAt: UnixTime?
     /// The fingerprint of the configured refresh token that started the family.
     public var seed: String?
     /// Whether the server gives a new refresh token each time; nothing while that is unknown.

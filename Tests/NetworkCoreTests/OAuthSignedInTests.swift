@@ -1,0 +1,108 @@
+import NetworkCore
+import TestSupport
+import Testing
+
+/// What `isSignedIn` says, and when.
+@Suite struct OAuthSignedIn {
+    private func harness(_ initial: String?, _ store: any TokenStoring) -> OAuthHarness {
+        OAuthHarness(grant: .refreshToken(initial: initial.map { Secret($0) }), store: store)
+    }
+
+    @Test func `nobody is signed in where nobody has`() async throws {
+        let harness = harness(nil, MemoryTokenStore())
+        #expect(!harness.manager.isSignedIn)
+        await harness.manager.start()
+        #expect(!harness.manager.isSignedIn)
+        _ = await harness.failure()
+        #expect(!harness.manager.isSignedIn)
+    }
+
+    @Test func `a stored refresh token counts once it was seen`() async throws {
+        let store = WatchedStore()
+        try store.put { $0.refreshToken = Secret("initial") }
+        let harness = harness(nil, store)
+        #expect(!harness.manager.isSignedIn)
+        await harness.manager.start()
+        #expect(harness.manager.isSignedIn)
+        try await harness.manager.forget()
+        #expect(!harness.manager.isSignedIn)
+    }
+
+    @Test func `a sign-out elsewhere counts`() async throws {
+        let store = WatchedStore()
+        let harness = harness(nil, store)
+        try await harness.manager.signIn(with: .refreshToken(Secret("initial")))
+        #expect(harness.manager.isSignedIn)
+        try await store.remove(revision: try #require(store.record).revision)
+        harness.clock.advance(by: .seconds(11))
+        _ = harness.manager.currentCredential()
+        #expect(await eventually { !harness.manager.isSignedIn })
+    }
+
+    @Test func `a sign-in elsewhere ends a death at once`() async throws {
+        let store = WatchedStore()
+        let harness = harness(nil, store)
+        #expect(await harness.failure()?.kind == .reauthorizationRequired)
+        try store.put { $0.refreshToken = Secret("initial") }
+        try await harness.manager.lookIntoStore()
+        #expect(harness.manager.isSignedIn)
+        #expect(try await harness.token() == "Bearer access-1")
+    }
+
+    @Test func `a configured refresh token counts, also after forgetting`() async throws {
+        let harness = harness("initial", MemoryTokenStore())
+        #expect(harness.manager.isSignedIn)
+        await harness.manager.start()
+        #expect(harness.manager.isSignedIn)
+        try await harness.manager.forget()
+        #expect(harness.manager.isSignedIn)
+    }
+
+    @Test func `a refresh token in quarantine does not count after a restart`() async throws {
+        let store = MemoryTokenStore()
+        let first = harness("initial", store)
+        first.server.revokeAll()
+        #expect(await first.failure()?.kind == .reauthorizationRequired)
+        let second = harness("initial", store)
+        await second.manager.start()
+        #expect(!second.manager.isSignedIn)
+    }
+
+    @Test(arguments: ["refresh_expires_in", "refresh_token_expires_in"])
+    func `a refresh token that has ended does not count and is presented all the same`(
+        member: String
+    ) async throws {
+        let store = MemoryTokenStore()
+        let harness = harness("initial", store)
+        harness.server.setExtra(#","\#(member)":7200"#)
+        _ = try await harness.token()
+        #expect(await harness.manager.status().refreshExpiresIn == .seconds(7200))
+        let end = try #require(store.record?.refreshExpiresAt)
+        #expect(end == harness.clock.wallNow + .seconds(7200))
+        harness.clock.advance(by: .seconds(7199))
+        #expect(harness.manager.isSignedIn)
+        harness.clock.advance(by: .seconds(1))
+        #expect(!harness.manager.isSignedIn)
+        #expect(await harness.manager.status().refreshExpiresIn == .zero)
+        #expect(try await harness.token() == "Bearer access-2")
+        #expect(harness.server.requests.last?.form["refresh_token"] == "refresh-1")
+        #expect(harness.manager.isSignedIn)
+    }
+
+    @Test func `an offline token has no end`() async throws {
+        let store = MemoryTokenStore()
+        let harness = harness("initial", store)
+        harness.server.setExtra(#","refresh_expires_in":0"#)
+        _ = try await harness.token()
+        #expect(store.record?.refreshExpiresAt == nil)
+        #expect(harness.manager.isSignedIn)
+    }
+
+    @Test func `a grant that needs no person is always signed in`() async throws {
+        let harness = OAuthHarness()
+        #expect(harness.manager.isSignedIn)
+        _ = try await harness.token()
+        try await harness.manager.forget()
+        #expect(harness.manager.isSignedIn)
+    }
+}
