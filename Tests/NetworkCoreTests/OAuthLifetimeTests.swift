@@ -116,6 +116,20 @@ import Testing
         #expect(try await harness.token() == "Bearer access-2")
     }
 
+    @Test func `a token for one use is the one that its replay is sent with`() async throws {
+        let harness = OAuthHarness()
+        _ = try await harness.token()
+        harness.server.revokeAccess()
+        harness.server.setLifetime("0")
+        let (response, context) = try await harness.send()
+        #expect(response.status == 200)
+        #expect(context.authorization?.generation == 2)
+        #expect(context.authorization?.isRefreshed == true)
+        #expect(harness.requests == 2)
+        // Nobody else gets it.
+        #expect(try await harness.token() == "Bearer access-3")
+    }
+
     @Test func `a lifetime shorter than the windows does not renew on every request`()
         async throws
     {

@@ -8,10 +8,12 @@ import Testing
     /// Refuses the first token for 32 requests that are in flight together.
     private func storm(
         _ harness: OAuthHarness,
-        meanwhile: () async -> Void
+        meanwhile: () async -> Void,
+        behindTheFirst: () -> Void = {}
     ) async throws -> [(status: Int, reason: String?)] {
         _ = try await harness.token()
         harness.server.revokeAccess()
+        behindTheFirst()
         harness.api.gate.close()
         harness.server.gate.close()
         async let answers = withThrowingTaskGroup { group in
@@ -38,6 +40,18 @@ import Testing
             #expect(await eventually { harness.api.gate.waiting == 1 })
             #expect(harness.manager.currentCredential() == nil)
             harness.api.gate.open()
+        }
+        #expect(answers.allSatisfy { $0.status == 200 })
+        #expect(harness.requests == 2)
+    }
+
+    @Test func `a token for one use serves the replays that waited for it`() async throws {
+        let harness = OAuthHarness()
+        let answers = try await storm(harness) {
+            #expect(await eventually { harness.api.gate.waiting == 1 })
+            harness.api.gate.open()
+        } behindTheFirst: {
+            harness.server.setLifetime("0")
         }
         #expect(answers.allSatisfy { $0.status == 200 })
         #expect(harness.requests == 2)

@@ -34,6 +34,8 @@ public struct RequestContext: Sendable {
     public var speaksHTTP10 = false
     /// Gets each interim answer (1xx but 100 and 101) before the final one.
     public var onInformational: (@Sendable (HTTPStatus, HTTPHeaders) async throws -> Void)?
+    /// What the next attempt is signed with, where nobody else gets that credential.
+    var ownCredential: Credential?
     private var limit: Limit?
 
     // A box: how large an instant is, and so whatever holds one, is known at run time only, which

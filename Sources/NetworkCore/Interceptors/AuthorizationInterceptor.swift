@@ -47,7 +47,10 @@ public struct AuthorizationInterceptor: PassingInterceptor {
         // So that a failure below still says which kind of credential was wanted.
         context.authorization = facts
         let credential: Credential
-        if let current = authorizer.currentCredential() {
+        if let own = context.ownCredential {
+            credential = own
+            context.ownCredential = nil
+        } else if let current = authorizer.currentCredential() {
             credential = current
         } else {
             credential = try await authorizer.credential(until: context.deadline)

@@ -109,6 +109,7 @@ public struct ReauthorizationInterceptor: ReviewingInterceptor {
             }
             return first
         case .replay: break
+        case .replayOnce(let credential): context.ownCredential = credential
         }
         var again = request
         if let buffer {

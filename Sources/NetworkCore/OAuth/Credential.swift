@@ -9,18 +9,21 @@ public struct Credential: Sendable {
         let value: Secret
         let generation: Int?
         let issuedAt: ContinuousClock.Instant?
+        let isForOneUse: Bool
         let isProven = Atomic(false)
 
         init(
             _ name: HTTPFieldName,
             _ value: Secret,
             _ generation: Int?,
-            _ issuedAt: ContinuousClock.Instant?
+            _ issuedAt: ContinuousClock.Instant?,
+            _ isForOneUse: Bool
         ) {
             self.name = name
             self.value = value
             self.generation = generation
             self.issuedAt = issuedAt
+            self.isForOneUse = isForOneUse
         }
     }
 
@@ -34,6 +37,8 @@ public struct Credential: Sendable {
     public var generation: Int? { facts.generation }
     /// When it was issued.
     public var issuedAt: ContinuousClock.Instant? { facts.issuedAt }
+    /// Whether it serves only those who waited for it.
+    var isForOneUse: Bool { facts.isForOneUse }
 
     /// Whether a request that carried it was answered with something else than a refusal.
     public var isProven: Bool { facts.isProven.load(ordering: .relaxed) }
@@ -49,8 +54,31 @@ public struct Credential: Sendable {
         issuedAt: ContinuousClock.Instant? = nil
     ) {
         guard !value.isEmpty, Grammar.isFieldValue(value.reveal()) else { return nil }
-        facts = Facts(name, value, generation, issuedAt)
+        facts = Facts(name, value, generation, issuedAt, false)
     }
+
+    /// Makes the credential of a token; nothing if that is unfit for a field.
+    init?(_ token: Token) {
+        let value = token.fieldValue
+        guard Grammar.isFieldValue(value) else { return nil }
+        facts = Facts(
+            .authorization,
+            Secret(value),
+            token.generation,
+            token.issuedAt.steady,
+            token.isForOneUse
+        )
+    }
+}
+
+extension Credential: Hashable {
+    /// Whether both are the same one, made once; that two say the same does not count.
+    public static func == (one: Credential, other: Credential) -> Bool {
+        one.facts === other.facts
+    }
+
+    /// By identity, like `==`.
+    public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(facts)) }
 }
 
 /// A 401 to an attempt that carried a credential.
@@ -92,6 +120,9 @@ public struct Rejection: Sendable {
 public enum Verdict: Sendable, Hashable {
     /// Send the request again: there is another credential now.
     case replay
+    /// Send the request again with this credential: it serves the replay alone, and is not given to
+    /// anybody who asks.
+    case replayOnce(Credential)
     /// Give the app the 401 as it is, and why.
     case passThrough(NotReplayed)
 }

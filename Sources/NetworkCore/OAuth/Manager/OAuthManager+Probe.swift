@@ -39,8 +39,12 @@ extension OAuthManager {
             watchdog: watchdog
         )
         publish()
-        // One that waits to be sent at all has the token with this; a replay asks for it.
-        if room.releaseOne(.credential(credential)) == .request { probe?.isUntaken = false }
+        // One that waits to be sent at all has the token with this; a replay asks for it, unless
+        // nobody can.
+        let purpose = room.releaseOne(.credential(credential))
+        if purpose == .request || (purpose == .replay && credential.isForOneUse) {
+            probe?.isUntaken = false
+        }
     }
 
     /// What a caller gets while a new token is tried: the first one gets the token.

@@ -38,6 +38,8 @@ extension OAuthManager {
         case .wait(let waitingRoom): room = waitingRoom
         }
         switch await room.wait(until: limit, as: .replay) {
+        case .outcome(.credential(let credential)) where credential.isForOneUse:
+            return .replayOnce(credential)
         case .outcome(.credential), .outcome(.idle): return .replay
         case .outcome(.refusedAgain): return .passThrough(.tokenRefusedAgain)
         case .outcome(.sameToken): return .passThrough(.sameToken)

@@ -18,14 +18,7 @@ struct CurrentToken {
 
     /// Nothing if the token is unfit for a field.
     init?(_ token: Token, windows: TokenWindows?) {
-        guard
-            let credential = Credential(
-                .authorization,
-                Secret(token.fieldValue),
-                generation: token.generation,
-                issuedAt: token.issuedAt.steady
-            )
-        else { return nil }
+        guard let credential = Credential(token) else { return nil }
         self.token = token
         self.credential = credential
         self.windows = windows
