@@ -5,7 +5,10 @@ extension OAuthManager {
     /// Makes no other token request. Returns when that is done.
     public func start() async {
         guard current == nil, renewal == nil else { return }
-        _ = await renew(.recovery).room.wait(until: clock.now + Renewal.limit(configuration))
+        _ = await renew(.recovery).room.wait(
+            until: clock.now + Renewal.limit(configuration),
+            as: .command
+        )
     }
 
     /// Looks into the store again: somebody may have signed in there.
@@ -16,7 +19,10 @@ extension OAuthManager {
     /// - Throws: `NetworkError` of kind `.cancelled`.
     public func lookIntoStore() async throws {
         try await waitForRenewal()
-        _ = await renew(.recovery).room.wait(until: clock.now + Renewal.limit(configuration))
+        _ = await renew(.recovery).room.wait(
+            until: clock.now + Renewal.limit(configuration),
+            as: .command
+        )
     }
 
     /// Asks the token endpoint for a new token now, whatever is at hand.
@@ -28,7 +34,8 @@ extension OAuthManager {
     public func forceRefresh() async throws {
         try await waitForRenewal()
         let room = renew(.forced).room
-        switch await room.wait(until: clock.now + Renewal.limit(configuration)) {
+        let limit = clock.now + Renewal.limit(configuration)
+        switch await room.wait(until: limit, as: .command) {
         case .outcome(.credential), .outcome(.sameToken), .outcome(.refusedAgain), .outcome(.idle):
             return
         case .outcome(.dead(let failure)):
@@ -42,41 +49,13 @@ extension OAuthManager {
         }
     }
 
-    /// Forgets the tokens here and in the store.
-    ///
-    /// The next request starts over: with the client's credentials, or with the refresh token of
-    /// the configuration, if there is one.
-    ///
-    /// - Throws: `TokenStoreError` if the store keeps them; here they are forgotten all the same.
-    public func forget() async throws {
-        try await waitForRenewal()
-        // Counted up, so that a 401 to the forgotten token is one to an older generation.
-        generation += 1
-        current = nil
-        outage = nil
-        death = nil
-        failuresInRow = 0
-        record = nil
-        isUnsaved = false
-        rewrite?.cancel()
-        rewrite = nil
-        publish()
-        onEvent(.forgotten)
-        let lock = try await store.lock(
-            until: clock.now + Renewal.lockTimeout(configuration),
-            clock: clock
-        )
-        defer { lock.release() }
-        if let found = try await store.load(under: lock) {
-            try await store.remove(revision: found.revision)
-        }
-        stored = StoredState()
-    }
-
     /// Returns when no renewal is going on.
     func waitForRenewal() async throws {
         while let renewal {
-            _ = await renewal.room.wait(until: clock.now + Renewal.limit(configuration))
+            _ = await renewal.room.wait(
+                until: clock.now + Renewal.limit(configuration),
+                as: .command
+            )
             if Task.isCancelled { throw OAuthManager.waitGivenUp }
         }
     }

@@ -30,7 +30,7 @@ extension OAuthManager {
     private func takeOver(_ found: TokenRecord?) {
         let before = record?.refreshToken
         learn(found)
-        guard stored.owner == .own else { return }
+        guard stored.owner == .own, stored != forgotten else { return }
         guard let found else {
             // Signed out elsewhere: what is here is not used any longer.
             generation += 1

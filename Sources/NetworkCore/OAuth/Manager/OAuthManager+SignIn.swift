@@ -11,7 +11,8 @@ extension OAuthManager {
     public func signIn(with grant: TokenGrant) async throws {
         try await waitForRenewal()
         let room = renew(.signIn, presenting: grant).room
-        switch await room.wait(until: clock.now + Renewal.limit(configuration)) {
+        let limit = clock.now + Renewal.limit(configuration)
+        switch await room.wait(until: limit, as: .command) {
         case .outcome(.failed(let failure)), .outcome(.dead(let failure)):
             throw OAuthManager.unavailable(failure.detail, retryAfter: 1)
         case .outcome: return

@@ -22,12 +22,21 @@ extension OAuthManager {
     /// - Returns: the renewal; whoever wants its outcome waits in its room.
     @discardableResult
     func renew(_ reason: OAuthEvent.Reason, presenting grant: TokenGrant? = nil) -> Renewal {
+        occupy(reason) { await $0.outcome(of: reason, presenting: grant) }
+    }
+
+    /// Does something in the place of a renewal; there must be none.
+    @discardableResult
+    func occupy(
+        _ reason: OAuthEvent.Reason,
+        with work: @escaping @Sendable (OAuthManager) async -> WaitingRoom.Outcome
+    ) -> Renewal {
         renewals += 1
         let id = renewals
         let room = WaitingRoom(clock: clock, limit: configuration.waiterLimit)
         // Single flight: the manager owns this task, so no caller's cancellation reaches it, and a
         // token pair the server has already rotated is never dropped with a request.
-        let task = Task { await perform(reason, grant, id: id, room: room) }
+        let task = Task { await perform(reason, work, id: id, room: room) }
         let limit = clock.now + Renewal.limit(configuration)
         // For a transport that neither answers nor keeps its deadline: the slot must become free.
         let watchdog = Task { [clock] in
@@ -42,11 +51,11 @@ extension OAuthManager {
 
     private func perform(
         _ reason: OAuthEvent.Reason,
-        _ grant: TokenGrant?,
+        _ work: @Sendable (OAuthManager) async -> WaitingRoom.Outcome,
         id: Int,
         room: WaitingRoom
     ) async {
-        let outcome = await outcome(of: reason, presenting: grant)
+        let outcome = await work(self)
         if renewal?.id == id {
             renewal?.watchdog.cancel()
             renewal = nil

@@ -36,6 +36,7 @@ extension OAuthManager {
     func learn(_ found: TokenRecord?) {
         let before = stored
         stored = StoredState(found, authority: configuration.authority)
+        if stored == forgotten { return }
         if stored.owner == .foreign {
             if before.owner == .superseded, before.revision == stored.revision {
                 stored.owner = .superseded

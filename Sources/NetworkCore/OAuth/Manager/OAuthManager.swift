@@ -47,6 +47,8 @@ public actor OAuthManager: Authorizing {
     var record: TokenRecord?
     /// What the store held when it was looked at last.
     var stored = StoredState()
+    /// What the store went on to hold when it was to be forgotten.
+    var forgotten: StoredState?
     /// Whether `record` could not be written.
     var isUnsaved = false
     /// When to look whether somebody else changed the store.

@@ -29,8 +29,10 @@ final class WaitingRoom: Sendable {
     enum Purpose: Sendable {
         /// To send a request that was refused once more.
         case replay
-        /// To send a request at all, or to know.
+        /// To send a request at all.
         case request
+        /// To know, for a person: always let in, and never sent ahead to try a token.
+        case command
     }
 
     private struct Waiter {
@@ -98,7 +100,8 @@ final class WaitingRoom: Sendable {
     func releaseOne(_ outcome: Outcome) -> Purpose? {
         let waiter = state.withLock { state in
             let replays = state.waiters.filter { $0.value.purpose == .replay }
-            let first = replays.keys.min() ?? state.waiters.keys.min()
+            let requests = state.waiters.filter { $0.value.purpose == .request }
+            let first = replays.keys.min() ?? requests.keys.min()
             return first.flatMap { state.waiters.removeValue(forKey: $0) }
         }
         waiter?.continuation.resume(returning: .outcome(outcome))
@@ -118,7 +121,7 @@ final class WaitingRoom: Sendable {
             // waiter in its place.
             if Task.isCancelled { return .cancelled }
             if deadline <= now { return .timedOut }
-            if state.waiters.count >= limit { return .full }
+            if state.waiters.count >= limit, purpose != .command { return .full }
             state.waiters[id] = Waiter(
                 purpose: purpose,
                 deadline: deadline,

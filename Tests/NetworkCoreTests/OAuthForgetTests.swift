@@ -1,0 +1,73 @@
+import NetworkCore
+import TestSupport
+import Testing
+
+/// Forgetting, while there is traffic and others use the store.
+@Suite struct OAuthForgetting {
+    private func signedIn(_ store: WatchedStore) async throws -> OAuthHarness {
+        let harness = OAuthHarness(grant: .refreshToken(initial: nil), store: store)
+        try await harness.manager.signIn(with: .refreshToken(Secret("initial")))
+        return harness
+    }
+
+    @Test func `what is being forgotten is not taken back by a request`() async throws {
+        let store = WatchedStore()
+        let harness = try await signedIn(store)
+        let door = Door()
+        door.close()
+        store.door = door
+        let forgetting = Task { try await harness.manager.forget() }
+        #expect(await eventually { door.waiting == 1 })
+        let caller = Task { await harness.failure()?.kind }
+        #expect(
+            await eventually {
+                if harness.manager.currentCredential() != nil { return true }
+                return await harness.manager.status().waiters == 1
+            }
+        )
+        #expect(harness.manager.currentCredential() == nil)
+        door.open()
+        try await forgetting.value
+        #expect(await caller.value == .reauthorizationRequired)
+        #expect(harness.manager.currentCredential() == nil)
+        #expect(store.record == nil)
+    }
+
+    @Test func `what the store keeps is forgotten here all the same`() async throws {
+        let store = WatchedStore()
+        let harness = try await signedIn(store)
+        store.failsLocking = true
+        await #expect(throws: TokenStoreError.locked("tokens.lock")) {
+            try await harness.manager.forget()
+        }
+        store.failsLocking = false
+        #expect(await harness.failure()?.kind == .reauthorizationRequired)
+        harness.clock.advance(by: .seconds(11))
+        #expect(await harness.failure()?.kind == .reauthorizationRequired)
+        #expect(await !harness.manager.status().hasRefreshToken)
+        #expect(harness.requests == 1)
+        // What somebody stores from now on is news.
+        harness.server.admit(refreshToken: "somebody-else")
+        try store.put {
+            $0.refreshToken = Secret("somebody-else")
+            $0.accessTokens = [:]
+        }
+        harness.clock.advance(by: .seconds(11))
+        #expect(try await harness.token() == "Bearer access-2")
+        #expect(store.record?.refreshToken == Secret("refresh-2"))
+    }
+
+    @Test func `a person's command waits for a renewal that many wait for`() async throws {
+        let harness = OAuthHarness { $0.waiterLimit = 2 }
+        harness.server.gate.close()
+        let callers = (0..<2).map { _ in Task { try await harness.token() } }
+        #expect(await eventually { await harness.manager.status().waiters == 2 })
+        let command = Task { try await harness.manager.forceRefresh() }
+        #expect(await eventually { await harness.manager.status().waiters == 3 })
+        #expect(await harness.failure()?.kind == .credentialUnavailable)
+        harness.server.gate.open()
+        for caller in callers { #expect(try await caller.value.hasPrefix("Bearer access-")) }
+        try await command.value
+        #expect(harness.requests == 2)
+    }
+}
