@@ -34,6 +34,11 @@ final class Router: Sendable {
         let channel: Int
         let port: Int
         let basePath: String
+
+        /// Whether an authority with the same host is its, with or without a port.
+        func isNamed(by authority: Authority) -> Bool {
+            authority.port.map { Int($0) == port } ?? true
+        }
     }
 
     private let names: [String]
@@ -93,14 +98,17 @@ final class Router: Sendable {
                 status: 403
             )
         }
-        if let dedicated, let channel = channelsByName[dedicated] {
-            return try below(channel, target, by: .listener)
+        if let dedicated {
+            guard let channel = channelsByName[dedicated] else {
+                throw NetworkError(.noChannel, side: .downstream, detail: nobody, status: 404)
+            }
+            return try over(listenerOf: channel, head.target, target)
         }
         if case .absolute(_, let authority, _) = head.target {
             if let channel = channelsByHost[authority.host] {
                 return try below(channel, target, by: .host)
             }
-            return try absolute(authority, target)
+            return try absolute(authority, target, by: .upstream) { _ in true }
         }
         if let host = head.host, !host.isIPLiteral, let channel = channelsByHost[host.host] {
             return try below(channel, target, by: .host)
@@ -148,62 +156,84 @@ final class Router: Sendable {
         "no channel matches; there are: \(names.joined(separator: ", "))"
     }
 
+    /// A request that came over a channel's own listener is the channel's, whatever it names; where it
+    /// names the channel's upstream, its path is the upstream's.
+    private func over(
+        listenerOf channel: Int,
+        _ form: RequestTarget,
+        _ target: String
+    ) throws(NetworkError) -> Route {
+        guard case .absolute(_, let authority, _) = form, channelsByHost[authority.host] != channel,
+            let named = upstreamsByHost[authority.host],
+            named.contains(where: { $0.channel == channel && $0.isNamed(by: authority) })
+        else { return try below(channel, target, by: .listener) }
+        return try absolute(authority, target, by: .listener) { $0.channel == channel }
+    }
+
     /// A forward-proxy request: the authority names the upstream, and the path is sent as it came.
     private func absolute(
         _ authority: Authority,
-        _ target: String
+        _ target: String,
+        by rule: RoutingRule,
+        among isCandidate: (Upstream) -> Bool
     ) throws(NetworkError) -> Route {
         for upstream in upstreamsByHost[authority.host] ?? []
-        where authority.port.map({ Int($0) == upstream.port }) ?? true {
+        where upstream.isNamed(by: authority) && isCandidate(upstream) {
             let base = upstream.basePath
-            guard target == "*" ? base.isEmpty : TargetPath.staysUnder(base, target) else {
-                continue
-            }
+            guard target == "*" ? base.isEmpty : Router.begins(target, with: base) else { continue }
             // A route has the base path of the first upstream; whoever sends elsewhere exchanges it.
             let first = basePaths[upstream.channel]
-            if base == first || target == "*" {
-                return Route(channel: upstream.channel, target: target, rule: .upstream)
+            if target == "*" {
+                return Route(channel: upstream.channel, target: target, rule: rule)
             }
+            guard TargetPath.staysUnder(base, target) else { throw Router.leaves() }
+            if base == first { return Route(channel: upstream.channel, target: target, rule: rule) }
             let moved = first + target.dropFirst(base.count)
             return Route(
                 channel: upstream.channel,
-                target: moved.isEmpty ? "/" : moved,
-                rule: .upstream
+                target: moved.hasPrefix("/") ? moved : "/" + moved,
+                rule: rule
             )
         }
         throw NetworkError(.noChannel, side: .downstream, detail: nobody, status: 403)
     }
 
+    /// A path of the channel's own, which the base path goes in front of.
     private func below(
         _ channel: Int,
         _ target: String,
         by rule: RoutingRule
     ) throws(NetworkError) -> Route {
-        guard TargetPath.staysUnder("", target) else {
-            if target == "*" { return try wholeServer(channel, by: rule) }
-            throw NetworkError(
-                .httpRequestError,
-                side: .downstream,
-                detail: "the path's dot segments leave the channel",
-                status: 400
-            )
-        }
         let base = basePaths[channel]
-        if base.isEmpty { return Route(channel: channel, target: target, rule: rule) }
-        // `/` of the channel is the upstream's base path itself.
-        if target.utf8.count == 1 { return Route(channel: channel, target: base, rule: rule) }
-        if target.hasPrefix("/?") {
-            return Route(channel: channel, target: base + target.dropFirst(), rule: rule)
+        guard target.utf8.first == UInt8(ascii: "/") else {
+            if target == "*" { return try wholeServer(channel, by: rule) }
+            // Behind a prefix that is taken off may be nothing, or a query alone: then the upstream is
+            // asked for the base path itself.
+            return Route(channel: channel, target: (base.isEmpty ? "/" : base) + target, rule: rule)
         }
-        return Route(channel: channel, target: base + target, rule: rule)
+        guard TargetPath.staysUnder("", target) else { throw Router.leaves() }
+        return Route(channel: channel, target: base.isEmpty ? target : base + target, rule: rule)
+    }
+
+    private static func leaves() -> NetworkError {
+        NetworkError(
+            .httpRequestError,
+            side: .downstream,
+            detail: "the path's dot segments leave the channel",
+            status: 400
+        )
+    }
+
+    /// Whether a path begins with the segments of a base path.
+    private static func begins(_ target: String, with base: String) -> Bool {
+        guard target.utf8.starts(with: base.utf8) else { return false }
+        let next = target.utf8.dropFirst(base.utf8.count).first
+        return next == nil || next == UInt8(ascii: "/") || next == UInt8(ascii: "?")
     }
 
     private static func stripped(_ prefix: String, from target: String) -> String {
         let bytes = target.utf8.span
-        let start = prefix.utf8.count
-        guard start < bytes.count else { return "/" }
-        let rest = bytes.string(in: start..<bytes.count)
-        return bytes[start] == UInt8(ascii: "/") ? rest : "/" + rest
+        return bytes.string(in: min(prefix.utf8.count, bytes.count)..<bytes.count)
     }
 
     private static func trimmed(_ path: String) -> String {
