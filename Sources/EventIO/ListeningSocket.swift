@@ -54,11 +54,15 @@ package struct ListeningSocket: ~Copyable, Sendable {
 
     /// Takes over a descriptor that systemd opened.
     ///
-    /// - Throws: `IOError.system` if it is no listening stream socket.
+    /// - Throws: `IOError.system` if it is no listening socket; then it stays open.
     package init(inherited descriptor: Int32) throws(IOError) {
-        guard let address = ListeningSocket.boundAddress(of: descriptor) else {
-            throw .system("descriptor \(descriptor) is no socket")
-        }
+        var listens: Int32 = 0
+        var size = socklen_t(MemoryLayout<Int32>.size)
+        // SAFETY: the option lives for the call, and its size is told.
+        let code = unsafe getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size)
+        guard code == 0, listens != 0,
+            let address = ListeningSocket.boundAddress(of: descriptor)
+        else { throw .system("descriptor \(descriptor) is no listening socket") }
         _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
         _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
         self.descriptor = descriptor

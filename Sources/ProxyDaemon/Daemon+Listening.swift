@@ -23,7 +23,6 @@ extension Daemon {
     ///
     /// - Throws: `IOError.system` that names the address; what was opened is closed again.
     func open(_ places: [ListenPlace]) throws -> [ServedAddress] {
-        let inherited = ServiceManager.inheritedSockets(environment)
         var opened: [ServedAddress] = []
         for place in places {
             for socket in try SharedSocket.open(place.address, inherited) {

@@ -23,17 +23,18 @@ package actor Daemon {
 
     let console: Console
     private let destinations: DestinationPolicy
-    private let report: Report
-    let environment: [String: String]
-    private(set) var configuration: ProxyConfiguration
+    let report: Report
+    private let environment: [String: String]
+    let inherited: InheritedSockets
+    var configuration: ProxyConfiguration
     let started = ContinuousClock.now
     let reloadConfiguration: @Sendable () -> Result<ProxyConfiguration, ConfigurationErrors>
     private(set) var loops: [EventLoop] = []
     private(set) var workers: [LoopBound<Worker>] = []
     var listeners: [ServedAddress] = []
     var listenerCount = 0
-    private var reloading: Task<Result<[String], ReloadFailure>, Never>?
-    private(set) var channels: [ChannelShared] = []
+    var reloading: Task<Result<[String], ReloadFailure>, Never>?
+    var channels: [ChannelShared] = []
     private(set) var assembly: ChannelAssembly?
     private var admin: LoopBound<LocalServer>?
     private var adminSocket: SharedSocket?
@@ -47,6 +48,7 @@ package actor Daemon {
     /// - Parameters:
     ///   - configuration: what is in force first.
     ///   - environment: where systemd's variables are.
+    ///   - inherited: the sockets that systemd handed over.
     ///   - console: whether exchanges are printed for a person.
     ///   - destinations: where apps may lead that name the host themselves.
     ///   - report: told what concerns the daemon itself.
@@ -54,6 +56,7 @@ package actor Daemon {
     package init(
         _ configuration: ProxyConfiguration,
         environment: [String: String],
+        inherited: InheritedSockets = InheritedSockets(descriptors: [:]),
         console: Console = .off,
         destinations: DestinationPolicy = .world,
         report: @escaping Report,
@@ -61,6 +64,7 @@ package actor Daemon {
     ) {
         self.configuration = configuration
         self.environment = environment
+        self.inherited = inherited
         self.console = console
         self.destinations = destinations
         self.report = report
@@ -113,7 +117,7 @@ package actor Daemon {
     }
 
     /// How many channels there are, for people.
-    private var counted: String { DaemonStatus.count(channels.count, "channel") }
+    var counted: String { DaemonStatus.count(channels.count, "channel") }
 
     /// Where it listens, in the order of the configuration, with the ports that the system chose.
     package var addresses: [SocketAddress] { listeners.map(\.socket.address) }
@@ -150,7 +154,7 @@ package actor Daemon {
         }
     }
 
-    private var forwarding: ForwardProxy.Settings {
+    var forwarding: ForwardProxy.Settings {
         ForwardProxy.Settings(
             unmatched: configuration.unmatched,
             connect: configuration.connect,
@@ -165,14 +169,16 @@ package actor Daemon {
         case .off: return
         case .tcp(let endpoint):
             isTCP = true
-            guard let opened = try SharedSocket.open(.tcp(endpoint), [:]).first else { return }
+            guard let opened = try SharedSocket.open(.tcp(endpoint), inherited).first else {
+                return
+            }
             socket = opened
         case .unix(let path):
             isTCP = false
             if let slash = path.lastIndex(of: "/"), slash > path.startIndex {
                 try FileSystem.makeDirectory(String(path[..<slash]), mode: 0o750)
             }
-            guard let opened = try SharedSocket.open(.unix(path), [:]).first else { return }
+            guard let opened = try SharedSocket.open(.unix(path), inherited).first else { return }
             opened.socket.restrict(mode: 0o600)
             socket = opened
         }
@@ -209,82 +215,6 @@ package actor Daemon {
     /// Opens the log files anew, after they were moved away.
     package func reopenLogs() {
         assembly?.reopenLogs()
-    }
-
-    /// Reads the configuration again; what is wrong with it is reported, and the old one stays.
-    @discardableResult
-    package func reload() async -> Result<[String], ReloadFailure> {
-        let previous = reloading
-        // One after the other: each looks at what the one before it has put in force.
-        let next = Task {
-            _ = await previous?.value
-            return await reloadNow()
-        }
-        reloading = next
-        return await next.value
-    }
-
-    private func reloadNow() async -> Result<[String], ReloadFailure> {
-        notify("RELOADING=1\nMONOTONIC_USEC=\(monotonicNanoseconds() / 1000)")
-        defer { notify("READY=1\nSTATUS=serving \(counted)") }
-        var lines: [String]
-        switch reloadConfiguration() {
-        case .failure(let errors): lines = errors.errors.map(\.description)
-        case .success(let next):
-            do {
-                try await install(next)
-                report("the configuration was reloaded: \(counted)")
-                assembly?.tell(.reload, "the configuration was reloaded")
-                return .success(["the configuration was reloaded: \(counted)"])
-            } catch {
-                lines = ["\(error)"]
-            }
-        }
-        lines.append("the configuration was not reloaded; the old one stays in force")
-        for line in lines { report(line) }
-        assembly?.tell(.reload, lines[0], level: .error)
-        return .failure(ReloadFailure(lines: lines))
-    }
-
-    private func install(_ next: ProxyConfiguration) async throws {
-        guard let assembly else { return }
-        // What can fail comes first; until then nothing has changed.
-        let places = next.listenPlaces
-        let opened = try open(places.filter { place in !listeners.contains { $0.place == place } })
-        let nextChannels = try await assembly.channels(of: next, keeping: channels)
-        try assembly.moveLogs(to: next.log)
-        channels = nextChannels
-        let ignored = configuration.needingRestart(comparedTo: next)
-        if !ignored.isEmpty {
-            report("\(ignored.joined(separator: ", ")): takes effect at the next start")
-        }
-        configuration = next
-        let (channels, count, forwarding) = (channels, loops.count, forwarding)
-        let settings = workerSettings(next.limits)
-        let router = Router(channels.map(\.configuration))
-        for worker in workers {
-            // In slices: a loop that makes a thousand channels serves nobody meanwhile.
-            for start in stride(from: 0, to: channels.count, by: Daemon.sliceLength) {
-                let slice = channels[start..<min(start + Daemon.sliceLength, channels.count)]
-                await worker.call { $0.prepare(slice, loops: count) }
-            }
-            await worker.call { worker in
-                worker.apply(settings)
-                worker.install(
-                    assembly.table(
-                        of: channels,
-                        routing: router,
-                        forwarding: forwarding,
-                        keeping: worker.table,
-                        worker.takePrepared(),
-                        on: worker.loop,
-                        loops: count
-                    )
-                )
-            }
-        }
-        try await serve(opened)
-        await stopServing(listeners.filter { !places.contains($0.place) })
     }
 
     // MARK: - Stopping

@@ -20,8 +20,8 @@ final class DownstreamConnection {
     let client: String
     /// The peer's user id, on a unix socket.
     let userID: UInt32?
-    /// The listener's own channel, if it has one.
-    let dedicatedChannel: String?
+    /// The listener's own channel, if it has one; a reload may give it another.
+    var dedicatedChannel: String?
     let buffer = ReadBuffer()
     private var decoder: RequestHeadDecoder
     /// The request body that is being read, while it is not at its end.

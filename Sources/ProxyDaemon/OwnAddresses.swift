@@ -17,7 +17,7 @@ struct OwnAddresses {
         let host: String?
         let isLoopback: Bool
         /// Whose it is, if it is a channel's own.
-        let channel: String?
+        var channel: String?
     }
 
     private var entries: [Entry] = []
@@ -34,6 +34,13 @@ struct OwnAddresses {
                 channel: channel
             )
         )
+    }
+
+    /// Gives a listener to another channel, or to all of them.
+    mutating func give(_ number: Int, to channel: String?) {
+        for index in entries.indices where entries[index].number == number {
+            entries[index].channel = channel
+        }
     }
 
     /// Forgets a listener that is closed.

@@ -34,30 +34,37 @@ final class SharedSocket: Sendable {
     /// - Throws: `IOError.system` that names the address.
     static func open(
         _ address: ListenAddress,
-        _ inherited: [String: [Int32]]
+        _ inherited: InheritedSockets
     ) throws(IOError) -> [SharedSocket] {
         switch address {
-        case .tcp(let endpoint):
-            let host = endpoint.host == "localhost" ? "127.0.0.1" : endpoint.host
-            guard let address = SocketAddress(ip: host, port: UInt16(clamping: endpoint.port))
-            else { throw .system("cannot listen on \(endpoint): the host is no IP address") }
-            return [SharedSocket(try ListeningSocket(address))]
-        case .unix(let path):
-            guard let address = SocketAddress(unixPath: path) else {
-                throw .system("cannot listen on unix:\(path): the path is too long")
+        case .tcp:
+            guard let wanted = address.socketAddress else {
+                throw .system("cannot listen on \(address): the host is no IP address")
             }
-            let socket = try ListeningSocket(address)
+            return [SharedSocket(try ListeningSocket(wanted))]
+        case .unix:
+            guard let wanted = address.socketAddress else {
+                throw .system("cannot listen on \(address): the path is too long")
+            }
+            let socket = try ListeningSocket(wanted)
             socket.restrict(mode: 0o660)
             return [SharedSocket(socket)]
-        case .systemd(let name):
-            guard let descriptors = inherited[name], !descriptors.isEmpty else {
-                throw .system("systemd passed no socket named \(name); see FileDescriptorName=")
-            }
-            var sockets: [SharedSocket] = []
-            for descriptor in descriptors {
-                sockets.append(SharedSocket(try ListeningSocket(inherited: descriptor)))
-            }
-            return sockets
+        case .systemd(let name): return try inherited.named(name)
+        }
+    }
+}
+
+extension ListenAddress {
+    /// What the system is asked to bind; nothing for a socket of systemd's, and for what is no
+    /// address.
+    var socketAddress: SocketAddress? {
+        switch self {
+        case .tcp(let endpoint):
+            let isName = endpoint.host.lowercased() == "localhost"
+            let host = isName ? "127.0.0.1" : endpoint.host
+            return SocketAddress(ip: host, port: UInt16(clamping: endpoint.port))
+        case .unix(let path): return SocketAddress(unixPath: path)
+        case .systemd: return nil
         }
     }
 }

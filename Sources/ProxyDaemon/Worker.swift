@@ -20,7 +20,7 @@ final class Worker {
     let loop: EventLoop
     private var settings: Settings
     private let handler: ProxyHandler
-    private var listeners: [Int: Listener] = [:]
+    private var listeners: [Int: (listener: Listener, channel: String?)] = [:]
     private var connections: [ObjectIdentifier: DownstreamConnection] = [:]
     /// Channels that were made for a configuration that is about to come into force.
     private var prepared: [Channel] = []
@@ -59,18 +59,28 @@ final class Worker {
         number: Int,
         channel: String?
     ) throws(IOError) {
-        listeners[number] = try Listener(
+        let listener = try Listener(
             socket,
             on: loop,
             sharesSocket: settings.sharesListeners
-        ) { [unowned self] in serve($0, listener: number, channel: channel) }
+        ) { [unowned self] in serve($0, listener: number) }
+        listeners[number] = (listener, channel)
         handler.ownAddresses.add(socket.address, number: number, channel: channel)
+    }
+
+    /// Gives a listener to another channel, or to all of them, with the connections that came over it.
+    func give(_ number: Int, to channel: String?) {
+        listeners[number]?.channel = channel
+        handler.ownAddresses.give(number, to: channel)
+        for connection in connections.values where connection.listener == number {
+            connection.dedicatedChannel = channel
+        }
     }
 
     /// Accepts no more at a socket; what came over it ends after its exchange, at the latest when
     /// `limit` is over.
     func stopListening(_ number: Int, within limit: Duration) {
-        listeners.removeValue(forKey: number)?.close()
+        listeners.removeValue(forKey: number)?.listener.close()
         handler.ownAddresses.remove(number)
         let affected = connections.values.filter { $0.listener == number }
         for connection in affected { connection.drain() }
@@ -134,7 +144,7 @@ final class Worker {
 
     // MARK: - Connections
 
-    private func serve(_ socket: StreamSocket, listener: Int, channel: String?) {
+    private func serve(_ socket: StreamSocket, listener: Int) {
         guard connections.count < settings.connections else {
             // Cheaper than an answer, and the kernel tells the app.
             socket.reset()
@@ -145,7 +155,7 @@ final class Worker {
             limits: settings.limits,
             headTimeout: settings.headTimeout,
             pace: BodyPace(rate: settings.bodyRate),
-            dedicatedChannel: channel
+            dedicatedChannel: listeners[listener]?.channel
         )
         connection.listener = listener
         connections[ObjectIdentifier(connection)] = connection
@@ -233,7 +243,7 @@ final class Worker {
 
     /// Accepts no more, and ends idle connections; `completion` is called when all have ended.
     func drain(_ completion: @escaping () -> Void) {
-        for listener in listeners.values { listener.close() }
+        for listener in listeners.values { listener.listener.close() }
         listeners = [:]
         onDrained = completion
         for connection in connections.values { connection.drain() }

@@ -17,6 +17,7 @@ struct RunCommand: AsyncParsableCommand {
         let daemon = Daemon(
             configuration,
             environment: ProcessInfo.processInfo.environment,
+            inherited: InheritedSockets(ProcessInfo.processInfo.environment),
             console: Terminal.isStandardOutput ? .colored : .off,
             report: { StandardError.write("netproxy: \($0)") },
             reload: { ConfigurationFile(path: path, isService: true).read() }

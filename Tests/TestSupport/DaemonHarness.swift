@@ -23,21 +23,23 @@ package final class DaemonHarness: Sendable {
     ///   - channels: the YAML below `channels:`, not indented.
     ///   - root: more of the YAML at the top.
     ///   - destinations: where apps may lead that name the host themselves.
+    ///   - inherited: descriptors as systemd hands them over, by their names.
     ///   - story: gets the running daemon.
     /// - Throws: what the story throws, or why the daemon does not start.
     package static func run(
         channels: String,
         root: String = "",
         destinations: DestinationPolicy = .world,
+        inherited: [String: [Int32]] = [:],
         _ story: (DaemonHarness) async throws -> Void
     ) async throws {
         guard !StoryTurns.hasTurn else {
-            return try await tell(channels, root, destinations, story)
+            return try await tell(channels, root, destinations, inherited, story)
         }
         await StoryTurns.shared.take()
         do {
             try await StoryTurns.$hasTurn.withValue(true) {
-                try await tell(channels, root, destinations, story)
+                try await tell(channels, root, destinations, inherited, story)
             }
         } catch {
             await StoryTurns.shared.give()
@@ -50,6 +52,7 @@ package final class DaemonHarness: Sendable {
         _ channels: String,
         _ root: String,
         _ destinations: DestinationPolicy,
+        _ inherited: [String: [Int32]],
         _ story: (DaemonHarness) async throws -> Void
     ) async throws {
         let directory = FileManager.default.temporaryDirectory
@@ -58,7 +61,8 @@ package final class DaemonHarness: Sendable {
         let harness = try await DaemonHarness(
             directory,
             yaml(channels, root, directory),
-            destinations
+            destinations,
+            inherited
         )
         do {
             try await story(harness)
@@ -72,7 +76,8 @@ package final class DaemonHarness: Sendable {
     private init(
         _ directory: String,
         _ text: String,
-        _ destinations: DestinationPolicy
+        _ destinations: DestinationPolicy,
+        _ inherited: [String: [Int32]]
     ) async throws {
         self.directory = directory
         let source = Box(text)
@@ -82,6 +87,7 @@ package final class DaemonHarness: Sendable {
         daemon = Daemon(
             try DaemonHarness.load(text).get(),
             environment: [:],
+            inherited: InheritedSockets(descriptors: inherited),
             destinations: destinations,
             report: { line in reported.value.withLock { $0.append(line) } },
             reload: { DaemonHarness.load(source.value.withLock { $0 }) }

@@ -1,0 +1,88 @@
+import EventIO
+import ProxyConfig
+import RequestLog
+
+extension Daemon {
+    /// Reads the configuration again; what is wrong with it is reported, and the old one stays.
+    @discardableResult
+    package func reload() async -> Result<[String], ReloadFailure> {
+        let previous = reloading
+        // One after the other: each looks at what the one before it has put in force.
+        let next = Task {
+            _ = await previous?.value
+            return await reloadNow()
+        }
+        reloading = next
+        return await next.value
+    }
+
+    private func reloadNow() async -> Result<[String], ReloadFailure> {
+        notify("RELOADING=1\nMONOTONIC_USEC=\(monotonicNanoseconds() / 1000)")
+        defer { notify("READY=1\nSTATUS=serving \(counted)") }
+        switch reloadConfiguration() {
+        case .failure(let errors): return refuse(errors.errors.map(\.description))
+        case .success(let next):
+            do {
+                try await install(next)
+                report("the configuration was reloaded: \(counted)")
+                assembly?.tell(.reload, "the configuration was reloaded")
+                return .success(["the configuration was reloaded: \(counted)"])
+            } catch {
+                return refuse(["\(error)"])
+            }
+        }
+    }
+
+    private func refuse(_ reasons: [String]) -> Result<[String], ReloadFailure> {
+        let lines = reasons + ["the configuration was not reloaded; the old one stays in force"]
+        for line in lines { report(line) }
+        assembly?.tell(.reload, lines[0], level: .error)
+        return .failure(ReloadFailure(lines: lines))
+    }
+
+    private func install(_ next: ProxyConfiguration) async throws {
+        guard let assembly else { return }
+        // What can fail comes first; until then nothing has changed.
+        let plan = ListenerPlan(from: listeners, to: next.listenPlaces)
+        let opened = try open(plan.missing)
+        let nextChannels = try await assembly.channels(of: next, keeping: channels)
+        try assembly.moveLogs(to: next.log)
+        channels = nextChannels
+        let ignored = configuration.needingRestart(comparedTo: next)
+        if !ignored.isEmpty {
+            report("\(ignored.joined(separator: ", ")): takes effect at the next start")
+        }
+        configuration = next
+        let moving = plan.moving
+        listeners = listeners.map { served in
+            moving.first { $0.number == served.number } ?? served
+        }
+        let (channels, count, forwarding) = (channels, loops.count, forwarding)
+        let settings = workerSettings(next.limits)
+        let router = Router(channels.map(\.configuration))
+        for worker in workers {
+            // In slices: a loop that makes a thousand channels serves nobody meanwhile.
+            for start in stride(from: 0, to: channels.count, by: Daemon.sliceLength) {
+                let slice = channels[start..<min(start + Daemon.sliceLength, channels.count)]
+                await worker.call { $0.prepare(slice, loops: count) }
+            }
+            await worker.call { worker in
+                worker.apply(settings)
+                worker.install(
+                    assembly.table(
+                        of: channels,
+                        routing: router,
+                        forwarding: forwarding,
+                        keeping: worker.table,
+                        worker.takePrepared(),
+                        on: worker.loop,
+                        loops: count
+                    )
+                )
+                for served in moving { worker.give(served.number, to: served.channel) }
+            }
+        }
+        try await serve(opened)
+        await stopServing(plan.leaving)
+    }
+}

@@ -1,0 +1,142 @@
+import FoundationEssentials
+import Glibc
+import TestSupport
+import Testing
+
+/// Listeners that a reload gives to another channel: the socket stays.
+@Suite struct HandOverStory {
+    private let failure = "the old one stays in force"
+
+    private func origin(_ name: String) async throws -> OriginServer {
+        try await OriginServer.start { _ in Raw.ok(name) }
+    }
+
+    private func channel(_ name: String, _ origin: OriginServer, _ listen: String = "null")
+        -> String
+    {
+        "\(name): { upstream: 'http://127.0.0.1:\(origin.port)', match: { listen: '\(listen)' } }"
+            .replacing("'null'", with: "null")
+    }
+
+    private func ask(_ port: Int) async throws -> String {
+        try await RawClient.connect(to: port, sending: Raw.get("/1")).message().body
+    }
+
+    @Test func `a channel with its own listener can be renamed`() async throws {
+        let (old, new) = try await (origin("old"), origin("new"))
+        try await DaemonHarness.run(channels: channel("orders", old, "127.0.0.1:0")) {
+            proxy async throws in
+            let ports = await proxy.ports
+            let app = try await RawClient.connect(to: ports[1], sending: Raw.get("/1"))
+            #expect(try await app.message().body == "old")
+            await proxy.reload(channels: channel("bills", new, "127.0.0.1:\(ports[1])"))
+            #expect(!proxy.reports.contains(failure))
+            #expect(await proxy.ports == ports)
+            // The connection goes on, and is the new channel's.
+            try await app.send(Raw.get("/2"))
+            #expect(try await app.message().body == "new")
+            #expect(try await ask(ports[1]) == "new")
+            #expect(try await proxy.log("bills").map(\.facts.status) == [200, 200])
+        }
+    }
+
+    @Test func `two channels can exchange their listeners`() async throws {
+        let (one, two) = try await (origin("one"), origin("two"))
+        let before = [channel("a", one, "127.0.0.1:0"), channel("b", two, "127.0.0.1:0")]
+        try await DaemonHarness.run(channels: before.joined(separator: "\n")) {
+            proxy async throws in
+            let ports = await proxy.ports
+            #expect(try await ask(ports[1]) == "one")
+            let after = [
+                channel("a", one, "localhost:\(ports[2])"),
+                channel("b", two, "127.0.0.1:\(ports[1])"),
+            ]
+            await proxy.reload(channels: after.joined(separator: "\n"))
+            #expect(!proxy.reports.contains(failure))
+            #expect(try await ask(ports[1]) == "two")
+            #expect(try await ask(ports[2]) == "one")
+        }
+    }
+
+    @Test func `a listener moves to a channel and back`() async throws {
+        let origin = try await origin("here")
+        try await DaemonHarness.run(
+            channels: channel("orders", origin),
+            root: "listen: ['127.0.0.1:0', 'localhost:0']"
+        ) { proxy async throws in
+            let ports = await proxy.ports
+            let address = "127.0.0.1:\(ports[1])"
+            await proxy.reload(channels: channel("orders", origin, address))
+            #expect(try await ask(ports[1]) == "here")
+            await proxy.reload(
+                channels: channel("orders", origin),
+                root: "listen: ['127.0.0.1:0', '\(address)']"
+            )
+            #expect(!proxy.reports.contains(failure))
+            #expect(await proxy.ports == ports)
+            let app = try await RawClient.connect(to: ports[1], sending: Raw.get("/1"))
+            #expect(try await app.message().status == 404)
+        }
+    }
+
+    @Test func `a unix socket keeps its file when it changes its channel`() async throws {
+        let origin = try await origin("here")
+        try await DaemonHarness.run(channels: channel("orders", origin)) { proxy async throws in
+            let path = "\(proxy.directory)/s"
+            let files = FileManager.default
+            for channels in [
+                channel("orders", origin, "unix:\(path)"), channel("bills", origin, "unix:\(path)"),
+            ] {
+                await proxy.reload(channels: channels)
+                #expect(files.fileExists(atPath: path))
+            }
+            #expect(!proxy.reports.contains(failure))
+            await proxy.reload(channels: channel("bills", origin))
+            #expect(!files.fileExists(atPath: path))
+        }
+    }
+
+    /// A descriptor that listens on a port of its own, which the story gives away.
+    private func descriptor() -> Int32 {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        #expect(listen(descriptor, 16) == 0)
+        return descriptor
+    }
+
+    @Test func `a socket of systemd's outlives reloads that do not name it`() async throws {
+        let origin = try await origin("here")
+        let without = channel("orders", origin)
+        try await DaemonHarness.run(
+            channels: channel("orders", origin, "systemd:api"),
+            inherited: ["api": [descriptor()]]
+        ) { proxy async throws in
+            let ports = await proxy.ports
+            #expect(try await ask(ports[1]) == "here")
+            await proxy.reload(channels: without)
+            #expect(await proxy.ports == [ports[0]])
+            await proxy.reload(channels: channel("orders", origin, "systemd:api"))
+            #expect(await proxy.ports == ports)
+            #expect(try await ask(ports[1]) == "here")
+            await proxy.reload(channels: channel("bills", origin, "systemd:api"))
+            #expect(!proxy.reports.contains(failure))
+            #expect(try await ask(ports[1]) == "here")
+        }
+    }
+
+    @Test func `a descriptor that does not listen is refused by name`() async throws {
+        let origin = try await origin("here")
+        let idle = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        defer { close(idle) }
+        try await DaemonHarness.run(
+            channels: channel("orders", origin),
+            inherited: ["api": [idle]]
+        ) { proxy async throws in
+            await proxy.reload(channels: channel("orders", origin, "systemd:api"))
+            #expect(
+                proxy.reports.contains(
+                    "cannot listen on systemd:api: descriptor \(idle) is no listening socket"
+                )
+            )
+        }
+    }
+}
