@@ -23,6 +23,8 @@ import Glibc
         self.handler = handler
         SignalSource.ignoreBrokenPipes()
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
+        // What stops the process does so until the handler is there; what does not must not either.
+        for signal in [Signal.hangUp, .user1] { Glibc.signal(signal.rawValue, SIG_IGN) }
         for signal in Signal.allCases {
             let what = Int16(EV_SIGNAL | EV_PERSIST)
             guard
@@ -39,9 +41,12 @@ import Glibc
         }
     }
 
-    /// Gives the signals back to the system.
+    /// Listens no more; the signals are ignored until the process exits.
+    ///
+    /// One that comes as the last work ends must not turn a clean exit into death by a signal.
     package func close() {
         while let event = unsafe events.popLast() { unsafe event_free(event) }
+        for signal in Signal.allCases { Glibc.signal(signal.rawValue, SIG_IGN) }
     }
 
     /// A write to a closed connection is an error of that write, not the end of the process.

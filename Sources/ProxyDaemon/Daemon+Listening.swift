@@ -35,7 +35,7 @@ extension Daemon {
 
     /// Accepts from sockets on every loop.
     func serve(_ opened: [ServedAddress]) async throws {
-        for served in opened {
+        for served in opened where !isStopping {
             listeners.append(served)
             for worker in workers {
                 let failure = await worker.call { worker -> IOError? in

@@ -17,8 +17,10 @@ extension Daemon {
     }
 
     private func reloadNow() async -> Result<[String], ReloadFailure> {
+        guard !isStopping else { return refuse([StoppingError().description]) }
         notify("RELOADING=1\nMONOTONIC_USEC=\(monotonicNanoseconds() / 1000)")
-        defer { notify("READY=1\nSTATUS=serving \(counted)") }
+        // READY behind STOPPING would have systemd take it for a service that stays.
+        defer { if !isStopping { notify("READY=1\nSTATUS=serving \(counted)") } }
         switch reloadConfiguration() {
         case .failure(let errors): return refuse(errors.errors.map(\.description))
         case .success(let next):
@@ -46,6 +48,7 @@ extension Daemon {
         let plan = ListenerPlan(from: listeners, to: next.listenPlaces)
         let opened = try open(plan.missing)
         let nextChannels = try await assembly.channels(of: next, keeping: channels)
+        guard !isStopping else { throw StoppingError() }
         try assembly.moveLogs(to: next.log)
         channels = nextChannels
         let ignored = configuration.needingRestart(comparedTo: next)
@@ -85,4 +88,9 @@ extension Daemon {
         try await serve(opened)
         await stopServing(plan.leaving)
     }
+}
+
+/// Why nothing is reloaded any more.
+private struct StoppingError: Error, CustomStringConvertible {
+    var description: String { "the daemon is stopping" }
 }

@@ -230,9 +230,14 @@ package actor Daemon {
         guard !isStopping else { return }
         isStopping = true
         notify("STOPPING=1\nSTATUS=draining")
+        // The loops have descriptors of their own until they drain. After that nobody connects in vain.
+        listeners = []
         await onEachWorker(within: configuration.drain) { $0.drain($1) }
         // What is cut has a moment to write its record.
         await onEachWorker(within: .seconds(1)) { $0.cut($1) }
+        // A reload that was under way uses the loops; it ends early.
+        reloading?.cancel()
+        _ = await reloading?.value
         for worker in workers { await worker.call { $0.close() } }
         if let signals { await signals.call { $0.close() } }
         await stopAdmin()
@@ -244,7 +249,6 @@ package actor Daemon {
             loop.stop()
             await loop.waitUntilStopped()
         }
-        listeners = []
         workers = []
         loops = []
         for waiter in stopWaiters { waiter.resume() }

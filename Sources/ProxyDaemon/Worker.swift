@@ -21,6 +21,7 @@ final class Worker {
     private var settings: Settings
     private let handler: ProxyHandler
     private var listeners: [Int: (listener: Listener, channel: String?)] = [:]
+    private var isDraining = false
     private var connections: [ObjectIdentifier: DownstreamConnection] = [:]
     /// Channels that were made for a configuration that is about to come into force.
     private var prepared: [Channel] = []
@@ -53,12 +54,13 @@ final class Worker {
         handler.onLogged = { [unowned self] in armFlusher() }
     }
 
-    /// Serves what arrives at a socket.
+    /// Serves what arrives at a socket, unless no more is served.
     func listen(
         on socket: borrowing ListeningSocket,
         number: Int,
         channel: String?
     ) throws(IOError) {
+        guard !isDraining else { return }
         let listener = try Listener(
             socket,
             on: loop,
@@ -243,6 +245,7 @@ final class Worker {
 
     /// Accepts no more, and ends idle connections; `completion` is called when all have ended.
     func drain(_ completion: @escaping () -> Void) {
+        isDraining = true
         for listener in listeners.values { listener.listener.close() }
         listeners = [:]
         onDrained = completion

@@ -1,3 +1,5 @@
+import EventIO
+import FoundationEssentials
 import TestSupport
 import Testing
 
@@ -28,6 +30,39 @@ import Testing
             #expect(answer["Connection"] == "close")
             await stopped
             #expect(try await proxy.onlyLine("orders").facts.status == 200)
+        }
+    }
+
+    @Test func `a stop refuses connections at once, and every reload`() async throws {
+        let (asked, stopping) = (Gate(), Gate())
+        let origin = try await OriginServer.start { wire in
+            _ = try await wire.message()
+            asked.open()
+            try await stopping.wait()
+            try await wire.send(Raw.ok())
+        }
+        let channels = "orders: { upstream: http://127.0.0.1:\(origin.port) }"
+        try await DaemonHarness.run(
+            channels: channels,
+            root: "limits: { head_timeout: 60s }"
+        ) { proxy in
+            await proxy.reload(
+                channels: channels,
+                root: "listen: ['127.0.0.1:0', 'unix:\(proxy.directory)/s']"
+            )
+            let (app, idle) = try await (proxy.connect(), proxy.connect())
+            try await app.send(Raw.get("/orders/1"))
+            try await asked.wait()
+            async let stopped: Void = proxy.stop()
+            #expect(try await idle.rest().end == .closed)
+            await #expect(throws: IOError.self) { try await proxy.connect() }
+            #expect(!FileManager.default.fileExists(atPath: "\(proxy.directory)/s"))
+            await proxy.reload(channels: channels)
+            #expect(proxy.reports.contains("the daemon is stopping"))
+            #expect(await proxy.ports.isEmpty)
+            stopping.open()
+            #expect(try await app.message().status == 200)
+            await stopped
         }
     }
 
