@@ -24,7 +24,7 @@ package actor Daemon {
     let console: Console
     private let destinations: DestinationPolicy
     let report: Report
-    private let environment: [String: String]
+    let environment: [String: String]
     let inherited: InheritedSockets
     var configuration: ProxyConfiguration
     let started = ContinuousClock.now

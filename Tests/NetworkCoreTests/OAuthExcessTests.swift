@@ -23,6 +23,15 @@ import Testing
         #expect(harness.requests == 5)
     }
 
+    @Test func `what a person forces is neither counted nor refused`() async throws {
+        let harness = OAuthHarness()
+        for _ in 1...8 { try await harness.manager.forceRefresh() }
+        #expect(harness.requests == 8)
+        try await harness.manager.forget()
+        _ = try await harness.token()
+        #expect(harness.requests == 9)
+    }
+
     @Test func `replays count as renewals too`() async throws {
         let harness = OAuthHarness()
         _ = try await harness.token()

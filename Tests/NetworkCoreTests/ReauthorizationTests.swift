@@ -27,6 +27,21 @@ import Testing
         #expect(upstream.arrived.map(\.body) == ["here", "here"])
     }
 
+    @Test func `a 401 whose content stalls holds its replay up for a second`() async throws {
+        let clock = ManualClock()
+        let stalled = StalledBody("no")
+        let upstream = Upstream { arrived, _ in
+            if arrived.token == "Bearer 2" { return Response(status: 200) }
+            return Response(status: 401, body: .stream(stalled, length: nil))
+        }
+        let chain = RequestChain.authorized(by: TurnstileAuthorizer(clock: clock), upstream)
+        async let answer = chain.exchange(.forTests())
+        await clock.untilSomebodySleeps()
+        clock.advance(by: .seconds(1))
+        #expect(try await answer.0.status == 200)
+        #expect(stalled.isGivenUp)
+    }
+
     @Test func `a body of exactly the limit is replayed`() async throws {
         let upstream = Upstream.accepting { $0 == "Bearer 2" }
         let body = HTTPBody.stream(PiecedBody(["four", "more"]), length: nil)
@@ -173,11 +188,13 @@ private final class TurnstileAuthorizer: Authorizing {
 
     let kind = "stub"
     let fieldName = HTTPFieldName.authorization
+    let clock: any NetworkClock
     private let verdict: Verdict
     private let state = Mutex(State())
 
-    init(verdict: Verdict = .replay) {
+    init(verdict: Verdict = .replay, clock: any NetworkClock = SystemClock()) {
         self.verdict = verdict
+        self.clock = clock
     }
 
     var calls: [String] { state.withLock { $0.calls } }

@@ -6,6 +6,8 @@
 public struct ReauthorizationInterceptor: ReviewingInterceptor {
     /// The longest body of a 401 that is read so that its connection can be used again.
     private static let drainLimit = 64 * 1024
+    /// How long that may take.
+    private static let drainTime = Duration.seconds(1)
 
     private let authorizer: any Authorizing
     private let replayLimit: Int
@@ -122,7 +124,7 @@ public struct ReauthorizationInterceptor: ReviewingInterceptor {
         }
         context.beginNextAttempt(because: .unauthorized)
         context.authorization?.isRefreshed = true
-        let kept = await drain(first.body)
+        let kept = await drain(first.body, context)
         // The body is here, or on its way: there is nothing left to expect.
         again.headers.remove(HTTPFieldName.expect)
         return try await replay(again, first, kept, context: &context, next: next)
@@ -146,7 +148,7 @@ public struct ReauthorizationInterceptor: ReviewingInterceptor {
         let answer = try await next.send(asking, context: &context)
         // RFC 9110 §10.1.1: who answers 417 wants the request without the question.
         guard answer.status == 417, let body = buffer.replay() else { return answer }
-        _ = await drain(answer.body)
+        _ = await drain(answer.body, context)
         context.retries.append(.status(417))
         var plain = request
         plain.body = body
@@ -209,14 +211,19 @@ public struct ReauthorizationInterceptor: ReviewingInterceptor {
         )
     }
 
-    /// Reads a body to its end, or cancels it when it is long or broken; then there is nothing.
-    private func drain(_ body: HTTPBody) async -> ByteSlice? {
+    /// Reads a body to its end, or cancels it when it is long, slow or broken; then there is nothing.
+    private func drain(_ body: HTTPBody, _ context: RequestContext) async -> ByteSlice? {
         if let length = body.length, length > Self.drainLimit {
             body.cancel()
             return nil
         }
         do {
-            return try await body.collect(upTo: Self.drainLimit)
+            let soon = authorizer.clock.now + Self.drainTime
+            return try await body.collect(
+                upTo: Self.drainLimit,
+                until: context.deadline.map { min($0, soon) } ?? soon,
+                on: authorizer.clock
+            )
         } catch {
             body.cancel()
             return nil

@@ -27,8 +27,8 @@ extension OAuthManager {
 
     /// Asks the token endpoint for a new token now, whatever is at hand.
     ///
-    /// Waits for a renewal that is going on and then makes its own; the back-off does not hold it
-    /// up, the excess guard does.
+    /// Waits for a renewal that is going on and then makes its own; neither the back-off nor the excess
+    /// guard holds it up.
     ///
     /// - Throws: `NetworkError` of kind `.credentialUnavailable` or `.reauthorizationRequired`.
     public func forceRefresh() async throws {

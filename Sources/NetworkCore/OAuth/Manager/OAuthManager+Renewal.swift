@@ -59,7 +59,8 @@ extension OAuthManager {
                 return fail(error)
             }
             grant.reason = reason
-            let isExpected = hasRunItsCourse
+            // What a person asks for is no sign of an API that refuses every token.
+            let isExpected = hasRunItsCourse || reason == .forced
             if !isExpected, let excess = excess() { return excess }
             guard let wasOpen = await announce(grant) else { return yieldToStored() }
             let sent = clock.moment
