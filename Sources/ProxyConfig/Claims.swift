@@ -52,8 +52,13 @@ struct Claims {
         at place: (position: Position, key: String)
     ) {
         // Port 0 is another port each time.
-        if case .tcp(let tcp) = address, tcp.port == 0 { return }
-        claim(.init(kind: .address, text: address.description), owner, at: place)
+        guard case .tcp(let tcp) = address else {
+            return claim(.init(kind: .address, text: address.description), owner, at: place)
+        }
+        if tcp.port == 0 { return }
+        let host = tcp.host.lowercased() == "localhost" ? "127.0.0.1" : tcp.host
+        let bound = HostPort(host: host, port: tcp.port)
+        claim(.init(kind: .address, text: bound.description), owner, at: place)
     }
 
     private mutating func claim(

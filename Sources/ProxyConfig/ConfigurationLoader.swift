@@ -2,24 +2,27 @@
 package enum ConfigurationLoader {
     /// Reads a configuration.
     ///
-    /// Nothing is opened: ``ConfigurationChecker`` looks at the files that it names.
+    /// Nothing is opened without a resolver: ``ConfigurationChecker`` looks at the files that it names.
     ///
     /// - Parameters:
     ///   - text: the YAML.
     ///   - file: what errors call the file.
     ///   - environment: the variables that name the default directories.
+    ///   - resolver: reads the secrets and files, so that their errors are among the others.
     /// - Returns: the values, or all errors of one pass, in the order of the file.
     package static func load(
         text: String,
         file: String,
-        environment: [String: String]
+        environment: [String: String],
+        resolver: SecretResolver? = nil
     ) -> Result<ProxyConfiguration, ConfigurationErrors> {
         let reading = Reading(file: file, completeness: .whole)
+        var yaml = YAMLText(file: file)
         let root: ConfigNode?
         do throws(ConfigurationError) {
-            root = try YAMLText.parse(text, file: file)
+            root = try yaml.parse(text)
         } catch {
-            return .failure(ConfigurationErrors(errors: [error]))
+            return .failure(ConfigurationErrors(errors: sorted(yaml.duplicates.union([error]))))
         }
         guard let root, !root.isNull, root.entries != nil else {
             let found = root.map { $0.isNull ? "an empty file" : $0.found } ?? "an empty file"
@@ -30,7 +33,13 @@ package enum ConfigurationLoader {
             )
             return .failure(ConfigurationErrors(errors: Array(reading.errors)))
         }
-        let (configuration, errors) = read(root, environment: environment, in: reading)
+        var (configuration, errors) = read(root, environment: environment, in: reading)
+        errors.formUnion(yaml.duplicates)
+        if let resolver {
+            errors.formUnion(
+                ConfigurationChecker.check(configuration, file: file, resolver: resolver)
+            )
+        }
         guard errors.isEmpty else {
             return .failure(ConfigurationErrors(errors: sorted(errors)))
         }

@@ -11,28 +11,69 @@ struct YAMLText {
     /// Counted after aliases are expanded, so that a few lines cannot become a billion nodes.
     static let nodeLimit = 100_000
 
+    /// So many keys that are there twice are told at once; each costs another pass.
+    private static let duplicateLimit = 16
+
     private let file: String
     private var nodes = 0
+    /// The keys that a map has twice: the first of the two is left out.
+    private(set) var duplicates: Set<ConfigurationError> = []
+    private var leftOut: Set<Position> = []
 
-    /// Reads the text; nil when there is nothing in it.
-    static func parse(_ text: String, file: String) throws(ConfigurationError) -> ConfigNode? {
-        var reader = YAMLText(file: file)
-        guard text.utf8.count <= sizeLimit.bytes else {
-            throw reader.error("larger than \(sizeLimit)", at: Position(line: 1, column: 1))
-        }
-        let root: Node?
-        do {
-            root = try compose(yaml: text)
-        } catch {
-            throw reader.located(error)
-        }
-        guard let root else { return nil }
-        let start = Position(line: 1, column: 1)
-        return try reader.convert(root, path: "", key: start, depth: 0)
+    init(file: String) {
+        self.file = file
     }
 
-    private init(file: String) {
-        self.file = file
+    /// Reads the text; nil when there is nothing in it.
+    mutating func parse(_ text: String) throws(ConfigurationError) -> ConfigNode? {
+        let start = Position(line: 1, column: 1)
+        guard text.utf8.count <= Self.sizeLimit.bytes else {
+            throw error("larger than \(Self.sizeLimit)", at: start)
+        }
+        guard let root = try composed(text) else { return nil }
+        return try convert(root, path: "", key: start, depth: 0)
+    }
+
+    /// The library stops at a key that is there twice: the first of the two gets another name, which
+    /// is as long, so that everything else keeps its place.
+    private mutating func composed(_ text: String) throws(ConfigurationError) -> Node? {
+        var text = text
+        while true {
+            do {
+                return try compose(yaml: text)
+            } catch {
+                let failure = located(error)
+                guard case .duplicatedKeysInMapping? = error as? YamlError,
+                    leftOut.count < Self.duplicateLimit,
+                    let renamed = Self.renaming(failure.position, in: text, leftOut.count),
+                    leftOut.insert(failure.position).inserted
+                else { throw failure }
+                duplicates.insert(failure)
+                text = renamed
+            }
+        }
+    }
+
+    /// The text with a character in place of the key's first that no other key has; nil if that is not
+    /// to be found.
+    private static func renaming(_ key: Position, in text: String, _ number: Int) -> String? {
+        var scalars = text.unicodeScalars
+        var place = scalars.startIndex
+        for _ in 1..<key.line {
+            guard let end = scalars[place...].firstIndex(of: "\n") else { return nil }
+            place = scalars.index(after: end)
+        }
+        let isQuoted =
+            scalars.index(place, offsetBy: key.column - 1, limitedBy: scalars.endIndex)
+            .map { scalars[$0...].first == "\"" || scalars[$0...].first == "'" } ?? false
+        let offset = isQuoted ? key.column : key.column - 1
+        guard let first = scalars.index(place, offsetBy: offset, limitedBy: scalars.endIndex),
+            first < scalars.endIndex, !"\n\"'".unicodeScalars.contains(scalars[first]),
+            // For private use: no key of ours has one.
+            let unique = Unicode.Scalar(UInt32(0xE000 + number))
+        else { return nil }
+        scalars.replaceSubrange(first...first, with: [unique])
+        return String(scalars)
     }
 
     private mutating func convert(
@@ -88,9 +129,13 @@ struct YAMLText {
             guard let name = key.scalar?.string else {
                 throw error("a key must be a word, not a list or a map", at: keyPosition)
             }
+            if leftOut.contains(keyPosition) { continue }
             // The library compares tags too: to it, `1.2` and `"1.2"` are different keys.
             guard seen.insert(name).inserted else {
-                throw error("duplicate key '\(ConfigNode.printable(name))'", at: keyPosition)
+                duplicates.insert(
+                    error("duplicate key '\(ConfigNode.printable(name))'", at: keyPosition)
+                )
+                continue
             }
             let valuePath = path.isEmpty ? name : "\(path).\(name)"
             let node = try convert(value, path: valuePath, key: keyPosition, depth: depth + 1)

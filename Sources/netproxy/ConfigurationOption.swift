@@ -67,16 +67,11 @@ struct ConfigurationFile: Sendable {
                 )
             )
         }
-        return ConfigurationLoader.load(text: text, file: path, environment: environment)
-            .flatMap { configuration in
-                guard checksFiles else { return .success(configuration) }
-                let errors = ConfigurationChecker.check(
-                    configuration,
-                    file: path,
-                    resolver: SecretResolver(environment: environment)
-                )
-                return errors.isEmpty
-                    ? .success(configuration) : .failure(ConfigurationErrors(errors))
-            }
+        return ConfigurationLoader.load(
+            text: text,
+            file: path,
+            environment: environment,
+            resolver: checksFiles ? SecretResolver(environment: environment) : nil
+        )
     }
 }

@@ -106,6 +106,16 @@ import Testing
         )
     }
 
+    @Test func `a name of the loopback address is that address`() {
+        let lines = errors(
+            in: """
+                listen: [localhost:8080]
+                channels: { a: { upstream: https://a.example, match: { listen: 127.0.0.1:8080 } } }
+                """
+        )
+        #expect(lines.count == 1 && lines[0].hasSuffix("is already taken by listen"))
+    }
+
     @Test func `a journal that is not there is told`() throws {
         let line = "log: { output: journal }"
         let configuration = try load("\(line)\nchannels: { a: { upstream: https://a.example } }\n")

@@ -53,11 +53,64 @@ import Testing
         ("- a\n", "1:1: expected a map with listen, channels and other keys, found a list"),
         ("drain: 5s\n", "1:1: channels: at least one channel is required"),
         ("channels: {}\n", "1:11: channels: expected a map of channels, found a map"),
-        ("drain: 5s\ndrain: 6s\n", "1:1: duplicate key 'drain'"),
+        (
+            "drain: 5s\ndrain: 6s\nchannels: { a: { upstream: https://a.example } }\n",
+            "1:1: duplicate key 'drain'"
+        ),
         ("drain: *nowhere\n", "1:8: found undefined alias"),
     ])
     func `a file without sense leads to one located line`(text: String, expected: String) {
         #expect(errors(in: text) == ["netproxy.yaml:\(expected)"])
+    }
+
+    @Test func `a duplicate key is one error among the others`() {
+        let text = """
+            bogus: 1
+            drain: 5s
+            'drain': 6s
+            channels:
+              a: { upstream: https://a.example, auth: { basic: 1 }, auth: { exec: helper } }
+              b: { upstream: https://b.example, pool: { idle: fast } }
+              "b": { upstream: https://b.example, pool: { queue: many } }
+            drain: 7s
+            """
+        #expect(
+            errors(in: text) == [
+                "netproxy.yaml:1:1: bogus: unknown key, did you mean 'log'?",
+                "netproxy.yaml:2:1: duplicate key 'drain'",
+                "netproxy.yaml:3:1: duplicate key 'drain'",
+                "netproxy.yaml:5:37: duplicate key 'auth'",
+                "netproxy.yaml:5:71: channels.a.auth.exec: "
+                    + "expected a list that begins with the absolute path of a program",
+                "netproxy.yaml:6:3: duplicate key 'b'",
+                "netproxy.yaml:7:54: channels.b.pool.queue: "
+                    + "expected a whole number from 0 to 1000000, found 'many'",
+            ]
+        )
+    }
+
+    @Test func `what is behind a duplicate key is told, too, when it is no YAML`() throws {
+        let lines = errors(in: "log: { keep: 1, keep: 2 }\ndrain: 5s\nlisten: [a\nchannels: {}\n")
+        #expect(lines.count == 2)
+        #expect(lines.first == "netproxy.yaml:1:8: duplicate key 'keep'")
+    }
+
+    @Test func `a secret that is not there is told beside an unknown key`() {
+        let text = """
+            bogus: 1
+            channels: { a: { upstream: https://a.example, auth: { bearer: file:/nope } } }
+            """
+        let result = ConfigurationLoader.load(
+            text: text,
+            file: "netproxy.yaml",
+            environment: someone,
+            resolver: SecretResolver(environment: [:])
+        )
+        #expect(throws: ConfigurationErrors.self) { try result.get() }
+        guard case .failure(let failure) = result else { return }
+        #expect(
+            failure.errors.map(\.key) == ["bogus", "channels.a.auth.bearer"]
+        )
     }
 
     @Test func `a key with line ends in it is told on one line`() throws {
