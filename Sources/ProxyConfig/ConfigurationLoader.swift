@@ -65,6 +65,7 @@ package enum ConfigurationLoader {
         var configuration = reader.configuration(channels: channels.map(\.configuration))
         configuration.mentions = reading.mentions
         checkListeners(of: configuration, channels.map(\.section), section)
+        checkShares(of: configuration, channels.map(\.section))
 
         let fragment = Reading(file: reading.file, completeness: .fragment)
         if let defaults = section[.defaults] {
@@ -129,6 +130,22 @@ package enum ConfigurationLoader {
             let node = section.section(.match, MatchKey.self)[.listen]
             let own = channel.match.listen.map { [$0] } ?? []
             checkLocal(own, at: node, of: configuration, root.reading)
+        }
+    }
+
+    /// Each event loop has connections of its own: a share of the process's, and at least one.
+    private static func checkShares(
+        of configuration: ProxyConfiguration,
+        _ sections: [Section<ChannelKey>]
+    ) {
+        guard case .count(let workers) = configuration.workers else { return }
+        for (channel, section) in zip(configuration.channels, sections)
+        where channel.pool.connections < workers {
+            guard let node = section.section(.pool, PoolKey.self)[.connections] else { continue }
+            section.reading.report(
+                "expected at least one for each of the \(workers) workers, found \(node.found)",
+                at: node
+            )
         }
     }
 

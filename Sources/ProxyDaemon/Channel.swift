@@ -37,7 +37,7 @@ final class Channel {
         let routes = shared.upstreams.map { origin, basePath in
             let pool = OriginPool(
                 origin,
-                options: shared.options(loops: loops),
+                options: shared.options(forLoop: loop.index, of: loops),
                 tls: origin.scheme == .https ? shared.tls : nil,
                 on: loop,
                 followsRelay: true

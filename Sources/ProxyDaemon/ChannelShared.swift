@@ -72,15 +72,18 @@ final class ChannelShared: Sendable {
     var idleTimeout: Duration? { configuration.timeouts.idle }
     var totalTimeout: Duration? { configuration.timeouts.total }
 
-    /// How connections are made, with this loop's share of the process's limit.
-    func options(loops: Int) -> UpstreamOptions {
+    /// How connections are made, with a loop's share of the process's limit.
+    func options(forLoop index: Int, of loops: Int) -> UpstreamOptions {
         var options = UpstreamOptions()
         options.connectTimeout = configuration.timeouts.connect ?? .seconds(3600)
         options.responseTimeout = configuration.timeouts.response
         options.idleTimeout = configuration.timeouts.idle
-        options.connections = max(1, configuration.pool.connections / loops)
+        // The configuration has at least one for each loop; the first loops share out the rest.
+        let (share, rest) = configuration.pool.connections.quotientAndRemainder(dividingBy: loops)
+        options.connections = share + (index < rest ? 1 : 0)
         options.keepAlive = configuration.pool.idle
-        options.queueLength = max(1, configuration.pool.queue / loops)
+        let queue = configuration.pool.queue
+        options.queueLength = queue == 0 ? 0 : max(1, queue / loops)
         options.queueTimeout = configuration.pool.wait
         options.serverName = configuration.tls.serverName
         options.proxy = configuration.proxy.map { proxy in

@@ -13,7 +13,8 @@ extension Daemon {
             limits: wire,
             headTimeout: limits.headTimeout,
             bodyRate: limits.bodyRate?.bytes,
-            connections: max(1, limits.connections / loops.count),
+            connections: limits.connections,
+            connectionCount: connectionCount,
             sharesListeners: loops.count > 1,
             console: console
         )

@@ -17,7 +17,7 @@ extension Daemon {
     }
 
     private func reloadNow() async -> Result<[String], ReloadFailure> {
-        guard !isStopping else { return refuse([StoppingError().description]) }
+        guard !isStopping else { return refuse([ReloadRefusal.stopping.description]) }
         notify("RELOADING=1\nMONOTONIC_USEC=\(monotonicNanoseconds() / 1000)")
         // READY behind STOPPING would have systemd take it for a service that stays.
         defer { if !isStopping { notify("READY=1\nSTATUS=serving \(counted)") } }
@@ -45,10 +45,13 @@ extension Daemon {
     private func install(_ next: ProxyConfiguration) async throws {
         guard let assembly else { return }
         // What can fail comes first; until then nothing has changed.
+        for channel in next.channels where channel.pool.connections < loops.count {
+            throw ReloadRefusal.smallPool(channel.name, loops: loops.count)
+        }
         let plan = ListenerPlan(from: listeners, to: next.listenPlaces)
         let opened = try open(plan.missing)
         let nextChannels = try await assembly.channels(of: next, keeping: channels)
-        guard !isStopping else { throw StoppingError() }
+        guard !isStopping else { throw ReloadRefusal.stopping }
         try assembly.moveLogs(to: next.log)
         channels = nextChannels
         let ignored = configuration.needingRestart(comparedTo: next)
@@ -90,7 +93,18 @@ extension Daemon {
     }
 }
 
-/// Why nothing is reloaded any more.
-private struct StoppingError: Error, CustomStringConvertible {
-    var description: String { "the daemon is stopping" }
+/// Why a good configuration is not reloaded.
+private enum ReloadRefusal: Error, CustomStringConvertible {
+    case stopping
+    /// A loop would have no connection of the channel's.
+    case smallPool(String, loops: Int)
+
+    var description: String {
+        switch self {
+        case .stopping: "the daemon is stopping"
+        case .smallPool(let channel, let loops):
+            "channels.\(channel).pool.connections: expected at least one for each of the \(loops) "
+                + "event loops that run; fewer take a restart"
+        }
+    }
 }

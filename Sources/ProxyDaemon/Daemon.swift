@@ -33,6 +33,7 @@ package actor Daemon {
     private(set) var workers: [LoopBound<Worker>] = []
     var listeners: [ServedAddress] = []
     var listenerCount = 0
+    let connectionCount = ConnectionCount()
     var reloading: Task<Result<[String], ReloadFailure>, Never>?
     var channels: [ChannelShared] = []
     private(set) var assembly: ChannelAssembly?
@@ -89,7 +90,13 @@ package actor Daemon {
     private func open(handlesSignals: Bool) async throws {
         let count =
             switch configuration.workers {
-            case .auto: min(max(ProcessInfo.processInfo.activeProcessorCount, 1), 4)
+            // No more than can have one of each channel's connections.
+            case .auto:
+                min(
+                    max(ProcessInfo.processInfo.activeProcessorCount, 1),
+                    4,
+                    configuration.channels.map(\.pool.connections).min() ?? 4
+                )
             case .count(let count): count
             }
         for index in 0..<count {

@@ -39,7 +39,10 @@ final class Worker {
         var headTimeout: Duration
         /// The slowest pace of a request's content, in bytes a second.
         var bodyRate: Int?
+        /// How many connections the process may have.
         var connections: Int
+        /// How many it has.
+        var connectionCount: ConnectionCount
         /// Whether other loops accept from the same sockets.
         var sharesListeners: Bool
         /// Whether exchanges are printed.
@@ -147,7 +150,7 @@ final class Worker {
     // MARK: - Connections
 
     private func serve(_ socket: StreamSocket, listener: Int) {
-        guard connections.count < settings.connections else {
+        guard settings.connectionCount.add(upTo: settings.connections) else {
             // Cheaper than an answer, and the kernel tells the app.
             socket.reset()
             return
@@ -238,6 +241,7 @@ final class Worker {
         await connection.end()
         connection.task = nil
         connections[ObjectIdentifier(connection)] = nil
+        settings.connectionCount.remove()
         if connections.isEmpty { onDrained?() }
     }
 

@@ -106,6 +106,20 @@ import Testing
         )
     }
 
+    @Test func `each worker has one of a pool's connections at least`() throws {
+        let lines = errors(
+            in: """
+                workers: 4
+                defaults: { pool: { connections: 2 } }
+                channels:
+                  a: { upstream: https://a.example }
+                  b: { upstream: https://b.example, pool: { connections: 4 } }
+                """
+        )
+        let expected = "expected at least one for each of the 4 workers, found '2'"
+        #expect(lines == ["netproxy.yaml:2:34: defaults.pool.connections: \(expected)"])
+    }
+
     @Test func `a name of the loopback address is that address`() {
         let lines = errors(
             in: """

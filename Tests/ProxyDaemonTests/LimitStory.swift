@@ -1,0 +1,74 @@
+import ProxyDaemon
+import TestSupport
+import Testing
+
+/// Limits that are smaller than the number of event loops.
+@Suite struct LimitStory {
+    @Test func `all loops together have no more connections than allowed`() async throws {
+        let origin = try await OriginServer.start { _ in Raw.ok() }
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }",
+            root: "workers: 4\nlimits: { connections: 2, head_timeout: 1h }"
+        ) { proxy async throws in
+            var apps: [Wire] = []
+            for _ in 1...2 {
+                let app = try await RawClient.connect(to: proxy.port, sending: Raw.get("/orders/1"))
+                #expect(try await app.message().status == 200)
+                apps.append(app)
+            }
+            // The reset may be faster than the end of the handshake.
+            for _ in 1...8 {
+                let end = try? await proxy.connect().rest().end
+                #expect(end == nil || end == .reset)
+            }
+            try await apps.removeLast().close()
+            // Room again, once the proxy has seen the end of one.
+            let isServed = await eventually {
+                (try? await proxy.exchange(Raw.get("/orders/2")).status) == 200
+            }
+            #expect(isServed)
+        }
+    }
+
+    @Test func `without a queue nobody waits for a connection`() async throws {
+        let (asked, answered) = (Gate(), Gate())
+        let origin = try await OriginServer.start { wire in
+            _ = try await wire.message()
+            asked.open()
+            try await answered.wait()
+            try await wire.send(Raw.ok())
+        }
+        let pool = "pool: { connections: 1, queue: 0, wait: 1h }"
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port), \(pool) }"
+        ) { proxy async throws in
+            let app = try await RawClient.connect(to: proxy.port, sending: Raw.get("/orders/1"))
+            try await asked.wait()
+            let second = try await proxy.exchange(Raw.get("/orders/2"))
+            #expect(second.status == 503)
+            #expect(second.body.contains("the queue is full"))
+            answered.open()
+            #expect(try await app.message().status == 200)
+        }
+    }
+
+    @Test func `there are no more loops than a pool has connections`() async throws {
+        let channels = "orders: { upstream: http://127.0.0.1:1, pool: { connections: 1 } }"
+        try await DaemonHarness.run(channels: channels, root: "workers: auto") {
+            proxy async throws in
+            let answer = try await proxy.ask(Raw.get("/status"))
+            #expect(try #require(DaemonStatus(json: answer.body)).workers == 1)
+        }
+    }
+
+    @Test func `a pool with fewer connections than loops takes a restart`() async throws {
+        let channels = "orders: { upstream: http://127.0.0.1:1 }"
+        try await DaemonHarness.run(channels: channels, root: "workers: 2") { proxy async throws in
+            await proxy.reload(
+                channels: "orders: { upstream: http://127.0.0.1:1, pool: { connections: 1 } }"
+            )
+            #expect(proxy.reports.contains { $0.contains("the 2 event loops that run") })
+            #expect(proxy.reports.contains { $0.contains("the old one stays") })
+        }
+    }
+}
