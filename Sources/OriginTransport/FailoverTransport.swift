@@ -79,7 +79,8 @@ package struct FailoverTransport: HTTPTransport {
         if first.basePath != route.basePath, request.target.hasPrefix(first.basePath) {
             let rest = request.target.dropFirst(first.basePath.count)
             request.target = route.basePath + rest
-            if request.target.isEmpty { request.target = "/" }
+            // Nothing, or a query, stands behind a base path that the other does not have.
+            if !request.target.hasPrefix("/") { request.target = "/" + request.target }
         }
         // The record tells of the one that was asked.
         context.destination =

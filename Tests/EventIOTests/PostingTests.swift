@@ -148,8 +148,12 @@ import Testing
         try await withSocket(to: origin) { socket in
             try await gone.wait()
             try #expect(socket.postLater(PostingTests.output("too late"), nil, until: .max))
-            // The answer may have been sent before; behind it is the end.
-            try await #expect(PostingTests.rest(of: socket) == "answer")
+            // The answer may have been sent before; behind it is the end, however it shows.
+            let buffer = ReadBuffer()
+            let deadline = socket.loop.deadline(after: Wire.patience)
+            while let count = try? await socket.read(into: buffer, until: deadline), count > 0 {}
+            #expect(String(decoding: buffer.span.array, as: UTF8.self) == "answer")
+            await socket.nextTurn()
             #expect(throws: IOError.closedByPeer) {
                 try socket.post(PostingTests.output("next"), nil, until: .max)
             }

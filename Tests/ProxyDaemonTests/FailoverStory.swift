@@ -36,6 +36,19 @@ import Testing
         }
     }
 
+    @Test(arguments: [("/orders?a=b", "/?a=b"), ("/orders", "/"), ("/orders/1", "/1")])
+    func `an upstream without a base path gets a path all the same`(
+        _ target: String,
+        _ expected: String
+    ) async throws {
+        let origin = try await OriginServer.start { _ in Raw.ok() }
+        let channels = FailoverStory.channel([RefusingPort.any(), origin.port], ["/v1", ""])
+        try await DaemonHarness.run(channels: channels) { proxy in
+            _ = try await proxy.exchange(Raw.get(target))
+            #expect(origin.requests.map(\.startLine) == ["GET \(expected) HTTP/1.1"])
+        }
+    }
+
     @Test func `an upstream that is back is the first again`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         let channels = FailoverStory.channel([RefusingPort.any(), origin.port])
