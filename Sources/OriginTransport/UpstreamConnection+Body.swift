@@ -44,11 +44,7 @@ extension UpstreamConnection {
     }
 
     private func readBody() async throws {
-        let count = try await read(
-            minimum: readSize,
-            until: loop.deadline(after: pool.options.idleTimeout)
-        )
-        guard count == 0 else { return }
+        guard try await readSome() == 0 else { return }
         guard var decoder = body else { return }
         do {
             try decoder.endOfStream()
@@ -57,6 +53,21 @@ extension UpstreamConnection {
         }
         // Delimited by the end of the connection: the exchange is complete.
         finish()
+    }
+
+    /// Reads some of the content; an origin may be silent while it takes an upload, which has
+    /// deadlines of its own.
+    private func readSome() async throws(IOError) -> Int {
+        while true {
+            do throws(IOError) {
+                return try await read(
+                    minimum: readSize,
+                    until: loop.deadline(after: pool.options.idleTimeout)
+                )
+            } catch {
+                guard error == .timedOut, isUploading else { throw error }
+            }
+        }
     }
 
     /// How much is read at once: TLS gives no more than a record of 16 KiB.
@@ -115,14 +126,30 @@ extension UpstreamConnection {
         } catch is CancellationError {
             return
         } catch let error as UploadFault {
+            if isAnswering { return giveUpUpload() }
             if error.fault == .timedOut {
                 uploadFault = fault(.timedOut, in: .sending)
                 socket.abort()
             }
         } catch {
+            if isAnswering, UpstreamConnection.isTimeout(error) { return giveUpUpload() }
             uploadFault = error
             socket.abort()
         }
+    }
+
+    /// Whether the content of the answer is on its way.
+    private var isAnswering: Bool { body != nil }
+
+    /// The rest is not sent, and the answer goes on: who is slow now may wait for it.
+    private func giveUpUpload() {
+        isUploading = false
+        mayReuse = false
+    }
+
+    private static func isTimeout(_ error: any Error) -> Bool {
+        let kind = (error as? NetworkError)?.kind
+        return kind == .connectionReadTimeout || kind == .requestBodyTimeout
     }
 
     /// What a source that breaks its word would do to the next request on the connection.

@@ -88,7 +88,13 @@ extension Daemon {
                 for served in moving { worker.give(served.number, to: served.channel) }
             }
         }
-        try await serve(opened)
+        do {
+            try await serve(opened)
+        } catch {
+            // Short of descriptors: not served at all, so that the next reload tries again.
+            await stopServing(opened)
+            report("\(error); the rest of the configuration is in force")
+        }
         await stopServing(plan.leaving)
     }
 }

@@ -122,18 +122,13 @@ extension DownstreamConnection {
         let started = loop.now
         defer { pace.waited(from: started, to: loop.now) }
         let idle = loop.deadline(after: idleTimeout)
-        let slowest = pace.deadline(after: bytesIn, now: started)
         do throws(IOError) {
-            let count = try await socket.read(
-                into: buffer,
-                minimum: Slab.standardCapacity,
-                until: min(idle, slowest)
-            )
+            let count = try await readPiece(idle, pace.deadline(after: bytesIn, now: started))
             guard count == 0 else { return }
             throw IOError.closedByPeer
         } catch {
             switch error {
-            case .timedOut where slowest < idle:
+            case .timedOut where loop.now < idle:
                 throw NetworkError(
                     .requestBodyTimeout,
                     side: .downstream,
@@ -154,6 +149,23 @@ extension DownstreamConnection {
                     side: .downstream,
                     detail: "the app went away in its request"
                 )
+            }
+        }
+    }
+
+    /// Reads what comes next, until the app has been idle for too long, or is too slow: that counts in
+    /// front of the answer only, since behind it an app may wait for more of it.
+    private func readPiece(_ idle: UInt64, _ slowest: UInt64) async throws(IOError) -> Int {
+        while true {
+            let limit = isAnswered ? idle : min(idle, slowest)
+            do throws(IOError) {
+                return try await socket.read(
+                    into: buffer,
+                    minimum: Slab.standardCapacity,
+                    until: limit
+                )
+            } catch {
+                guard error == .timedOut, limit < idle, isAnswered else { throw error }
             }
         }
     }

@@ -21,6 +21,12 @@ extension ProxyHandler {
 }
 
 extension DownstreamConnection {
+    /// Returns once no interim answer is being written: what follows may be.
+    func settleInterim() async {
+        guard isWritingInterim else { return }
+        await withCheckedContinuation { interimEnd = $0 }
+    }
+
     /// Writes an interim answer in front of the final one.
     ///
     /// The upload's `100 Continue` and the origin's own interim answers come from different tasks:
@@ -29,8 +35,13 @@ extension DownstreamConnection {
     /// - Throws: `NetworkError` on the app's side, `CancellationError`.
     func writeInterim(_ status: HTTPStatus, _ headers: HTTPHeaders = [:]) async throws {
         while isWritingInterim { try await loop.sleep(for: .milliseconds(20)) }
+        // The final answer may have come first.
+        guard !isAnswered else { return }
         isWritingInterim = true
-        defer { isWritingInterim = false }
+        defer {
+            isWritingInterim = false
+            interimEnd.take()?.resume()
+        }
         let output = loop.outputs.take()
         defer { loop.outputs.give(output) }
         HeadEncoder.encodeInformational(status: status, headers: headers, into: output)

@@ -46,7 +46,8 @@ extension DownstreamConnection {
         to head: RequestHead,
         mayContinue wanted: Bool
     ) -> Opening {
-        // The final answer is one, too: an upload that goes on must not ask again.
+        // An upload that goes on must not ask for its body any more.
+        isAnswered = true
         owesContinue = false
         let output = loop.outputs.take()
         let isOld = head.version == .http10

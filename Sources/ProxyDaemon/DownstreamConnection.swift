@@ -39,6 +39,10 @@ final class DownstreamConnection {
     /// Takes interim answers to the app; whoever serves the connection sets it.
     var interim: InterimWriter?
     var isWritingInterim = false
+    /// The exchange's own task, while it waits for the end of that.
+    var interimEnd: CheckedContinuation<Void, Never>?
+    /// Whether the final answer to the request has begun.
+    var isAnswered = false
     var idleTimeout: Duration? = .seconds(60)
     private(set) var isIdle = true
     var isDraining = false
@@ -159,6 +163,7 @@ final class DownstreamConnection {
 
     private func begin(_ head: RequestHead) {
         served += 1
+        isAnswered = false
         owesContinue = head.expectsContinue && head.framing != .none
         takesTrailers = head.takesTrailers
         if head.framing == .none || head.framing == .length(0) {

@@ -182,6 +182,7 @@ final class ProxyHandler {
             )
             return false
         }
+        await app.settleInterim()
         exchange.status = response.status
         do throws(DeliveryError) {
             var opening = app.open(response, to: head, mayContinue: head.keepAlive)
@@ -218,6 +219,7 @@ final class ProxyHandler {
             app.reset()
             return false
         }
+        await app.settleInterim()
         let response = ErrorResponder.response(
             to: error,
             channel: exchange.channel?.name,
@@ -239,6 +241,12 @@ final class ProxyHandler {
             if !delivery.mayContinue { await app.closeAfterLingering() }
             return delivery.mayContinue
         } catch {
+            if !error.isHeadOut {
+                exchange.status = nil
+                if ProxyHandler.networkError(error.cause).kind == .cancelled {
+                    exchange.fail(error.cause)
+                }
+            }
             exchange.bytesOut = error.bytesOut
             finish(&exchange, app)
             app.reset()

@@ -56,6 +56,40 @@ import Testing
         #expect(harness.server.requests.last?.form["refresh_token"] == "somebody-else")
     }
 
+    @Test func `a sign-in behind a sign-out is news, whatever its revision`() async throws {
+        let store = signedIn()
+        let harness = harness(store)
+        _ = try await harness.token()
+        harness.server.admit(refreshToken: "somebody-else")
+        var record = try #require(store.record)
+        try store.remove(revision: record.revision)
+        record.refreshToken = Secret("somebody-else")
+        record.accessTokens = [:]
+        try store.save(record, replacing: 0)
+        harness.clock.advance(by: .seconds(11))
+        _ = harness.manager.currentCredential()
+        #expect(await eventually { harness.manager.currentCredential() == nil })
+        #expect(try await harness.token() == "Bearer access-2")
+    }
+
+    @Test func `a person whose token has ended already takes over all the same`() async throws {
+        let store = signedIn()
+        let harness = harness(store)
+        _ = try await harness.token()
+        harness.server.admit(refreshToken: "somebody-else")
+        var record = try #require(store.record)
+        let revision = record.revision
+        record.revision += 1
+        record.refreshToken = Secret("somebody-else")
+        record.accessTokens["scope=read"]?.value = Secret("theirs")
+        record.accessTokens["scope=read"]?.expiresAt = harness.clock.wallNow
+        try store.save(record, replacing: revision)
+        harness.clock.advance(by: .seconds(11))
+        _ = harness.manager.currentCredential()
+        #expect(await eventually { harness.manager.currentCredential() == nil })
+        #expect(try await harness.token() == "Bearer access-2")
+    }
+
     @Test func `a sign-out elsewhere ends the token here`() async throws {
         let store = signedIn()
         let harness = harness(store)

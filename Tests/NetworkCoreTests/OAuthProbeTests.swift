@@ -45,6 +45,18 @@ import Testing
         #expect(harness.requests == 2)
     }
 
+    @Test func `a token that is forgotten while it is tried goes to nobody else`() async throws {
+        let harness = OAuthHarness()
+        let answers = try await storm(harness) {
+            #expect(await eventually { harness.api.gate.waiting == 1 })
+            try? await harness.manager.forget()
+            harness.api.gate.open()
+        }
+        #expect(answers.allSatisfy { $0.status == 200 })
+        // The first, the one that was tried, and the one behind it.
+        #expect(harness.requests == 3)
+    }
+
     @Test func `a token for one use serves the replays that waited for it`() async throws {
         let harness = OAuthHarness()
         let answers = try await storm(harness) {

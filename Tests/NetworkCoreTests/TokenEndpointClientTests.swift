@@ -171,12 +171,13 @@ import Testing
     func `a form is read where the media type says that it is one`(_ type: String) async throws {
         let answer = try await TokenEndpoint().tokens(
             "access_token=t%2B1&token_type=bearer&expires_in=60&refresh_token=R2"
-                + "&refresh_in=30&scope=read+write&more=",
+                + "&refresh_in=30&refresh_token_expires_in=90&scope=read+write&more=",
             try HTTPHeaders(validating: [.contentType: type])
         )
         #expect(answer.accessToken == Secret("t+1"))
         #expect(answer.lifetime == .seconds(60))
         #expect(answer.refreshIn == .seconds(30))
+        #expect(answer.refreshLifetime == .seconds(90))
         #expect(answer.refreshToken == Secret("R2"))
         #expect(answer.scope == "read write")
     }

@@ -61,6 +61,71 @@ import Testing
         }
     }
 
+    /// An origin that answers before it has read the body, and ends its answer when it is told.
+    private func earlyOrigin(_ ending: Gate, reading last: String?) async throws -> OriginServer {
+        try await OriginServer.start { wire in
+            try await wire.read(through: "part")
+            try await wire.send(
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\none,\r\n"
+            )
+            if let last { try await wire.read(through: last) }
+            try await ending.wait()
+            try await wire.send("3\r\ntwo\r\n0\r\n\r\n")
+            try await wire.rest()
+        }
+    }
+
+    private func begin(_ app: Wire, length: Int) async throws {
+        try await app.send(
+            "POST /orders/1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: \(length)\r\n\r\npart"
+        )
+        try await app.read(through: "one,")
+    }
+
+    @Test func `an answer outlives an upload that its origin does not take`() async throws {
+        let ending = Gate()
+        let origin = try await earlyOrigin(ending, reading: nil)
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
+        ) { proxy in
+            let app = try await proxy.connect()
+            try await begin(app, length: 1_000_000_000)
+            let piece = String(repeating: "x", count: 1 << 16)
+            #expect(try await app.flood(piece, upTo: 1 << 28) < 1 << 28)
+            await proxy.advance(by: .seconds(59))
+            ending.open()
+            await proxy.advance(by: .seconds(2))
+            #expect(try await app.rest().text.contains("two\r\n0\r\n\r\n"))
+            let facts = try await proxy.onlyLine("orders").facts
+            #expect(facts.status == 200)
+            #expect(facts.error == nil)
+        }
+    }
+
+    @Test func `an answer may be silent for as long as the upload moves`() async throws {
+        let ending = Gate()
+        let origin = try await earlyOrigin(ending, reading: "partdone")
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }",
+            root: "limits: { head_timeout: 1h }"
+        ) { proxy in
+            let app = try await proxy.connect()
+            try await begin(app, length: 12)
+            for piece in ["par", "tdone"] {
+                // Longer than a slow app has, and in all longer than an origin has.
+                await proxy.advance(by: .seconds(40))
+                try await app.send(piece)
+                #expect(await eventually { origin.connections[0].received.hasSuffix(piece) })
+            }
+            ending.open()
+            #expect(try await app.rest().text.hasSuffix("two\r\n0\r\n\r\n"))
+            let facts = try await proxy.onlyLine("orders").facts
+            #expect(facts.status == 200)
+            #expect(facts.bytesIn == 12)
+            #expect(facts.error == nil)
+        }
+    }
+
     @Test func `an app that leaves while both sides talk ends it upstream`() async throws {
         let origin = try await OriginServer.start { wire in
             try await wire.read(through: "part")

@@ -12,7 +12,7 @@ public struct RequestContext: Sendable {
     public var attempts = 0
     /// How many attempts may follow the first one; nothing leaves that to the policy.
     public var retryLimit: Int?
-    /// Why each attempt after the first was made.
+    /// Why each attempt after the first was made; `budgetExhausted` where one was not.
     public var retries: [RetryReason] = []
     /// What became of each attempt before the last one.
     public internal(set) var earlierAttempts: [AttemptFacts] = []

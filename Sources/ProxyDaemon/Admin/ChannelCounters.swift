@@ -16,7 +16,7 @@ struct ChannelCounters: Sendable {
         requests += 1
         let code = exchange.status?.rawValue ?? 0
         byClass[min(max(code / 100, 0), 5)] += 1
-        retries += exchange.context.retries.count
+        retries += exchange.context.retries.count { $0 != .budgetExhausted }
         if exchange.hasFailed { errors += 1 }
         bytesIn += exchange.record.bytesIn
         bytesOut += exchange.bytesOut

@@ -60,6 +60,9 @@ struct TokenDocument: Decodable {
         errorDescription = text(.errorDescription)
         expiresIn = text(.expiresIn).flatMap(TokenDocument.seconds)
         refreshIn = text(.refreshIn).flatMap(TokenDocument.seconds)
+        refreshExpiresIn =
+            text(.refreshExpiresIn).flatMap(TokenDocument.seconds)
+            ?? text(.refreshTokenExpiresIn).flatMap(TokenDocument.seconds)
     }
 
     /// Reads an answer; nothing if it is neither a JSON object nor, by its own word, a form.

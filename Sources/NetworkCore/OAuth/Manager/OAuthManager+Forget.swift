@@ -22,8 +22,12 @@ extension OAuthManager {
     private func forgetAll() async throws {
         forgetHere()
         onEvent(.forgotten)
-        // A rewrite that was under way may have read the store.
-        defer { forgetRecord() }
+        // A rewrite that was under way may have read the store, and a renewal that was given up may
+        // have got its tokens after all.
+        defer {
+            if current != nil { dropToken() }
+            forgetRecord()
+        }
         do {
             try await removeStored()
             stored = StoredState()
@@ -35,9 +39,7 @@ extension OAuthManager {
     }
 
     private func forgetHere() {
-        // Counted up, so that a 401 to the forgotten token is one to an older generation.
-        generation += 1
-        current = nil
+        dropToken()
         outage = nil
         death = nil
         failuresInRow = 0

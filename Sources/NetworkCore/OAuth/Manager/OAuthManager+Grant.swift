@@ -85,11 +85,13 @@ extension OAuthManager {
     }
 
     /// Takes the note back: the answer says that the token was not spent.
-    func retract(_ grant: TokenGrant, wasOpen: Bool) async {
-        guard !wasOpen, grant.refreshToken != nil, record?.intent != nil else { return }
+    ///
+    /// - Returns: what became of the record without it.
+    func retract(_ grant: TokenGrant, wasOpen: Bool) async -> Saving {
+        guard !wasOpen, grant.refreshToken != nil, record?.intent != nil else { return .kept }
         var next = workingRecord
         next.intent = nil
-        await persist(next)
+        return await persist(next)
     }
 
     /// Whether the store holds another refresh token than the one that was refused: then another

@@ -18,7 +18,7 @@ extension OAuthManager {
         }
         // Whatever this manager does meanwhile knows better.
         guard renewal == nil, renewals == begun, stored == known, !isUnsaved,
-            (found?.revision ?? 0) != known.revision
+            !StoredState(found, authority: configuration.authority).isSame(as: known)
         else { return lookAgainLater() }
         takeOver(found)
         // Another process is about to renew, or has died of it: the server's grace runs, so this
@@ -33,17 +33,16 @@ extension OAuthManager {
         guard stored.owner == .own, stored != forgotten else { return }
         guard let found else {
             // Signed out elsewhere: what is here is not used any longer.
-            generation += 1
-            current = nil
+            dropToken()
             onEvent(.forgotten)
             return
         }
         guard adopt(for: .external) == nil, before != found.refreshToken,
-            found.accessTokens[configuration.credentialKey] == nil
+            isOfConfiguredSeed(found),
+            found.accessTokens[configuration.credentialKey]?.value != current?.token.value
         else { return }
         // Another person's refresh token, maybe: the token at hand has no successor.
-        generation += 1
-        current = nil
+        dropToken()
     }
 
     private func lookAgainLater() {

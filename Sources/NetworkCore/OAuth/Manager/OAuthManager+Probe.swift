@@ -67,6 +67,22 @@ extension OAuthManager {
         }
     }
 
+    /// Ends the trial of a token that is in force no longer: all others ask again.
+    func dropProbe() {
+        guard let probe else { return }
+        probe.watchdog.cancel()
+        self.probe = nil
+        probe.room.finish(.idle)
+    }
+
+    /// Uses the token at hand no longer: another is in force, or none.
+    func dropToken() {
+        // Counted up, so that a 401 to it is one to an older generation.
+        generation += 1
+        current = nil
+        dropProbe()
+    }
+
     /// Learns that a request with the credential was not refused.
     public nonisolated func accepted(_ credential: Credential) {
         guard let generation = credential.generation, snapshot.isProbing else { return }

@@ -53,7 +53,13 @@ extension OAuthManager {
                 case .grant(let next): grant = next
                 case .nothingToDo: return .idle
                 case .dead(let failure): return die(failure)
-                case .missing: return die(signInRequired())
+                case .missing:
+                    // Signed out elsewhere: what is here is not used any longer.
+                    if record == nil, current != nil {
+                        dropToken()
+                        onEvent(.forgotten)
+                    }
+                    return die(signInRequired())
                 }
             } catch {
                 return fail(error)
@@ -92,7 +98,11 @@ extension OAuthManager {
                     }
                     mayPresentAnother = false
                 default:
-                    if !error.mayBeSpent { await retract(grant, wasOpen: wasOpen) }
+                    if !error.mayBeSpent,
+                        await retract(grant, wasOpen: wasOpen) == .overtaken
+                    {
+                        return yieldToStored()
+                    }
                     return fail(error)
                 }
             }
@@ -169,9 +179,7 @@ extension OAuthManager {
     }
 
     func install(_ next: CurrentToken) {
-        if let probe, probe.generation != next.token.generation {
-            endProbe(of: probe.generation, .nothing)
-        }
+        if probe?.generation != next.token.generation { dropProbe() }
         current = next
         generation = next.token.generation
         outage = nil

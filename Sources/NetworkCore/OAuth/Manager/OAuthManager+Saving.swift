@@ -143,11 +143,16 @@ extension OAuthManager {
     private func writeAgain() async {
         // A renewal writes by itself.
         guard isUnsaved, renewal == nil else { return }
+        let (begun, before) = (renewals, record?.refreshToken)
         do {
             let lock = try await store.lock(until: clock.now + .seconds(5), clock: clock)
             defer { lock.release() }
             try await readStore(under: lock)
-            if isUnsaved, renewal == nil, let record { await persist(record) }
+            guard renewals == begun else { return publish() }
+            var isOvertaken = record?.refreshToken != before
+            if isUnsaved, let record { isOvertaken = await persist(record) == .overtaken }
+            // Somebody has signed in or out: the token at hand may be another person's.
+            if isOvertaken, renewals == begun { _ = yieldToStored() }
             publish()
         } catch {
             onEvent(.storeFailed(detail: OAuthManager.words(error)))

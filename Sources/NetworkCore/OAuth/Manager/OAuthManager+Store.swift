@@ -120,8 +120,7 @@ extension OAuthManager {
         failuresInRow = 0
         if let adopted = adopt(for: .external) { return adopted }
         // Another person's refresh token, maybe: the token at hand has no successor.
-        generation += 1
-        current = nil
+        dropToken()
         return .idle
     }
 }

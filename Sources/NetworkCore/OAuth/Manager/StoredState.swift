@@ -21,6 +21,12 @@ struct StoredState: Equatable {
     /// Nothing is stored.
     init() {}
 
+    /// Whether nobody has written since, whoever the tokens belong to: revisions begin anew behind a
+    /// sign-out.
+    func isSame(as other: StoredState) -> Bool {
+        revision == other.revision && fingerprint == other.fingerprint
+    }
+
     /// What a manager for `authority` finds.
     init(_ record: TokenRecord?, authority: String) {
         guard let record else { return }
