@@ -30,8 +30,7 @@ import Synchronization
     ///
     /// A change of the system's clock is seen after 50 ms at the latest.
     package var wallNow: UInt64 {
-        let moment = now
-        let present = moment &- lead
+        let present = now &- lead
         if unsafe present &- wallRead >= 50_000_000 {
             unsafe wallRead = present
             unsafe wallAtRead = wallNanoseconds() &- (monotonicNanoseconds() &- present)

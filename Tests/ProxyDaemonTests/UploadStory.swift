@@ -61,16 +61,22 @@ import Testing
         }
     }
 
-    /// An origin that answers before it has read the body, and ends its answer when it is told.
-    private func earlyOrigin(_ ending: Gate, reading last: String?) async throws -> OriginServer {
+    /// An origin that answers before it has read the body, and ends its answer when it is told, or
+    /// never.
+    private func earlyOrigin(
+        _ ending: Gate? = nil,
+        reading last: String? = nil
+    ) async throws -> OriginServer {
         try await OriginServer.start { wire in
             try await wire.read(through: "part")
             try await wire.send(
                 "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\none,\r\n"
             )
             if let last { try await wire.read(through: last) }
-            try await ending.wait()
-            try await wire.send("3\r\ntwo\r\n0\r\n\r\n")
+            if let ending {
+                try await ending.wait()
+                try await wire.send("3\r\ntwo\r\n0\r\n\r\n")
+            }
             try await wire.rest()
         }
     }
@@ -84,7 +90,7 @@ import Testing
 
     @Test func `an answer outlives an upload that its origin does not take`() async throws {
         let ending = Gate()
-        let origin = try await earlyOrigin(ending, reading: nil)
+        let origin = try await earlyOrigin(ending)
         try await DaemonHarness.run(
             channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
         ) { proxy in
@@ -127,21 +133,12 @@ import Testing
     }
 
     @Test func `an app that leaves while both sides talk ends it upstream`() async throws {
-        let origin = try await OriginServer.start { wire in
-            try await wire.read(through: "part")
-            try await wire.send(
-                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n"
-            )
-            try await wire.rest()
-        }
+        let origin = try await earlyOrigin()
         try await DaemonHarness.run(
             channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
         ) { proxy in
             let app = try await proxy.connect()
-            try await app.send(
-                "POST /orders/1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\npart"
-            )
-            try await app.read(through: "one")
+            try await begin(app, length: 1000)
             try await app.close()
             try await origin.connections[0].closed.wait()
             let facts = try await proxy.onlyLine("orders").facts
@@ -151,13 +148,7 @@ import Testing
     }
 
     @Test func `a malformed rest of an upload cuts the answer that is on its way`() async throws {
-        let origin = try await OriginServer.start { wire in
-            try await wire.read(through: "part")
-            try await wire.send(
-                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n"
-            )
-            try await wire.rest()
-        }
+        let origin = try await earlyOrigin()
         try await DaemonHarness.run(
             channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
         ) { proxy in

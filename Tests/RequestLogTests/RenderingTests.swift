@@ -27,6 +27,13 @@ import Testing
         )
     }
 
+    @Test func `a retry that was not made is not called one`() {
+        var record = Self.record()
+        record.retries = [.unauthorized, .budgetExhausted]
+        let line = Self.render(HumanLine(record, channel: "orders"))
+        #expect(line.hasSuffix("refreshed retried: unauthorized retry_budget_exhausted\n"))
+    }
+
     @Test func `a line of the log looks like the exchange did`() throws {
         var failed = Self.record()
         failed.status = nil

@@ -80,7 +80,11 @@ extension HumanLine {
         if refreshed == true { marks.append("refreshed") }
         if overrode == true { marks.append("overrode-client") }
         if let notReplayed { marks.append("not-replayed: \(notReplayed)") }
-        if !retries.isEmpty { marks.append("retried: \(retries.joined(separator: ","))") }
+        // The last of them may say why there was none.
+        let refusal = RetryReason.budgetExhausted.description
+        let made = retries.filter { $0 != refusal }
+        if !made.isEmpty { marks.append("retried: \(made.joined(separator: ","))") }
+        if made.count < retries.count { marks.append(refusal) }
         return marks
     }
 
