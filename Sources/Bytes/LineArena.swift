@@ -98,6 +98,13 @@
         unsafe block.unsafelyUnwrapped.append(line)
     }
 
+    /// Adds all lines of another arena, with all of its bytes.
+    public mutating func append(_ other: LineArena) {
+        guard let source = other.block else { return }
+        makeRoom(lines: source.lineCount, bytes: source.byteCount)
+        unsafe block.unsafelyUnwrapped.append(contentsOf: source)
+    }
+
     /// Takes lines out of the index.
     ///
     /// - Parameter isRemoved: gets each line and the bytes that it stands in.
@@ -210,6 +217,18 @@
             byteCount: source.count
         )
         unsafe counts.pointee.bytes += source.count
+    }
+
+    /// Adds another block's bytes, and its lines as they stand behind those that are here.
+    func append(contentsOf other: Block) {
+        let offset = UInt32(truncatingIfNeeded: byteCount)
+        unsafe append(UnsafeRawBufferPointer(start: other.bytes, count: other.byteCount))
+        for position in 0..<other.lineCount {
+            var line = unsafe other.index[position]
+            line.nameStart &+= offset
+            line.valueStart &+= offset
+            append(line)
+        }
     }
 
     @inline(__always)

@@ -46,6 +46,34 @@ extension Span<UInt8> {
         }
     }
 
+    /// Whether all bytes are visible ASCII (0x21...0x7E), and none of them is `excluded`.
+    ///
+    /// Eight bytes are looked at in one step.
+    public func isVisible(without excluded: UInt8) -> Bool {
+        // SAFETY: the span is borrowed for the scan; every load ends within it.
+        unsafe withUnsafeBytes { bytes in
+            let ones: UInt64 = 0x0101_0101_0101_0101
+            var index = 0
+            while index &+ 8 <= bytes.count {
+                let word = unsafe bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+                let deletes = word ^ (ones &* 0x7F)
+                let others = word ^ (ones &* UInt64(excluded))
+                // A borrow can only raise flags where there is one already.
+                let flags =
+                    word | (word &- ones &* 0x21) & ~word | (deletes &- ones) & ~deletes
+                    | (others &- ones) & ~others
+                if flags & (ones &* 0x80) != 0 { return false }
+                index &+= 8
+            }
+            while index < bytes.count {
+                let byte = unsafe bytes[index]
+                if byte &- 0x21 >= 0x5E || byte == excluded { return false }
+                index &+= 1
+            }
+            return true
+        }
+    }
+
     /// Where the first byte from `start` on stands that a JSON string cannot hold as it is (RFC 8259
     /// §7), or that is DEL or not ASCII; the end if there is none.
     ///

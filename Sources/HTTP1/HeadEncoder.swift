@@ -151,8 +151,7 @@ package enum HeadEncoder {
 
     private static func isVisible(_ text: String) -> Bool {
         let bytes = text.utf8.span
-        for index in bytes.indices where !Grammar.isTargetByte(bytes[index]) { return false }
-        return !bytes.isEmpty
+        return !bytes.isEmpty && bytes.isVisible(without: UInt8(ascii: "#"))
     }
 }
 

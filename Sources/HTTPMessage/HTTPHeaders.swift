@@ -80,6 +80,19 @@ public struct HTTPHeaders: Sendable {
         append(field.name, validated: field.value)
     }
 
+    /// Adds the lines of another section behind the others, in one piece.
+    package mutating func append(_ other: HTTPHeaders) {
+        arena.append(other.arena)
+        present |= other.present
+        hasOthers = hasOthers || other.hasOthers
+    }
+
+    /// Whether a field of one may be in the other; yes, too, if each has a field that is not in the
+    /// table.
+    package func mayOverlap(_ other: HTTPHeaders) -> Bool {
+        present & other.present != 0 || (hasOthers && other.hasOthers)
+    }
+
     /// Replaces all lines of this name by one.
     public mutating func set(_ field: HTTPField) {
         remove(field.name)

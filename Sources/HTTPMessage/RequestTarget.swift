@@ -77,16 +77,13 @@ public enum RequestTarget: Sendable, Hashable, CustomStringConvertible {
     }
 
     private static func isWellFormed(_ bytes: Span<UInt8>) -> Bool {
-        var index = 0
-        while index < bytes.count {
-            let byte = bytes[index]
-            guard Grammar.isTargetByte(byte) else { return false }
-            index += 1
-            guard byte == UInt8(ascii: "%") else { continue }
-            guard index + 1 < bytes.count, let high = Grammar.hexValue(bytes[index]),
-                let low = Grammar.hexValue(bytes[index + 1]), high | low != 0
+        guard bytes.isVisible(without: UInt8(ascii: "#")) else { return false }
+        var start = 0
+        while let percent = bytes.firstIndex(of: UInt8(ascii: "%"), from: start) {
+            guard percent + 2 < bytes.count, let high = Grammar.hexValue(bytes[percent + 1]),
+                let low = Grammar.hexValue(bytes[percent + 2]), high | low != 0
             else { return false }
-            index += 2
+            start = percent + 3
         }
         return true
     }

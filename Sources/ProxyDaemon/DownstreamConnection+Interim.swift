@@ -21,9 +21,9 @@ extension ProxyHandler {
 }
 
 extension DownstreamConnection {
-    /// Returns once no interim answer is being written: what follows may be.
+    /// Returns once the interim answer that is being written is out: what follows may be.
     func settleInterim() async {
-        guard isWritingInterim else { return }
+        precondition(isWritingInterim, "somebody waits for what is being written")
         await withCheckedContinuation { interimEnd = $0 }
     }
 

@@ -182,7 +182,7 @@ final class ProxyHandler {
             )
             return false
         }
-        await app.settleInterim()
+        if app.isWritingInterim { await app.settleInterim() }
         exchange.status = response.status
         do throws(DeliveryError) {
             var opening = app.open(response, to: head, mayContinue: head.keepAlive)
@@ -219,7 +219,7 @@ final class ProxyHandler {
             app.reset()
             return false
         }
-        await app.settleInterim()
+        if app.isWritingInterim { await app.settleInterim() }
         let response = ErrorResponder.response(
             to: error,
             channel: exchange.channel?.name,
@@ -263,6 +263,12 @@ final class ProxyHandler {
     /// Writes the record.
     func finish(_ exchange: inout Exchange, _ app: DownstreamConnection) {
         exchange.end(at: loop.now)
+        record(exchange)
+    }
+
+    /// Counts, logs and remembers an exchange that has ended: borrowed, since a copy of all that is
+    /// known of one takes time.
+    private func record(_ exchange: borrowing Exchange) {
         exchange.channel?.counters.count(exchange)
         let log = exchange.channel?.log ?? channels.ownLog
         log.write(exchange.record, now: .now, keepingIn: recent.lines)

@@ -25,6 +25,22 @@ import Testing
         }
     }
 
+    @Test func `what is not visible is seen at every place`() {
+        for byte in UInt8.min...UInt8.max {
+            let isVisible = (0x21...0x7E).contains(byte) && byte != 0x23
+            for length in [1, 7, 8, 9, 17] {
+                for place in 0..<length {
+                    // Neighbours at both ends of what is visible.
+                    for other in [0x21, 0x22, 0x24, 0x7E] as [UInt8] {
+                        var bytes = [UInt8](repeating: other, count: length)
+                        bytes[place] = byte
+                        #expect(bytes.span.isVisible(without: 0x23) == isVisible)
+                    }
+                }
+            }
+        }
+    }
+
     @Test func `a byte is found from a start on`() {
         let bytes = Array("a:b:c".utf8)
         #expect(bytes.span.firstIndex(of: 0x3A, from: 0) == 1)

@@ -23,6 +23,37 @@ import Testing
         #expect(try await values(of: .cookie, sent: sent, through: editor) == [])
     }
 
+    @Test(arguments: [[], [HTTPFieldName.accept], ["X-One"], [.userAgent, "X-Two"]])
+    func `each default fills its own gap, in their order`(_ sent: [HTTPFieldName]) async throws {
+        let names: [HTTPFieldName] = [.userAgent, "X-One", .accept, "X-Two"]
+        let twice = field("x-one", "second")
+        let editor = DefaultHeadersInterceptor(defaults: names.map { field($0, "ours") } + [twice])
+        var headers: HTTPHeaders = [.host: "app", "X-Other": "app"]
+        for name in sent { headers.append(field(name, "app")) }
+        let upstream = Upstream { _, _ in Response(status: 200) }
+        _ = try await RequestChain([editor], transport: upstream)
+            .exchange(.forTests(headers: headers))
+        for name in names where !sent.contains(name) { headers.append(field(name, "ours")) }
+        #expect(try #require(upstream.arrived.first).request.headers == headers)
+    }
+
+    @Test func `the defaults of one request are not those of the next`() async throws {
+        let editor = DefaultHeadersInterceptor(defaults: [field(.userAgent, "ours")])
+        let upstream = Upstream { _, _ in Response(status: 200) }
+        let chain = RequestChain([editor], transport: upstream)
+        for tenant in ["a", "b"] {
+            _ = try await chain.exchange(.forTests(headers: ["X-Tenant": tenant]))
+        }
+        _ = try await chain.exchange(.forTests(headers: [:]))
+        let arrived = upstream.arrived.map(\.request.headers)
+        #expect(
+            arrived == [
+                ["X-Tenant": "a", .userAgent: "ours"], ["X-Tenant": "b", .userAgent: "ours"],
+                [.userAgent: "ours"],
+            ]
+        )
+    }
+
     @Test func `what is removed first may be filled in again`() async throws {
         let editor = DefaultHeadersInterceptor(
             defaults: [field(.userAgent, "ours")],

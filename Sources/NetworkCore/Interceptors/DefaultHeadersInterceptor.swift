@@ -1,6 +1,8 @@
 /// Edits the field section as the channel says: fills in what the app left out, replaces, removes.
 public struct DefaultHeadersInterceptor: PassingInterceptor {
     private let defaults: [HTTPField]
+    /// The defaults once more, for a request that has none of them.
+    private let allDefaults: HTTPHeaders
     private let replacements: [HTTPField]
     private let removed: [HTTPFieldName]
 
@@ -15,7 +17,14 @@ public struct DefaultHeadersInterceptor: PassingInterceptor {
         replacements: [HTTPField] = [],
         removed: [HTTPFieldName] = []
     ) {
-        self.defaults = defaults
+        var all = HTTPHeaders()
+        // The first of a name is the default; no other would be added behind it.
+        self.defaults = defaults.filter { field in
+            guard !all.contains(field.name) else { return false }
+            all.append(field)
+            return true
+        }
+        allDefaults = all
         self.replacements = replacements
         self.removed = removed
     }
@@ -37,11 +46,16 @@ public struct DefaultHeadersInterceptor: PassingInterceptor {
     /// Edits the request.
     package func pass(_ request: inout Request, context: inout RequestContext) -> Bool {
         for name in removed { request.headers.remove(name) }
-        // By position: a field taken out of its array would be copied.
-        for index in defaults.indices where !request.headers.contains(defaults[index].name) {
-            request.headers.append(defaults[index])
-        }
+        fillIn(&request.headers)
         for index in replacements.indices { request.headers.set(replacements[index]) }
         return true
+    }
+
+    private func fillIn(_ headers: inout HTTPHeaders) {
+        guard headers.mayOverlap(allDefaults) else { return headers.append(allDefaults) }
+        // By position: a field taken out of its array would be copied.
+        for index in defaults.indices where !headers.contains(defaults[index].name) {
+            headers.append(defaults[index])
+        }
     }
 }
