@@ -123,6 +123,22 @@
         unsafe block.counts.pointee.lines = kept
     }
 
+    /// Takes the lines out of the index whose tag is in a set: one bit for each tag below 64.
+    public mutating func removeLines(tagged tags: UInt64) {
+        guard count > 0 else { return }
+        makeRoom(lines: 0, bytes: 0)
+        let index = unsafe block.unsafelyUnwrapped.index
+        let counts = unsafe block.unsafelyUnwrapped.counts
+        var kept = 0
+        for position in unsafe 0..<counts.pointee.lines {
+            let line = unsafe index[position]
+            if line.tag < 64, tags & (1 &<< UInt64(line.tag)) != 0 { continue }
+            unsafe index[kept] = line
+            kept += 1
+        }
+        unsafe counts.pointee.lines = kept
+    }
+
     /// Makes the block unshared, with that much room: there is one afterwards.
     @inline(__always)
     private mutating func makeRoom(lines: Int, bytes: Int) {

@@ -180,6 +180,17 @@ extension Span<UInt8> {
     }
 }
 
+extension String {
+    /// A text of bytes that are known to be ASCII; any other is replaced, never trusted.
+    public init(ascii bytes: Span<UInt8>) {
+        // SAFETY: as many bytes are copied as there is room for, and the standard library looks at
+        // them.
+        self = unsafe String(unsafeUninitializedCapacity: bytes.count) { text in
+            unsafe bytes.withUnsafeBufferPointer { unsafe text.initialize(fromContentsOf: $0) }
+        }
+    }
+}
+
 extension [UInt8] {
     /// Appends the bytes of a span.
     @inline(__always)

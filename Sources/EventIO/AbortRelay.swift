@@ -6,7 +6,19 @@ package final class AbortRelay {
     /// The relay of the present task's connection.
     ///
     /// Tasks inherit it from those that start them: who sends for others does not ask for it.
-    @TaskLocal package static var current: LoopBound<AbortRelay>?
+    @TaskLocal package static var current: Reference?
+
+    /// A relay as a task carries it: an object, since a value would be copied by its description each
+    /// time somebody asks.
+    package final class Reference: Sendable {
+        /// The relay, for its loop.
+        package let relay: LoopBound<AbortRelay>
+
+        /// Binds a relay to its loop.
+        package init(_ relay: AbortRelay, on loop: EventLoop) {
+            self.relay = LoopBound(relay, on: loop)
+        }
+    }
 
     private var waiting: StreamSocket?
     private var isAborted = false

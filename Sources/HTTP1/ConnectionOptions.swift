@@ -8,6 +8,11 @@ struct ConnectionOptions: Sendable {
 
     /// Reads one field value, a list of tokens.
     mutating func add(_ value: Span<UInt8>) throws(HTTP1Error) {
+        // Nearly always the whole of it.
+        if value.equals("keep-alive", in: 0..<value.count) {
+            keepAlive = true
+            return
+        }
         let isList = value.forEachElement { (element: Range<Int>) in
             if value.equals("close", in: element) {
                 close = true

@@ -30,6 +30,8 @@ package struct HopByHop: Sendable {
     private static func nominations(_ headers: HTTPHeaders) -> [HTTPFieldName] {
         var names: [HTTPFieldName] = []
         headers.forEachValue(of: .connection) { value in
+            // Nearly always the whole of it.
+            if value.equals("keep-alive", in: 0..<value.count) { return }
             _ = value.forEachElement { element in
                 // Options of the connection itself, and by far the most frequent.
                 if value.equals("close", in: element) || value.equals("keep-alive", in: element) {

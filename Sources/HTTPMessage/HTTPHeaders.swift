@@ -111,14 +111,14 @@ public struct HTTPHeaders: Sendable {
     /// Removes all lines of this name.
     package mutating func remove(_ known: KnownField) {
         guard contains(known) else { return }
-        arena.removeLines { line, _ in line.tag == known.rawValue }
+        arena.removeLines(tagged: 1 << UInt64(known.rawValue))
         present &= ~(1 << UInt64(known.rawValue))
     }
 
     /// Removes all lines of these names.
     package mutating func remove(_ known: KnownFieldSet) {
         guard !knownFields.isDisjoint(with: known) else { return }
-        arena.removeLines { line, _ in known.containsRaw(line.tag) }
+        arena.removeLines(tagged: known.rawValue)
         present &= ~known.rawValue
     }
 

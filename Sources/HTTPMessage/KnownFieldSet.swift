@@ -23,6 +23,11 @@ package struct KnownFieldSet: OptionSet, Sendable {
         rawValue & (1 << UInt64(field.rawValue)) != 0
     }
 
+    /// Whether the sets have no field in common.
+    ///
+    /// The one of every set would go through its generic forms.
+    package func isDisjoint(with other: KnownFieldSet) -> Bool { rawValue & other.rawValue == 0 }
+
     /// Whether a raw value, which may be none of a known field, is in the set.
     func containsRaw(_ raw: UInt8) -> Bool {
         raw < 64 && rawValue & (1 << UInt64(raw)) != 0

@@ -38,6 +38,9 @@ final class UploadGate {
         resume()
     }
 
+    // Never inlined: how large a continuation is, is known at run time only, and each wait for a head
+    // would make room for one.
+    @inline(never)
     private func resume() {
         continuation?.resume()
         continuation = nil

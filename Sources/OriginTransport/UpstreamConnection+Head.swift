@@ -128,7 +128,7 @@ extension UpstreamConnection {
         until deadline: UInt64,
         into buffer: ReadBuffer? = nil
     ) async throws(IOError) {
-        if pool.followsRelay, let relay = AbortRelay.current, relay.loop === loop {
+        if pool.followsRelay, let relay = AbortRelay.current?.relay, relay.loop === loop {
             let relay = relay.value
             if relay.isFree {
                 try relay.hold(socket)

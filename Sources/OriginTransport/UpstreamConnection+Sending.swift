@@ -81,15 +81,22 @@ extension UpstreamConnection {
     }
 
     /// A body on its way out, and the task that sends it.
-    struct Upload {
+    final class Upload {
         let source: any BodySource
         let task: Task<Void, Never>
+
+        init(source: any BodySource, task: Task<Void, Never>) {
+            self.source = source
+            self.task = task
+        }
     }
 
     /// Waits for the final head while a task of its own sends the content.
     ///
     /// The task goes on behind a head that says yes: the origin may read on while it answers. Behind
     /// any other, nobody wants the rest.
+    // Never inlined: requests without a stream would make room for what a new task needs.
+    @inline(never)
     func upload(
         _ source: any BodySource,
         length: Int?,

@@ -161,7 +161,7 @@ final class DownstreamConnection {
         isParked = true
     }
 
-    private func begin(_ head: RequestHead) {
+    private func begin(_ head: borrowing RequestHead) {
         served += 1
         isAnswered = false
         owesContinue = head.expectsContinue && head.framing != .none

@@ -11,7 +11,7 @@ import RequestLog
 final class ProxyHandler {
     let loop: EventLoop
     let requests: UpstreamRequest
-    private var requestIDs: RequestIDs
+    private let requestIDs: RequestIDs
     /// What can be explained to a person.
     let recent = RecentExchanges()
     /// Where a person reads along, if one does.

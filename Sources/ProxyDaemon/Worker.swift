@@ -178,7 +178,7 @@ final class Worker {
     /// One task for as long as the connection has something to do; it never leaves the loop.
     private func start(_ connection: DownstreamConnection) {
         let bound = LoopBound((worker: self, connection: connection), on: loop)
-        let relay = LoopBound(connection.relay, on: loop)
+        let relay = AbortRelay.Reference(connection.relay, on: loop)
         connection.task = Task(executorPreference: loop) {
             await AbortRelay.$current.withValue(relay) {
                 let (worker, connection) = bound.value

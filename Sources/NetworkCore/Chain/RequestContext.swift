@@ -49,9 +49,14 @@ public struct RequestContext: Sendable {
     }
 
     /// Starts the record of an exchange.
-    public init(requestID: String = "", deadline: ContinuousClock.Instant? = nil) {
+    public init(requestID: String = "", deadline: ContinuousClock.Instant?) {
         self.requestID = requestID
         self.deadline = deadline
+    }
+
+    /// Starts the record of an exchange that may take its time.
+    public init(requestID: String = "") {
+        self.requestID = requestID
     }
 }
 

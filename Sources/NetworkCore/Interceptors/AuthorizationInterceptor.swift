@@ -110,7 +110,7 @@ public struct AuthorizationInterceptor: PassingInterceptor {
         _ context: inout RequestContext
     ) {
         facts.generation = credential.generation
-        facts.age = credential.issuedAt.map { authorizer.clock.now - $0 }
+        facts.age = credential.age(by: authorizer.clock)
         context.authorization = facts
         request.headers.remove(credential.name)
         request.headers.append(credential.name, validated: credential.value.reveal())

@@ -9,6 +9,8 @@ public struct Credential: Sendable {
         let value: Secret
         let generation: Int?
         let issuedAt: ContinuousClock.Instant?
+        /// Known without a look at an instant, whose size is known at run time only.
+        let isDated: Bool
         let isForOneUse: Bool
         let isProven = Atomic(false)
 
@@ -23,6 +25,7 @@ public struct Credential: Sendable {
             self.value = value
             self.generation = generation
             self.issuedAt = issuedAt
+            isDated = issuedAt != nil
             self.isForOneUse = isForOneUse
         }
     }
@@ -37,6 +40,11 @@ public struct Credential: Sendable {
     public var generation: Int? { facts.generation }
     /// When it was issued.
     public var issuedAt: ContinuousClock.Instant? { facts.issuedAt }
+    /// How old it is; nothing for one that has no date.
+    func age(by clock: any NetworkClock) -> Duration? {
+        guard facts.isDated, let issuedAt = facts.issuedAt else { return nil }
+        return clock.now - issuedAt
+    }
     /// Whether it serves only those who waited for it.
     var isForOneUse: Bool { facts.isForOneUse }
 

@@ -93,7 +93,7 @@ package final class LogBuffer {
         }
         lastTime = max(lastTime, time)
         lineCount += 1
-        if flushDeadline == nil { flushDeadline = now() + Self.flushDelay }
+        if lineCount == 1 { flushDeadline = now() + Self.flushDelay }
         if lines.count >= Self.flushSize { flush(now: now()) }
     }
 }
