@@ -28,6 +28,8 @@ package struct OAuthSettings: Sendable, Hashable {
     package var clientAuthentication: ClientAuthentication
     /// Signs client assertions, for `private_key_jwt`.
     package var clientKey: ClientKey?
+    /// Binds tokens to a key (DPoP, RFC 9449).
+    package var proofKey: SecretReference?
     /// What a jwt_bearer grant presents.
     package var assertion: Assertion?
     /// What a token_exchange grant presents.

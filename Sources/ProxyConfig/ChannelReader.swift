@@ -33,7 +33,24 @@ struct ChannelReader {
         )
         checkCredentialsStayPrivate(in: configuration)
         checkClientCertificate(of: configuration)
+        checkProofKey(of: configuration, in: authentication.section)
         return configuration
+    }
+
+    /// A proof names the URL that it is for, which failover changes behind it.
+    private func checkProofKey(
+        of configuration: ChannelConfiguration,
+        in section: Section<AuthenticationKey>
+    ) {
+        guard configuration.upstreams.count > 1,
+            case .oauth(let settings) = configuration.authentication, settings.proofKey != nil
+        else { return }
+        let place = section.section(.oauth, OAuthKey.self).place(of: .proofKey)
+        reading.report(
+            "tokens cannot be bound to a key where the channel has more than one upstream",
+            at: place.position,
+            key: place.key
+        )
     }
 
     private func upstreams() -> [UpstreamURL] {

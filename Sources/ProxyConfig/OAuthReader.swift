@@ -23,6 +23,7 @@ struct OAuthReader {
             clientSecret: section.secret(.clientSecret),
             clientAuthentication: authentication,
             clientKey: grants.clientKey(for: authentication),
+            proofKey: section.document(.proofKey),
             assertion: grants.assertion(for: grant),
             exchange: grants.exchange(for: grant),
             refreshToken: section.secret(.refreshToken),
@@ -148,6 +149,6 @@ struct OAuthReader {
         "redirect_uri", "code_verifier", "device_code", "assertion", "client_assertion",
         "client_assertion_type", "subject_token", "subject_token_type", "actor_token",
         "actor_token_type", "requested_token_type", "response_type", "state", "code_challenge",
-        "code_challenge_method",
+        "code_challenge_method", "dpop_jkt",
     ]
 }

@@ -61,6 +61,7 @@ enum OAuthKey: String, SectionKey {
     case revocationURL = "revocation_url"
     case redirectPort = "redirect_port"
     case clientKey = "client_key"
+    case proofKey = "dpop_key"
     case clientID = "client_id"
     case clientSecret = "client_secret"
     case clientAuthentication = "client_auth"

@@ -37,7 +37,7 @@ extension ChannelConfiguration {
     /// for each request anyway.
     var documentReferences: [SecretReference] {
         guard case .oauth(let settings) = authentication else { return [] }
-        var references = [settings.clientKey?.key]
+        var references = [settings.clientKey?.key, settings.proofKey]
         switch settings.assertion?.signer {
         case .key(let reference, _), .serviceAccount(let reference): references.append(reference)
         case nil: break

@@ -313,3 +313,44 @@ def assertions_verify_with_other_software(world):
                 equal(get(np, "/stock/x", 200), "app for alice", "the grant's assertion")
         finally:
             endpoint.stop()
+
+
+@case
+def bound_tokens_verify_with_other_software(world):
+    """DPoP: each proof is verified by joserfc, nonces change, a revoked token is renewed."""
+    for kind, algorithm, arguments in (
+            ("rsa", "RS256", ["-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048"]),
+            ("p256", "ES256", ["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"]),
+            ("ed25519", "EdDSA", ["-algorithm", "ED25519"])):
+        key = world.path("dpop-" + kind + ".pem")
+        run(["openssl", "genpkey", *arguments, "-out", key])
+        port = free_port()
+        server = Child([world.python, os.path.join(os.path.dirname(__file__), "authserver",
+                                                   "bound.py"), str(port), algorithm],
+                       world.directory, "bound-" + kind, clean_environment())
+        try:
+            server.wait_for_port(port)
+            base = f"http://127.0.0.1:{port}"
+            channels = {"orders": {"upstream": base + "/v1", "auth": {"oauth": {
+                "token_url": base + "/token", "client_id": "app", "client_auth": "none",
+                "dpop_key": "file:" + key}}}}
+            with Netproxy(world, channels) as np:
+                for _ in range(7):
+                    answer = json.loads(get(np, "/orders/42?x=1", 200))
+                    equal(answer["token"], "token-1", "the token")
+                answer = curl(np, np.url("/orders/import"), "-d", "x" * 20000,
+                              "-H", "DPoP: the app's own")
+                equal(json.loads(answer.body)["bytes"], 20000, "the upload")
+                browse(base + "/revoke")
+                check(json.loads(get(np, "/orders/42", 200))["token"] != "token-1", "renewed")
+                counts = json.loads(browse(base + "/counts")[2])
+                equal(counts["tokens"], 2, "token requests")
+                equal(counts["requests"], 9, "requests that were served")
+                # At first at both, and at the API after each third request.
+                check(3 <= counts["wanted"] <= 4, f"nonces that were wanted: {counts['wanted']}")
+                why = eventually(
+                    lambda: [x["retries"] for x in np.exchanges("orders") if "retries" in x],
+                    "retries in the log")
+                check(["dpop_proof"] in why, f"the log's retries: {why}")
+        finally:
+            server.stop()

@@ -84,6 +84,29 @@ import Testing
         #expect(settings.clientKey?.audience == nil)
     }
 
+    @Test func `tokens may be bound to a key`() throws {
+        let settings = try settings("\(base), client_auth: none, dpop_key: file:/k.pem")
+        #expect(settings.proofKey == .file("/k.pem"))
+    }
+
+    @Test func `tokens cannot be bound where requests may go elsewhere`() {
+        let text = """
+            channels:
+              a:
+                upstream: [https://a.example, https://b.example]
+                auth:
+                  oauth: { client_id: a, client_auth: none, token_url: https://l.example/t, dpop_key: env:K }
+            """
+        let lines = errors(in: text)
+        #expect(lines.count == 1)
+        #expect(
+            lines.first?.hasSuffix(
+                "channels.a.auth.oauth.dpop_key: tokens cannot be bound to a key where the channel has "
+                    + "more than one upstream"
+            ) == true
+        )
+    }
+
     @Test func `a service account needs neither client nor token endpoint`() throws {
         let settings = try settings(
             "grant: jwt_bearer, assertion: { service_account: file:/account.json }"

@@ -81,6 +81,8 @@ extension RequestContext {
 public enum RetryReason: Sendable, Hashable, CustomStringConvertible {
     /// A 401 on a token that was then renewed.
     case unauthorized
+    /// A 401 on a proof of possession (DPoP) that was then made anew.
+    case proof
     /// A fault of the connection.
     case fault(ErrorKind)
     /// A status that the channel repeats.
@@ -92,6 +94,7 @@ public enum RetryReason: Sendable, Hashable, CustomStringConvertible {
     public var description: String {
         switch self {
         case .unauthorized: "unauthorized"
+        case .proof: "dpop_proof"
         case .fault(let kind): kind.rawValue
         case .status(let status): "status_\(status)"
         case .budgetExhausted: "retry_budget_exhausted"

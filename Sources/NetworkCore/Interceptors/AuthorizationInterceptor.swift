@@ -58,7 +58,10 @@ public struct AuthorizationInterceptor: PassingInterceptor {
         }
         var authorized = request
         sign(&authorized, with: credential, facts, &context)
+        try AuthorizationInterceptor.prove(&authorized, with: credential)
         let response = try await next.send(authorized, context: &context)
+        credential.binding?.proof
+            .learn(from: response.headers, of: request.origin, as: .resourceServer)
         // An error of a gateway says nothing about the token.
         if !credential.isProven, response.status != 401, response.status.rawValue < 500,
             credential.prove()
@@ -68,11 +71,12 @@ public struct AuthorizationInterceptor: PassingInterceptor {
         return response
     }
 
-    /// Signs with the credential at hand, if it is a good one that an answer has proved before.
+    /// Signs with the credential at hand, if it is a good one that an answer has proved before, and
+    /// that needs no proof with each request.
     package func pass(_ request: inout Request, context: inout RequestContext) throws -> Bool {
-        guard let credential = authorizer.currentCredential(), credential.isProven else {
-            return false
-        }
+        guard let credential = authorizer.currentCredential(), credential.isProven,
+            !credential.isBound
+        else { return false }
         if let facts = try begin(request, &context) {
             sign(&request, with: credential, facts, &context)
         }
@@ -114,6 +118,30 @@ public struct AuthorizationInterceptor: PassingInterceptor {
         context.authorization = facts
         request.headers.remove(credential.name)
         request.headers.append(credential.name, validated: credential.value.reveal())
+    }
+
+    /// Adds the proof that a bound token goes with: its own for each attempt (RFC 9449 §4.1).
+    private static func prove(_ request: inout Request, with credential: Credential) throws {
+        guard let binding = credential.binding else { return }
+        request.headers.remove(HTTPFieldName.dpop)
+        do {
+            let proof = try binding.proof.proof(
+                for: request.method,
+                to: request.origin,
+                request.target,
+                presenting: binding.token
+            )
+            request.headers.append(.dpop, validated: proof)
+        } catch {
+            // Never without: the token is bound.
+            throw NetworkError(
+                .credentialUnavailable,
+                side: .proxy,
+                retry: .unsafe,
+                detail: "the key that the token is bound to cannot sign",
+                status: 503
+            )
+        }
     }
 
     private static func denied(_ field: HTTPFieldName) -> NetworkError {

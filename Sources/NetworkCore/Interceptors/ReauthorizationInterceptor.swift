@@ -1,8 +1,9 @@
 /// Sends a request once more when its token was refused and another token can be had.
 ///
 /// Stands outside `AuthorizationInterceptor`, so that the second attempt is signed afresh. Calls
-/// `next` at most twice, and once more for an origin that does not know `Expect`. A 401 that cannot be cured is passed through as the upstream sent it, with
-/// the reason in `context.authorization`.
+/// `next` at most twice, once more for an origin that does not know `Expect`, and once more for one
+/// that wants another proof of possession. A 401 that cannot be cured is passed through as the
+/// upstream sent it, with the reason in `context.authorization`.
 public struct ReauthorizationInterceptor: ReviewingInterceptor {
     /// The longest body of a 401 that is read so that its connection can be used again.
     private static let drainLimit = 64 * 1024
@@ -94,15 +95,13 @@ public struct ReauthorizationInterceptor: ReviewingInterceptor {
         context: inout RequestContext,
         next: RequestChain
     ) async throws -> Response {
-        let mayReplay = !context.retries.contains(.unauthorized)
-        guard mayReplay else {
-            await passThrough(.alreadyReplayed, first, .afterReplay, &context)
-            return first
-        }
+        let isReplay = context.retries.contains(.unauthorized)
         let isReplayable = buffer?.isReplayable ?? true
-        let intent = isReplayable ? Rejection.Intent.replay : .report
+        let intent: Rejection.Intent =
+            if isReplay { .afterReplay } else if isReplayable { .replay } else { .report }
+        let cause: RetryReason
         switch await authorizer.rejected(rejection(first, intent, context)) {
-        case .passThrough(let reason):
+        case .passThrough(let reason) where !isReplay:
             context.authorization?.notReplayed = reason.rawValue
             guard !Task.isCancelled else {
                 // Nobody is there to take the answer.
@@ -110,8 +109,17 @@ public struct ReauthorizationInterceptor: ReviewingInterceptor {
                 throw NetworkError.cancelled
             }
             return first
-        case .replay: break
-        case .replayOnce(let credential): context.ownCredential = credential
+        case .replay where !isReplay: cause = .unauthorized
+        case .replayOnce(let credential) where !isReplay:
+            cause = .unauthorized
+            context.ownCredential = credential
+        case .proveAgain where !context.retries.contains(.proof): cause = .proof
+        case .proveAgain:
+            context.authorization?.notReplayed = NotReplayed.proofRefused.rawValue
+            return first
+        case .passThrough, .replay, .replayOnce:
+            context.authorization?.notReplayed = NotReplayed.alreadyReplayed.rawValue
+            return first
         }
         var again = request
         if let buffer {
@@ -122,12 +130,15 @@ public struct ReauthorizationInterceptor: ReviewingInterceptor {
             }
             again.body = body
         }
-        context.beginNextAttempt(because: .unauthorized)
-        context.authorization?.isRefreshed = true
+        context.beginNextAttempt(because: cause)
+        if cause == .unauthorized { context.authorization?.isRefreshed = true }
         let kept = await drain(first.body, context)
         // The body is here, or on its way: there is nothing left to expect.
         again.headers.remove(HTTPFieldName.expect)
-        return try await replay(again, first, kept, context: &context, next: next)
+        let second = try await replay(again, first, kept, context: &context, next: next)
+        if accepts(second, context: &context) { return second }
+        // Once for the token and once for the proof: neither is judged with the other.
+        return try await cure(second, request, buffer, context: &context, next: next)
     }
 
     /// Sends the request for the first time.
@@ -161,7 +172,7 @@ public struct ReauthorizationInterceptor: ReviewingInterceptor {
         return credential.generation != nil && !credential.isProven
     }
 
-    /// Sends the request a second time; its answer is the answer, also if it is a 401.
+    /// Sends the request once more.
     private func replay(
         _ request: Request,
         _ first: Response,
@@ -170,11 +181,7 @@ public struct ReauthorizationInterceptor: ReviewingInterceptor {
         next: RequestChain
     ) async throws -> Response {
         do {
-            let second = try await next.send(request, context: &context)
-            if second.status == 401, context.authorization != nil {
-                await passThrough(.alreadyReplayed, second, .afterReplay, &context)
-            }
-            return second
+            return try await next.send(request, context: &context)
         } catch let error as NetworkError
             where error.kind == .credentialUnavailable || error.kind == .reauthorizationRequired
         {
@@ -186,16 +193,6 @@ public struct ReauthorizationInterceptor: ReviewingInterceptor {
             context.upstreamStatus = first.status
             return answer
         }
-    }
-
-    private func passThrough(
-        _ reason: NotReplayed,
-        _ response: Response,
-        _ intent: Rejection.Intent,
-        _ context: inout RequestContext
-    ) async {
-        _ = await authorizer.rejected(rejection(response, intent, context))
-        context.authorization?.notReplayed = reason.rawValue
     }
 
     private func rejection(

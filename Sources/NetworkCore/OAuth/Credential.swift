@@ -12,6 +12,7 @@ public struct Credential: Sendable {
         /// Known without a look at an instant, whose size is known at run time only.
         let isDated: Bool
         let isForOneUse: Bool
+        let binding: Binding?
         let isProven = Atomic(false)
 
         init(
@@ -19,7 +20,8 @@ public struct Credential: Sendable {
             _ value: Secret,
             _ generation: Int?,
             _ issuedAt: ContinuousClock.Instant?,
-            _ isForOneUse: Bool
+            _ isForOneUse: Bool,
+            _ binding: Binding?
         ) {
             self.name = name
             self.value = value
@@ -27,7 +29,14 @@ public struct Credential: Sendable {
             self.issuedAt = issuedAt
             isDated = issuedAt != nil
             self.isForOneUse = isForOneUse
+            self.binding = binding
         }
+    }
+
+    /// The token by itself, and who proves possession of its key.
+    struct Binding: Sendable {
+        let token: Secret
+        let proof: ProofOfPossession
     }
 
     private let facts: Facts
@@ -48,6 +57,11 @@ public struct Credential: Sendable {
     /// Whether it serves only those who waited for it.
     var isForOneUse: Bool { facts.isForOneUse }
 
+    /// What a proof goes with it for; nothing for a credential that is enough by itself.
+    var binding: Binding? { facts.binding }
+    /// Whether a proof goes with it.
+    var isBound: Bool { facts.binding != nil }
+
     /// Whether a request that carried it was answered with something else than a refusal.
     public var isProven: Bool { facts.isProven.load(ordering: .relaxed) }
 
@@ -62,7 +76,7 @@ public struct Credential: Sendable {
         issuedAt: ContinuousClock.Instant? = nil
     ) {
         guard !value.isEmpty, Grammar.isFieldValue(value.reveal()) else { return nil }
-        facts = Facts(name, value, generation, issuedAt, false)
+        facts = Facts(name, value, generation, issuedAt, false, nil)
     }
 
     /// Makes the credential of a token; nothing if that is unfit for a field.
@@ -74,7 +88,8 @@ public struct Credential: Sendable {
             Secret(value),
             token.generation,
             token.issuedAt.steady,
-            token.isForOneUse
+            token.isForOneUse,
+            token.proof.map { Binding(token: token.value, proof: $0) }
         )
     }
 }
@@ -131,6 +146,9 @@ public enum Verdict: Sendable, Hashable {
     /// Send the request again with this credential: it serves the replay alone, and is not given to
     /// anybody who asks.
     case replayOnce(Credential)
+    /// Send the request again with the same credential and another proof of possession: the token
+    /// was not judged.
+    case proveAgain
     /// Give the app the 401 as it is, and why.
     case passThrough(NotReplayed)
 }
@@ -147,6 +165,8 @@ public enum NotReplayed: String, Sendable, Hashable {
     case invalidRequest = "invalid_request"
     /// `insufficient_user_authentication` (RFC 9470): a person must sign in with more proof.
     case stepUpRequired = "step_up_required"
+    /// Another proof of possession was refused as well.
+    case proofRefused = "proof_refused"
     /// The body was read and is too long to be kept.
     case bodyNotReplayable = "body_not_replayable"
     /// The exchange had its one replay.

@@ -82,6 +82,10 @@ public struct OAuthConfiguration: Sendable {
     public var clientSecret: Secret?
     /// Signs client assertions; needed for `privateKeyJWT`.
     public var clientKey: SigningKey?
+    /// Binds tokens to a key (DPoP, RFC 9449): a token that is not bound is not used then.
+    ///
+    /// Managers that share a token store share the key, or its tokens are worth nothing to them.
+    public var proof: ProofOfPossession?
     /// To whom client assertions are made out.
     ///
     /// Default: the issuer, as one string (CVE-2025-27370); without one, the token endpoint.
@@ -194,6 +198,7 @@ extension OAuthConfiguration {
         if case .provided(let provider) = grant {
             parts.append(FormParameter("grant", provider.identity))
         }
+        if let proof { parts.append(FormParameter("dpop_jkt", proof.thumbprint)) }
         return FormEncoding.encode(parts)
     }
 

@@ -61,6 +61,11 @@ struct OAuthAssembly: Sendable {
             configuration.clientKey = try await signingKey(key.key, id: key.id, "client_key.key")
             configuration.clientAssertionAudience = key.audience
         }
+        if let key = settings.proofKey {
+            configuration.proof = ProofOfPossession(
+                key: try await signingKey(key, id: nil, "dpop_key")
+            )
+        }
         configuration.parameters = settings.parameters.map { FormParameter($0.name, $0.value) }
         configuration.refreshBefore = settings.refreshBefore
         configuration.allowsInsecure = channel.allowInsecure

@@ -1,7 +1,9 @@
-/// What a 401 says about the bearer token that the request carried.
+/// What a 401 says about the token that the request carried.
 enum ChallengeTriage: Equatable {
     /// `invalid_token`: it is bad.
     case refused
+    /// Not the token but the proof that went with it is at fault (RFC 9449 §7.1, §9).
+    case proofRefused
     /// Nothing in particular: it may be bad.
     case suspected
     /// Another token of the same kind would not help.
@@ -11,20 +13,27 @@ enum ChallengeTriage: Equatable {
     ///
     /// An `error` that RFC 6750 does not know counts as suspicion: servers invent words for
     /// "expired", and the cool-down bounds what a wrong guess costs.
-    static func judge(_ headers: HTTPHeaders) -> ChallengeTriage {
+    ///
+    /// - Parameters:
+    ///   - headers: of the response.
+    ///   - isBound: whether a proof of possession went with the token: `DPoP` is its scheme then,
+    ///     and `Bearer` that of an API which takes both.
+    /// - Returns: what weighs most of what they say.
+    static func judge(_ headers: HTTPHeaders, isBound: Bool = false) -> ChallengeTriage {
         let challenges = ChallengeParser.challenges(in: headers)
-        let bearer = challenges.filter { $0.scheme == "bearer" }
-        guard !bearer.isEmpty else {
+        let ours = challenges.filter { $0.scheme == "bearer" || (isBound && $0.scheme == "dpop") }
+        guard !ours.isEmpty else {
             return challenges.isEmpty ? .suspected : .passThrough(.foreignChallenge)
         }
-        let verdicts = bearer.map { judge($0.parameters["error"]) }
-        return verdicts.first { $0 == .refused } ?? verdicts.first { $0 == .suspected }
-            ?? verdicts[0]
+        let verdicts = ours.map { judge($0.parameters["error"], isBound) }
+        let weighty: [ChallengeTriage] = [.refused, .proofRefused, .suspected]
+        return weighty.first(where: verdicts.contains) ?? verdicts[0]
     }
 
-    private static func judge(_ error: String?) -> ChallengeTriage {
+    private static func judge(_ error: String?, _ isBound: Bool) -> ChallengeTriage {
         switch error {
         case "invalid_token": .refused
+        case _ where isBound && ProofOfPossession.isAtFault(error): .proofRefused
         case "insufficient_scope": .passThrough(.insufficientScope)
         case "invalid_request": .passThrough(.invalidRequest)
         case "insufficient_user_authentication": .passThrough(.stepUpRequired)

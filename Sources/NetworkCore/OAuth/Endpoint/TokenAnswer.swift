@@ -18,8 +18,10 @@ struct TokenAnswer {
         }
         // RFC 6749 §7.1: a type that is not understood is not used; one that is missing is the only
         // one there was before others were thought of (as golang/oauth2 has it).
-        guard Grammar.equalIgnoringCase(document.tokenType ?? "Bearer", "Bearer") else {
-            throw failure(.configuration, "gave a token whose token_type is not Bearer")
+        // RFC 9449 §5: with a proof, any other type than DPoP is a token that is not bound.
+        let scheme = configuration.proof == nil ? "Bearer" : "DPoP"
+        guard Grammar.equalIgnoringCase(document.tokenType ?? "Bearer", scheme) else {
+            throw failure(.configuration, "gave a token whose token_type is not \(scheme)")
         }
         guard value.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
             throw failure(.configuration, "gave a token with characters that no field may hold")
@@ -32,6 +34,7 @@ struct TokenAnswer {
             scope: document.scope.flatMap { Grammar.isFieldValue($0) ? $0 : nil }
         )
         response.refreshLifetime = document.refreshLifetime
+        response.scheme = scheme
         return response
     }
 
@@ -42,6 +45,8 @@ struct TokenAnswer {
             switch error {
             case "invalid_grant": .invalidGrant
             case "server_error", "temporarily_unavailable", "slow_down": .transient
+            // It hands out nonces faster than they can be used.
+            case "use_dpop_nonce": .transient
             case _ where isTransientStatus: .transient
             default: .configuration
             }

@@ -25,13 +25,29 @@ public struct TokenEndpointClient: OAuthService {
     /// How far the token endpoint's clock is ahead of ours, by the `Date` of its last answer.
     public var clockOffset: Duration { serverClock.offset }
 
-    /// Presents a grant once.
+    /// Presents a grant once, and once more where the server has not looked at it for want of another
+    /// proof of possession (RFC 9449 §8).
     ///
     /// - Throws: `TokenFailure`.
     public func tokens(
         for grant: TokenGrant,
         configuration: OAuthConfiguration,
         deadline: ContinuousClock.Instant
+    ) async throws(TokenFailure) -> TokenResponse {
+        do {
+            return try await present(grant, configuration, deadline)
+        } catch {
+            guard configuration.proof != nil, ProofOfPossession.isAtFault(error.serverError),
+                !error.mayBeSpent
+            else { throw error }
+        }
+        return try await present(grant, configuration, deadline)
+    }
+
+    private func present(
+        _ grant: TokenGrant,
+        _ configuration: OAuthConfiguration,
+        _ deadline: ContinuousClock.Instant
     ) async throws(TokenFailure) -> TokenResponse {
         let request = try TokenRequest.make(grant, configuration, at: serverClock.now)
         var context = RequestContext(deadline: deadline)
@@ -52,6 +68,11 @@ public struct TokenEndpointClient: OAuthService {
             throw TokenEndpointClient.unfinished(error, configuration)
         }
         serverClock.learn(from: response.headers)
+        configuration.proof?.learn(
+            from: response.headers,
+            of: configuration.tokenEndpoint.origin,
+            as: .authorizationServer
+        )
         let answer = TokenAnswer(
             status: response.status,
             headers: response.headers,

@@ -9,7 +9,16 @@ enum TokenRequest {
         form += grant.parameters
         form += grant.secretParameters.map { FormParameter($0.name, $0.value.reveal()) }
         form += configuration.targets
-        return try ClientRequest(configuration, at: now)
-            .post(form, to: configuration.tokenEndpoint)
+        let endpoint = configuration.tokenEndpoint
+        var request = try ClientRequest(configuration, at: now).post(form, to: endpoint)
+        if let proof = configuration.proof {
+            do {
+                let text = try proof.proof(for: .post, to: endpoint.origin, endpoint.target)
+                request.headers.append(.dpop, validated: text)
+            } catch {
+                throw TokenFailure(.configuration, detail: "the key of dpop_key cannot sign")
+            }
+        }
+        return request
     }
 }

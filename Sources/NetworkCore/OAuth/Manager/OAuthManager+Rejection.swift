@@ -10,8 +10,11 @@ extension OAuthManager {
     public nonisolated func rejected(_ rejection: Rejection) async -> Verdict {
         guard let generation = rejection.generation else { return .passThrough(.staticCredential) }
         let doubt: CurrentToken.Doubt
-        switch ChallengeTriage.judge(rejection.headers) {
+        switch ChallengeTriage.judge(rejection.headers, isBound: configuration.proof != nil) {
         case .passThrough(let reason): return .passThrough(reason)
+        case .proofRefused:
+            // The token was not judged: it stays as good as it was.
+            return rejection.intent == .report ? .passThrough(.bodyNotReplayable) : .proveAgain
         case .suspected: doubt = .suspected
         case .refused: doubt = .refused
         }

@@ -128,6 +128,12 @@ extension OAuthManager {
         sent: Moment,
         began: ContinuousClock.Instant
     ) async -> WaitingRoom.Outcome {
+        if configuration.proof != nil, !Grammar.equalIgnoringCase(response.scheme, "DPoP") {
+            await keep(response.refreshToken, grant: grant)
+            return fail(
+                TokenFailure(.configuration, detail: "the token is not bound to the key")
+            )
+        }
         let isSame = response.accessToken == current?.token.value
         let isDoubted = current.map { $0.doubt != .none } ?? false
         let next = generation + (isSame ? 0 : 1)
@@ -174,7 +180,8 @@ extension OAuthManager {
             generation: generation,
             scope: response.scope ?? configuration.scopes.joined(separator: " "),
             scheme: response.scheme,
-            isForOneUse: known == .zero
+            isForOneUse: known == .zero,
+            proof: configuration.proof
         )
     }
 

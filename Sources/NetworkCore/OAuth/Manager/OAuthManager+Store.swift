@@ -88,7 +88,8 @@ extension OAuthManager {
             generation: generation + 1,
             scope: kept.scope,
             scheme: kept.scheme,
-            isForOneUse: false
+            isForOneUse: false,
+            proof: configuration.proof
         )
         var windows = TokenWindows(
             token,

@@ -18,6 +18,8 @@ public struct Token: Sendable {
     let scheme: String
     /// Whether it serves only those who waited for it.
     let isForOneUse: Bool
+    /// Proves possession of the key that it is bound to; nothing for a bearer token.
+    let proof: ProofOfPossession?
 
     /// The value of the `Authorization` field (RFC 9110 §11.6.2).
     var fieldValue: String { "\(scheme) \(value.reveal())" }

@@ -61,6 +61,16 @@ public struct DiscoveringTokenClient: OAuthService {
                     + "(\(method.names[0])); it offers \(words)"
             )
         }
+        if let algorithm = configuration.proof?.algorithm.rawValue,
+            let offered = server.proofAlgorithms, !offered.contains(algorithm)
+        {
+            let words = ServerWords.clean(offered.joined(separator: ", "), secrets: []) ?? "none"
+            throw TokenFailure(
+                .configuration,
+                detail: "the server does not take proofs in the algorithm of dpop_key "
+                    + "(\(algorithm)); it takes \(words)"
+            )
+        }
         // RFC 8705 §5: clients with a certificate use the alias where there is one.
         let alias = method == .tls ? server.certificateTokenEndpoint : nil
         guard let endpoint = alias ?? server.tokenEndpoint else {

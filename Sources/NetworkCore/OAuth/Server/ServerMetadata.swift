@@ -18,6 +18,8 @@ public struct ServerMetadata: Sendable, Hashable {
     public var clientAuthentications: [String]?
     /// Which PKCE methods it knows; nothing if it does not say.
     public var challengeMethods: [String]?
+    /// Which algorithms it takes proofs of possession in (RFC 9449 §5.1); nothing if it does not say.
+    public var proofAlgorithms: [String]?
     /// Whether answers of the authorization endpoint carry `iss` (RFC 9207 §3).
     public var answersWithIssuer = false
 
@@ -36,6 +38,7 @@ public struct ServerMetadata: Sendable, Hashable {
         var mtls_endpoint_aliases: Aliases?
         var token_endpoint_auth_methods_supported: [String]?
         var code_challenge_methods_supported: [String]?
+        var dpop_signing_alg_values_supported: [String]?
         var authorization_response_iss_parameter_supported: Bool?
     }
 
@@ -78,6 +81,7 @@ public struct ServerMetadata: Sendable, Hashable {
         certificateTokenEndpoint =
             try endpoint(members.mtls_endpoint_aliases?.token_endpoint, "mtls_endpoint_aliases")
         clientAuthentications = members.token_endpoint_auth_methods_supported
+        proofAlgorithms = members.dpop_signing_alg_values_supported
         challengeMethods = members.code_challenge_methods_supported
         answersWithIssuer = members.authorization_response_iss_parameter_supported ?? false
     }

@@ -64,6 +64,10 @@ public struct AuthorizationCodeFlow: Sendable {
             FormParameter("code_challenge", proof.challenge),
             FormParameter("code_challenge_method", "S256"),
         ]
+        // RFC 9449 §10: the code is worth nothing without the key, too.
+        if let binding = configuration.proof {
+            parameters.append(FormParameter("dpop_jkt", binding.thumbprint))
+        }
         if let audience = configuration.audience {
             parameters.append(FormParameter("audience", audience))
         }

@@ -61,6 +61,30 @@ public struct SigningKey: Sendable {
         }
     }
 
+    /// The public key as a JSON Web Key (RFC 7518 §6, RFC 8037 §2).
+    var publicJWK: PublicJWK {
+        switch key {
+        case .rsa(let key):
+            // Without a modulus there is no key that could have been read.
+            let parts = try? key.publicKey.getKeyPrimitives()
+            return PublicJWK([
+                ("kty", "RSA"), ("n", Base64URL.encode(parts?.modulus ?? Data())),
+                ("e", Base64URL.encode(parts?.publicExponent ?? Data())),
+            ])
+        case .p256(let key):
+            let point = key.publicKey.rawRepresentation
+            return PublicJWK([
+                ("kty", "EC"), ("crv", "P-256"), ("x", Base64URL.encode(point.prefix(32))),
+                ("y", Base64URL.encode(point.suffix(32))),
+            ])
+        case .ed25519(let key):
+            return PublicJWK([
+                ("kty", "OKP"), ("crv", "Ed25519"),
+                ("x", Base64URL.encode(key.publicKey.rawRepresentation)),
+            ])
+        }
+    }
+
     /// The signature of some bytes, in the form RFC 7518 §3 wants.
     ///
     /// - Throws: what the cryptography library throws; not to be expected of a key that was read.
