@@ -137,8 +137,14 @@ public struct MultipartForm: Sendable {
 
     /// As browsers write names (WHATWG HTML, "multipart/form-data encoding algorithm").
     private static func quoted(_ text: String) -> String {
-        text.replacing("\"", with: "%22").replacing("\r\n", with: "%0D%0A")
-            .replacing("\r", with: "%0D").replacing("\n", with: "%0A")
+        PercentEncoding.replacing(text) { byte in
+            switch byte {
+            case UInt8(ascii: "\""): "%22"
+            case UInt8(ascii: "\r"): "%0D"
+            case UInt8(ascii: "\n"): "%0A"
+            default: nil
+            }
+        }
     }
 
     private static func isBoundary(_ text: String) -> Bool {

@@ -1,5 +1,5 @@
 /// Percent-encoding of the parts of a URI (RFC 3986 §2.1) and of forms (WHATWG URL §5.2).
-enum PercentEncoding {
+package enum PercentEncoding {
     /// Everything but unreserved characters is encoded: a segment of a path, a name or a value of a
     /// query.
     static func unreserved(_ text: String) -> String {
@@ -42,11 +42,36 @@ enum PercentEncoding {
         return escape == 0
     }
 
+    /// The text with others in the place of some of its bytes.
+    ///
+    /// Bytes, not characters: a mark that combines must not hide a quote.
+    static func replacing(_ text: String, _ other: (UInt8) -> String?) -> String {
+        guard text.utf8.contains(where: { other($0) != nil }) else { return text }
+        var result: [UInt8] = []
+        for byte in text.utf8 {
+            if let other = other(byte) { result += other.utf8 } else { result.append(byte) }
+        }
+        return String(decoding: result, as: UTF8.self)
+    }
+
     /// A base path and a path below it, with one slash between them.
     static func join(_ base: String, _ path: String) -> String {
         let encoded = PercentEncoding.path(path)
         if encoded.isEmpty { return base.isEmpty ? "/" : base }
         return encoded.hasPrefix("/") ? base + encoded : "\(base)/\(encoded)"
+    }
+
+    /// Whether a segment of a path is `.` or `..` with a percent-encoded dot.
+    ///
+    /// Servers decode it and take the step (WHATWG URL §4.1), which nobody who encodes it means.
+    static func hasEncodedStep(_ path: String) -> Bool {
+        guard path.utf8.contains(UInt8(ascii: "%")) else { return false }
+        return path.utf8.split(separator: UInt8(ascii: "/")).contains { segment in
+            guard segment.contains(UInt8(ascii: "%")), segment.count <= 6 else { return false }
+            let text = String(decoding: segment, as: UTF8.self).lowercased()
+                .replacing("%2e", with: ".")
+            return text == "." || text == ".."
+        }
     }
 
     private static func encode(_ text: String, _ isPlain: (UInt8) -> Bool) -> String {
@@ -92,7 +117,7 @@ enum PercentEncoding {
 
 extension PercentEncoding {
     /// A name or a value of a query without its encoding; what is none stays.
-    static func decoded(_ text: Substring) -> String {
+    package static func decoded(_ text: Substring) -> String {
         var bytes: [UInt8] = []
         var rest = text.utf8
         while let byte = rest.popFirst() {

@@ -18,13 +18,19 @@ extension Request {
         body shown: ShownBody = .hidden
     ) -> String {
         var words = ["curl"]
-        if method == .head {
+        let hasContent = body.length != 0
+        // For curl, content makes a POST of a GET.
+        if method == .head, !hasContent {
             words.append("--head")
-        } else if method != .get {
+        } else if method != .get || hasContent {
             words += ["-X", method.rawValue]
         }
+        // Brackets and braces are a pattern of several URLs for curl.
+        if target.utf8.contains(where: { "[]{}".utf8.contains($0) }) { words.append("--globoff") }
         for field in headers {
-            words += ["-H", quoted("\(field.name): \(redaction.value(of: field))")]
+            let value = redaction.value(of: field)
+            // For curl, a name with a colon and nothing behind it takes a field out.
+            words += ["-H", quoted(value.isEmpty ? "\(field.name);" : "\(field.name): \(value)")]
         }
         switch body {
         case .empty, .tunnel: break
@@ -37,6 +43,6 @@ extension Request {
     }
 
     private func quoted(_ text: String) -> String {
-        "'\(text.replacing("'", with: "'\\''"))'"
+        "'\(PercentEncoding.replacing(text) { $0 == UInt8(ascii: "'") ? "'\\''" : nil })'"
     }
 }

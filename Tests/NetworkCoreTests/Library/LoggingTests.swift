@@ -104,6 +104,27 @@ import Testing
         #expect(request.curlCommand(body: .shown).contains(#"--data-raw '{"k":"it'\''s"}'"#))
     }
 
+    @Test func `no mark that combines hides the end of a quoted word`() throws {
+        let request = try RequestBuilder("https://a.example")
+            .header("X-Note", "'\u{301}; touch pwned").build()
+        #expect(
+            request.curlCommand()
+                == #"curl -H 'X-Note: '\''"# + "\u{301}; touch pwned' 'https://a.example/'"
+        )
+    }
+
+    @Test func `curl makes the same request of its command`() throws {
+        var request = try RequestBuilder("https://a.example").header("X-Empty", "").json([1])
+            .build()
+        request.target = "/?a[b]=1"
+        #expect(
+            request.curlCommand() == """
+                curl -X GET --globoff -H 'X-Empty;' -H 'Content-Type: application/json' \
+                --data-binary @- 'https://a.example/?a[b]=1'
+                """
+        )
+    }
+
     @Test func `events carry what metrics and tracing need`() async throws {
         let seen = Mutex<[NetworkExchange]>([])
         let stub = StubTransport()

@@ -195,6 +195,15 @@ import Testing
         #expect(body.isReplayable)
     }
 
+    @Test func `no mark that combines hides the end of a name`() async throws {
+        let form = MultipartForm(
+            [.init("a\"\u{301}", .data(Data()), filename: "b\"\u{301}; c=\"")],
+            boundary: "b"
+        )
+        let text = String(decoding: try await form.body().collect(upTo: 1000).array, as: UTF8.self)
+        #expect(text.contains("; name=\"a%22\u{301}\"; filename=\"b%22\u{301}; c=%22\"\r\n"))
+    }
+
     @Test func `a form with files is streamed with its length`() async throws {
         let file = try ScratchFile(String(repeating: "y", count: 100_000))
         var form = MultipartForm()
