@@ -32,6 +32,8 @@ public struct FileStatus: Sendable, Equatable {
     public let inode: UInt64
     /// Its length, in bytes.
     public let size: Int
+    /// Whether it holds content of that length, and is no pipe, device or directory.
+    public let isRegular: Bool
 
     /// Whether both are the same file, however long.
     public func isSameFile(as other: FileStatus) -> Bool {
@@ -59,6 +61,7 @@ public struct FileStatus: Sendable, Equatable {
         device = UInt64(information.st_dev)
         inode = UInt64(information.st_ino)
         size = Int(information.st_size)
+        isRegular = information.st_mode & S_IFMT == S_IFREG
     }
 }
 

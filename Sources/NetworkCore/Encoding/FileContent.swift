@@ -16,12 +16,23 @@ enum FileContent {
     }
 
     static func open(_ path: String) throws(NetworkError) -> (ReadableFile, length: Int) {
+        let (file, status): (ReadableFile, FileStatus)
         do throws(AppendFileError) {
-            let file = try ReadableFile(path: path)
-            return (file, try file.status.size)
+            file = try ReadableFile(path: path)
+            status = try file.status
         } catch {
             throw unreadable(path, error)
         }
+        // Pipes and devices have no length: sent by it, they would be empty.
+        guard status.isRegular else {
+            throw NetworkError(
+                .httpRequestError,
+                side: .downstream,
+                retry: .safe,
+                detail: "\(path) is no regular file"
+            )
+        }
+        return (file, status.size)
     }
 
     static func read(
@@ -68,6 +79,11 @@ final class FileBody: BodySource {
         self.file = file
         self.length = length
         self.path = path
+    }
+
+    /// All of it at once, for a short one.
+    func whole() throws(NetworkError) -> ByteSlice {
+        try FileContent.read(file, length, 0, path)
     }
 
     func next() async throws -> ByteSlice? {

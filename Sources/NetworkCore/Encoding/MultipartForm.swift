@@ -109,14 +109,12 @@ public struct MultipartForm: Sendable {
         let end = ByteSlice("--\(boundary)--\r\n")
         pieces.append(.bytes(end))
         length += end.count
-        guard length > FileContent.inlineLimit || !hasOnlyData else {
-            return .bytes(ByteSlice(pieces.flatMap(\.array)))
+        guard length <= FileContent.inlineLimit else {
+            return .stream(MultipartBody(pieces), length: length)
         }
-        return .stream(MultipartBody(pieces), length: length)
-    }
-
-    private var hasOnlyData: Bool {
-        parts.allSatisfy { if case .data = $0.content { true } else { false } }
+        var whole: [UInt8] = []
+        for piece in pieces { whole += try piece.whole().array }
+        return .bytes(ByteSlice(whole))
     }
 
     private func head(of part: Part) throws(NetworkError) -> String {
@@ -177,8 +175,11 @@ private enum MultipartPiece: Sendable {
         }
     }
 
-    var array: [UInt8] {
-        if case .bytes(let bytes) = self { bytes.array } else { [] }
+    func whole() throws(NetworkError) -> ByteSlice {
+        switch self {
+        case .bytes(let bytes): bytes
+        case .file(let file, _): try file.whole()
+        }
     }
 }
 

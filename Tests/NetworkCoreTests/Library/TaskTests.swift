@@ -92,6 +92,18 @@ import Testing
         #expect(error?.detail.contains("/nowhere/at/all") == true)
     }
 
+    @Test(arguments: ["/dev/null", "/dev", "/dev/full"])
+    func `what has no length is not sent as an empty file`(path: String) {
+        for task in [
+            HTTPTask.file(path: path, contentType: "text/plain"),
+            .multipart(MultipartForm([.init("f", .file(path: path))])),
+        ] {
+            let error = #expect(throws: NetworkError.self) { try request(task) }
+            #expect(error?.kind == .httpRequestError)
+            #expect(error?.detail.contains(path) == true)
+        }
+    }
+
     @Test func `what cannot be encoded is an error, not a trap`() {
         for task in [
             HTTPTask.json(["a": Double.nan]), .query(["a": Double.infinity]), .query(3), .form([1]),
@@ -218,6 +230,16 @@ import Testing
             text.contains("filename=\"\(file.name)\"\r\nContent-Type: application/octet-stream")
         )
         #expect(text.hasSuffix("\r\n--\(form.boundary)--\r\n"))
+    }
+
+    @Test func `a short form can be sent again, with files too`() async throws {
+        let file = try ScratchFile("short")
+        var form = MultipartForm(boundary: "b")
+        form.append("f", file: file.path, filename: "n", contentType: nil)
+        let body = try form.body()
+        #expect(body.isReplayable)
+        let text = String(decoding: try await body.collect(upTo: 1000).array, as: UTF8.self)
+        #expect(text.hasSuffix("; filename=\"n\"\r\n\r\nshort\r\n--b--\r\n"))
     }
 
     @Test func `the boundary stays the same from one attempt to the next`() throws {
