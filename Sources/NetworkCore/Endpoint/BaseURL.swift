@@ -36,9 +36,11 @@ public struct BaseURL: Sendable, Hashable, ExpressibleByStringInterpolation,
         self.init(value)
     }
 
-    /// Names an origin and the path below which its API lies.
+    /// Names an origin and the path below which its API lies, with or without a slash in front.
     public init(_ origin: Origin, path: String = "") {
-        self.init("\(origin)\(path)")
+        // Without the slash a path would go on the name of the host.
+        let isApart = path.isEmpty || path.utf8.first == UInt8(ascii: "/")
+        self.init(isApart ? "\(origin)\(path)" : "\(origin)/\(path)")
     }
 
     /// The text it was made from.

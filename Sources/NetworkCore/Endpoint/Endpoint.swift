@@ -97,7 +97,14 @@ extension Endpoint {
 extension DefaultStringInterpolation {
     /// Puts a value into a path as one segment: everything but unreserved characters is
     /// percent-encoded (RFC 3986 §2.3), a slash and a percent sign too.
+    ///
+    /// `.` and `..` are no segments but steps (§3.3), however they are written: a path that has them
+    /// from here is refused when the request is built.
     public mutating func appendInterpolation(segment value: some CustomStringConvertible) {
-        appendLiteral(PercentEncoding.unreserved(value.description))
+        let text = value.description
+        let isStep = text == "." || text == ".."
+        appendLiteral(
+            isStep ? text.replacing(".", with: "%2E") : PercentEncoding.unreserved(text)
+        )
     }
 }

@@ -121,7 +121,7 @@ public struct RequestBuilder: Sendable {
     /// Makes the request.
     ///
     /// - Throws: `NetworkError` of kind `http_request_error` that says what is wrong: a base URL that
-    ///   is none, a path that leaves it, a field or a parameter that cannot be sent, a file that
+    ///   is none, a path that leaves it or has a value of `..` as a segment, a field or a parameter that cannot be sent, a file that
     ///   cannot be read.
     public func build() throws(NetworkError) -> Request {
         if let fault { throw fault }
@@ -138,6 +138,9 @@ public struct RequestBuilder: Sendable {
         var target = PercentEncoding.join(baseURL.path, path)
         guard TargetPath(target).staysUnder(baseURL.path.isEmpty ? "/" : baseURL.path) else {
             throw RequestBuilder.malformed("the path leaves the base URL \(baseURL.text)")
+        }
+        guard !PercentEncoding.hasEncodedStep(path) else {
+            throw RequestBuilder.malformed("a segment of the path is '.' or '..'")
         }
         if !query.isEmpty { target += "?" + query.joined(separator: "&") }
         var headers = headers

@@ -82,9 +82,20 @@ private struct Tagged: Endpoint {
     @Test func `a value in a path is one segment, whatever it holds`() throws {
         let request = try RequestBuilder(ShopEndpoint.order(id: "1/2?x=3#é %2F")).build()
         #expect(request.target == "/v1/orders/1%2F2%3Fx%3D3%23%C3%A9%20%252F")
-        #expect(throws: NetworkError.self) {
-            try RequestBuilder(ShopEndpoint.order(id: "..")).path("orders/../..").build()
+    }
+
+    @Test(arguments: [".", ".."])
+    func `a value in a path is no step to another path`(id: String) throws {
+        for path in ["/orders/\(segment: id)", "/a/\(segment: id)/lines", "/\(segment: id)"] {
+            let error = #expect(throws: NetworkError.self) {
+                try RequestBuilder("https://api.example.com/v1").path(path).build()
+            }
+            #expect(error?.kind == .httpRequestError)
         }
+        let file = try RequestBuilder("https://a.example").path("/\(segment: id).json").build()
+        #expect(file.target.hasSuffix(".json"))
+        let dots = try RequestBuilder(ShopEndpoint.order(id: "...")).build()
+        #expect(dots.target == "/v1/orders/...")
     }
 
     @Test(arguments: [
@@ -107,6 +118,12 @@ private struct Tagged: Endpoint {
         #expect(url.path == "/a/b")
         #expect(URL(string: "http://[::1]:80/x").map(BaseURL.init)?.path == "/x")
         #expect(BaseURL(Origin(scheme: .http, host: "::1")).origin?.host == "::1")
+        let origin = Origin(scheme: .https, host: "a.example")
+        for path in ["v1", "/v1", "/v1/"] {
+            let below = BaseURL(origin, path: path)
+            #expect(below.origin == origin)
+            #expect(below.path == "/v1")
+        }
     }
 
     @Test(arguments: ["a\r\nX: y", "\0", " a", "a\u{7F}"])
