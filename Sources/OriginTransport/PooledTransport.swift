@@ -59,11 +59,24 @@ public final class PooledTransport: HTTPTransport {
     ///
     /// The caller's task moves to the loop for it, and back: no other task is made, and what it
     /// allocates stays its own.
+    ///
+    /// - Throws: `http_request_error` for a target or a host that no request line may hold; what the
+    ///   attempt fails with.
     public func send(
         _ request: Request,
         context: inout RequestContext
     ) async throws -> Response {
-        try await withTaskExecutorPreference(loop) { try await sendOnLoop(request, &context) }
+        guard PooledTransport.isFit(request) else {
+            throw NetworkError(
+                .httpRequestError,
+                side: .downstream,
+                retry: .safe,
+                detail: "the request's target or host is not visible ASCII, or its target no path"
+            )
+        }
+        return try await withTaskExecutorPreference(loop) {
+            try await sendOnLoop(request, &context)
+        }
     }
 
     @concurrent
@@ -79,6 +92,16 @@ public final class PooledTransport: HTTPTransport {
         case .tunnel(let stream): response.body = .tunnel(HoppingStream(stream, loop))
         }
         return response
+    }
+
+    /// Whether the head can be written: the program may have put together target and host itself.
+    private static func isFit(_ request: Request) -> Bool {
+        let target = request.target
+        let isPath =
+            target.utf8.first == UInt8(ascii: "/")
+            || target == "*" && request.method == .options
+        return isPath && target.utf8.allSatisfy(Grammar.isTargetByte)
+            && request.origin.authority.utf8.allSatisfy(Grammar.isTargetByte)
     }
 
     private func attempt(

@@ -13,7 +13,8 @@ extension Request {
     ) throws(NetworkError) {
         let text = url.absoluteString.prefix { $0 != "#" }
         let mark = text.firstIndex(of: "?") ?? text.endIndex
-        let scheme = text.firstRange(of: "://")?.upperBound ?? text.startIndex
+        // In front of the query, which may be all that holds another URL.
+        let scheme = text[..<mark].firstRange(of: "://")?.upperBound ?? text.startIndex
         let slash = text[scheme..<mark].firstIndex(of: "/") ?? mark
         let base = BaseURL(String(text[..<slash]))
         let target = (slash == mark ? "/" : "") + text[slash...]

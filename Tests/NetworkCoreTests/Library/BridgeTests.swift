@@ -55,7 +55,10 @@ import Testing
         #expect(try Request(url: #require(URL(string: "http://a.example"))).target == "/")
     }
 
-    @Test(arguments: ["file:///etc/passwd", "/relative", "https://u:p@a.example/", "mailto:a@b"])
+    @Test(arguments: [
+        "file:///etc/passwd", "/relative", "https://u:p@a.example/", "mailto:a@b",
+        "relative?next=https://a.example/", "?://", "//a.example/?u=http://b.example",
+    ])
     func `a URL of another kind is refused`(text: String) throws {
         let url = try #require(URL(string: text))
         #expect(throws: NetworkError.self) { try Request(url: url) }

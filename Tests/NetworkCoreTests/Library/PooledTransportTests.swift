@@ -196,6 +196,27 @@ import Testing
         #expect(origin.connections.allSatisfy { !$0.received.contains("def") })
     }
 
+    @Test(arguments: ["/a b", "/\r\nX: y", "/ä", "", "a", "*", "/#a"])
+    func `a target that no request line may hold is an error, not a trap`(
+        target: String
+    ) async throws {
+        let origin = try await OriginServer.start { _ in Raw.ok() }
+        let manager = NetworkManager<PathEndpoint>(
+            NetworkChannel(transport: try PooledTransport())
+        )
+        let base = Origin(scheme: .http, host: "127.0.0.1", port: UInt16(origin.port))
+        let error = await #expect(throws: NetworkError.self) {
+            try await manager.perform(Request(origin: base, target: target))
+        }
+        #expect(error?.kind == .httpRequestError)
+        let odd = Origin(scheme: .http, host: "127.0.0.1\0\r\n", port: UInt16(origin.port))
+        let host = await #expect(throws: NetworkError.self) {
+            try await manager.perform(Request(origin: odd, target: "/"))
+        }
+        #expect(host?.kind == .httpRequestError)
+        #expect(origin.connections.isEmpty)
+    }
+
     @Test func `an empty piece is no end of a chunked body`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         let transport = try PooledTransport()
