@@ -4,6 +4,9 @@ import FoundationEssentials
 ///
 /// `ContinuousClock` reads `CLOCK_BOOTTIME` on Linux, which goes on while the machine is suspended.
 public struct SystemClock: NetworkClock {
+    /// Ten years: the system's timers trap on a deadline some centuries away.
+    private static let longestSleep = Duration.seconds(10 * 365 * 24 * 60 * 60)
+
     /// Makes one; all are alike.
     public init() {}
 
@@ -17,6 +20,10 @@ public struct SystemClock: NetworkClock {
 
     /// Returns at the deadline.
     public func sleep(until deadline: ContinuousClock.Instant) async throws {
-        try await ContinuousClock().sleep(until: deadline, tolerance: nil)
+        while true {
+            let latest = now + SystemClock.longestSleep
+            try await ContinuousClock().sleep(until: min(deadline, latest), tolerance: nil)
+            if deadline <= latest { return }
+        }
     }
 }
