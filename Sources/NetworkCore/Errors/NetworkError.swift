@@ -123,3 +123,8 @@ public struct NetworkError: Error, Sendable, CustomStringConvertible {
         )
     }
 }
+
+extension NetworkError: LocalizedError {
+    /// The description: what `localizedDescription` says.
+    public var errorDescription: String? { description }
+}

@@ -13,7 +13,7 @@ extension NetworkError {
             content: Data(content),
             isTruncated: isTruncated
         )
-        error.retryAfter = response.headers[.retryAfter].flatMap { Int($0) }
+        error.retryAfter = response.headers.retryAfter()?.wholeSeconds
         return error
     }
 }

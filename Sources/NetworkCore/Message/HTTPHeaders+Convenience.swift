@@ -24,6 +24,17 @@ extension HTTPHeaders {
         return result
     }
 
+    /// How long `Retry-After` asks to wait, in seconds or until a date (RFC 9110 §10.2.3); nothing
+    /// where it is missing or makes no sense.
+    ///
+    /// Never negative, and as long as the server says: whoever waits bounds it.
+    ///
+    /// - Parameter now: what a date counts from where the server does not say what time it has.
+    /// - Returns: how long.
+    public func retryAfter(now: UnixTime = SystemClock().wallNow) -> Duration? {
+        RetryAfter.duration(in: self, now: now)
+    }
+
     static func unfit(_ name: String) -> NetworkError {
         NetworkError(
             .httpRequestError,
@@ -40,9 +51,10 @@ extension HTTPField {
         HTTPField(.authorization, "Bearer \(token.reveal())")
     }
 
-    /// `Authorization: Basic …` (RFC 7617).
+    /// `Authorization: Basic …` (RFC 7617); nothing for a name with a colon, which would end there.
     public static func basic(username: String, password: Secret) -> HTTPField? {
-        HTTPField(
+        guard !username.utf8.contains(UInt8(ascii: ":")) else { return nil }
+        return HTTPField(
             .authorization,
             "Basic \(Base64.encode(Array("\(username):\(password.reveal())".utf8)))"
         )
