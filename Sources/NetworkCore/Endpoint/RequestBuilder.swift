@@ -15,10 +15,14 @@ public struct RequestBuilder: Sendable {
     private var headers: HTTPHeaders = [:]
     private var fault: NetworkError?
     private var encoder: JSONEncoder?
-    private var formEncoder = URLFormEncoder()
+    private var formEncoder: URLFormEncoder?
     /// How long the whole call may take, where `NetworkManager.perform` sends it; nothing leaves that
     /// to the channel.
     public private(set) var timeout: Duration?
+    /// What an endpoint said that only counts where `NetworkManager.perform` sends the request.
+    private(set) var authorization: AuthorizationRequirement?
+    private(set) var validation: SuccessRule?
+    private(set) var decoder: (any ContentDecoding)?
 
     /// Starts below a base URL.
     public init(_ baseURL: BaseURL = "") {
@@ -32,8 +36,11 @@ public struct RequestBuilder: Sendable {
         path = endpoint.path
         task = endpoint.task
         timeout = endpoint.timeout
-        if let encoder = endpoint.encoder { self.encoder = encoder }
-        if let formEncoder = endpoint.formEncoder { self.formEncoder = formEncoder }
+        authorization = endpoint.authorization
+        validation = endpoint.validation
+        decoder = endpoint.decoder
+        encoder = endpoint.encoder
+        formEncoder = endpoint.formEncoder
         do {
             headers = try endpoint.headers
         } catch {
@@ -118,11 +125,19 @@ public struct RequestBuilder: Sendable {
         changed { $0.formEncoder = encoder }
     }
 
+    /// With the encoders of a channel where none was named.
+    func encoding(as channel: NetworkChannel) -> Self {
+        changed { builder in
+            if builder.encoder == nil { builder.encoder = channel.encoder }
+            if builder.formEncoder == nil { builder.formEncoder = channel.formEncoder }
+        }
+    }
+
     /// Makes the request.
     ///
     /// - Throws: `NetworkError` of kind `http_request_error` that says what is wrong: a base URL that
-    ///   is none, a path that leaves it or has a value of `..` as a segment, a field or a parameter that cannot be sent, a file that
-    ///   cannot be read.
+    ///   is none, a path that leaves it or has a value of `..` as a segment, a field or a parameter
+    ///   that cannot be sent, a file that cannot be read.
     public func build() throws(NetworkError) -> Request {
         if let fault { throw fault }
         let baseURL = location.baseURL
@@ -184,7 +199,7 @@ public struct RequestBuilder: Sendable {
             return (try json(value), "application/json", nil)
         case .form(let value):
             let text: String
-            do { text = try formEncoder.form(value) } catch {
+            do { text = try (formEncoder ?? URLFormEncoder()).form(value) } catch {
                 throw RequestBuilder.unencodable("the form", error)
             }
             return (.bytes(ByteSlice(text)), "application/x-www-form-urlencoded", nil)
@@ -208,7 +223,7 @@ public struct RequestBuilder: Sendable {
 
     private func encodedQuery(_ value: any Encodable & Sendable) throws(NetworkError) -> String {
         do {
-            return try formEncoder.query(value)
+            return try (formEncoder ?? URLFormEncoder()).query(value)
         } catch {
             throw RequestBuilder.unencodable("the query", error)
         }

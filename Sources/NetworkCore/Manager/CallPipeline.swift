@@ -97,9 +97,7 @@ struct CallPipeline<Item: Endpoint>: Sendable {
         _ options: CallOptions,
         task: HTTPTask? = nil
     ) throws(NetworkError) -> NetworkCall {
-        var builder = RequestBuilder(endpoint)
-        if endpoint.encoder == nil { builder = builder.encoder(channel.encoder) }
-        if endpoint.formEncoder == nil { builder = builder.formEncoder(channel.formEncoder) }
+        var builder = RequestBuilder(endpoint).encoding(as: channel)
         if let task { builder = builder.task(task) }
         var request = try builder.build()
         if let progress = options.progress {

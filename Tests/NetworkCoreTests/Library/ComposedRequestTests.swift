@@ -49,6 +49,43 @@ import Testing
         #expect(request.headers.values(of: "X-Tag") == ["a", "b"])
     }
 
+    @Test func `what is composed is encoded as the channel says`() async throws {
+        struct Sized: Encodable, Sendable {
+            var pageSize = 1
+        }
+        let stub = StubTransport { _ in .status(200) }
+        var channel = NetworkChannel.stubbed(stub)
+        channel.encoder.keyEncodingStrategy = .convertToSnakeCase
+        channel.formEncoder = URLFormEncoder(keys: .kebabCase)
+        let builder = RequestBuilder("https://a.example").query(encoding: Sized()).json(Sized())
+        let manager = NetworkManager<OrderEndpoint>(channel)
+        _ = try await manager.perform(builder)
+        _ = try await manager.perform(builder.encoder(JSONEncoder()))
+        #expect(stub.requests.map(\.query) == ["page-size=1", "page-size=1"])
+        #expect(stub.requests.map(\.text) == [#"{"page_size":1}"#, #"{"pageSize":1}"#])
+    }
+
+    @Test func `what an endpoint says holds for what is composed of it`() async throws {
+        struct Strict: Endpoint {
+            let baseURL: BaseURL = "https://a.example"
+            let path = "/x"
+            let validation: SuccessRule? = SuccessRule(statuses: [404])
+        }
+        let stub = StubTransport { _ in .status(404) }
+        let manager = NetworkManager<OrderEndpoint>(
+            .stubbed(stub, authorizer: StaticAuthorizer.bearer(Secret("t")))
+        )
+        #expect(try await manager.perform(RequestBuilder(Strict())).status == 404)
+        let rule = CallOptions.accepting(.any)
+        _ = try await manager.perform(RequestBuilder(OrderEndpoint.login), options: rule)
+        _ = try await manager.perform(
+            RequestBuilder(OrderEndpoint.login),
+            authorization: .required,
+            options: rule
+        )
+        #expect(stub.requests.map(\.authorization) == ["Bearer t", nil, "Bearer t"])
+    }
+
     @Test func `later pieces win, and an endpoint is one`() throws {
         let request = try RequestBuilder {
             URLPath("/lost")
@@ -109,5 +146,13 @@ import Testing
         }
         #expect(error?.kind == .httpResponseTimeout)
         #expect(clock.slept == [.seconds(5)])
+    }
+}
+
+extension CallOptions {
+    fileprivate static func accepting(_ rule: SuccessRule) -> CallOptions {
+        var options = CallOptions()
+        options.validation = rule
+        return options
     }
 }
