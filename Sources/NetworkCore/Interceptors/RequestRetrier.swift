@@ -61,6 +61,11 @@ public struct RetryingInterceptor<Retrier: RequestRetrier>: RequestInterceptor {
         next: RequestChain
     ) async throws -> Response {
         var attempts = 0
+        var request = request
+        if case .stream(let source, let length) = request.body {
+            // An interceptor further in may read it, and fail before its own second attempt is sent.
+            request.body = .stream(WatchedBody(source), length: length)
+        }
         while true {
             attempts += 1
             let result: Result<Response, NetworkError>
@@ -79,10 +84,10 @@ public struct RetryingInterceptor<Retrier: RequestRetrier>: RequestInterceptor {
             switch result {
             case .success(let response):
                 response.body.cancel()
-                context.retries.append(.status(response.status))
+                context.beginNextAttempt(because: .status(response.status))
             case .failure(let error):
                 context.requiresFreshConnection = error.retry == .idempotentOnly
-                context.retries.append(.fault(error.kind))
+                context.beginNextAttempt(because: .fault(error.kind))
             }
             if delay > .zero { try await clock.sleep(until: clock.now + delay) }
         }
@@ -91,7 +96,7 @@ public struct RetryingInterceptor<Retrier: RequestRetrier>: RequestInterceptor {
     private func canRepeat(_ request: Request, _ result: Result<Response, NetworkError>) -> Bool {
         if case .failure(let error) = result {
             if error.kind == .cancelled { return false }
-            if error.retry == .safe { return true }
+            if error.retry == .safe { return request.body.isWhole }
         }
         return request.body.isReplayable
     }

@@ -17,7 +17,8 @@ public struct CallOptions: Sendable {
     public var retries: Int?
     /// The largest content that is kept in memory, in bytes; it wins over the channel.
     public var contentLimit: Int?
-    /// Told of every piece that goes out or comes in, on the executor that moves it.
+    /// Told of every piece that goes out or comes in, on the executor that moves it; where a request
+    /// is sent again, its content counts from the start again.
     public var progress: (@Sendable (TransferProgress) -> Void)?
 
     /// Changes nothing.

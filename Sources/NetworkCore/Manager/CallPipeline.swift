@@ -99,13 +99,9 @@ struct CallPipeline<Item: Endpoint>: Sendable {
     ) throws(NetworkError) -> NetworkCall {
         var builder = RequestBuilder(endpoint).encoding(as: channel)
         if let task { builder = builder.task(task) }
-        var request = try builder.build()
-        if let progress = options.progress {
-            request.body = MeteredBody.upload(request.body, progress)
-        }
         return NetworkCall(
             subject: endpoint,
-            request: request,
+            request: try builder.build(),
             authorization: options.authorization ?? endpoint.authorization,
             validation: options.validation ?? endpoint.validation ?? channel.validation,
             decoder: options.decoder ?? endpoint.decoder,
@@ -191,30 +187,36 @@ struct CallPipeline<Item: Endpoint>: Sendable {
                 detail: "\(call.subject) requires authorization, and the channel has no authorizer"
             )
         }
+        var request = call.request
+        if isSigned, case .stream(let source, let length) = request.body {
+            request.body = .stream(WatchedBody(source), length: length)
+        }
         do {
             return try await chain(call, isSigned: isSigned)
-                .send(call.request, context: &exchange.context)
+                .send(request, context: &exchange.context)
         } catch let error as NetworkError
             where isSigned && call.authorization == .optional
             && error.kind == .reauthorizationRequired && exchange.context.attempts == 0
-            && call.request.body.isReplayable
+            && request.body.isWhole
         {
             // Nobody is signed in, and nothing was sent yet.
             exchange.context.authorization = nil
             return try await chain(call, isSigned: false)
-                .send(call.request, context: &exchange.context)
+                .send(request, context: &exchange.context)
         }
     }
 
     private func chain(_ call: NetworkCall, isSigned: Bool) -> RequestChain {
-        if call.transport == nil, call.options.interceptors.isEmpty {
+        let progress = call.options.progress
+        if call.transport == nil, call.options.interceptors.isEmpty, progress == nil {
             return chains.chain(to: call.request.origin, isSigned: isSigned, of: channel)
         }
+        let transport = call.transport ?? channel.transport
         return channel.chain(
             to: call.request.origin,
             isSigned: isSigned,
             extra: call.options.interceptors,
-            transport: call.transport ?? channel.transport
+            transport: progress.map { MeteringTransport(transport, $0) } ?? transport
         )
     }
 

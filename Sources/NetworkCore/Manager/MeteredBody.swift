@@ -22,8 +22,7 @@ final class MeteredBody: BodySource {
         passed = Atomic(earlier)
     }
 
-    /// Puts a meter on what goes out; what is short enough to be sent again in any case stays so and
-    /// is reported at once.
+    /// Puts a meter on what goes out; what is short is reported at once.
     static func upload(
         _ body: HTTPBody,
         _ report: @escaping @Sendable (TransferProgress) -> Void
@@ -55,6 +54,28 @@ final class MeteredBody: BodySource {
 
     func trailers() -> HTTPHeaders? { source.trailers() }
     func cancel() { source.cancel() }
+}
+
+/// A transport that tells how much of each attempt's content it has sent.
+///
+/// Innermost, so that what stands around it still has the content that can be sent again.
+struct MeteringTransport: HTTPTransport {
+    private let transport: any HTTPTransport
+    private let report: @Sendable (TransferProgress) -> Void
+
+    init(
+        _ transport: any HTTPTransport,
+        _ report: @escaping @Sendable (TransferProgress) -> Void
+    ) {
+        self.transport = transport
+        self.report = report
+    }
+
+    func send(_ request: Request, context: inout RequestContext) async throws -> Response {
+        var metered = request
+        metered.body = MeteredBody.upload(request.body, report)
+        return try await transport.send(metered, context: &context)
+    }
 }
 
 /// Bytes in memory, 64 KiB at a time.
