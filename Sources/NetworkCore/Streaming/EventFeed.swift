@@ -52,7 +52,7 @@ extension EventFeed {
                 do {
                     if lines == nil { try await connect() }
                     while let line = try await lines?.next() {
-                        if let event = parser.push(line) { return event }
+                        if let event = try parser.push(line) { return event }
                     }
                     if !isOver { try await pause() }
                 } catch {
@@ -105,7 +105,7 @@ extension EventFeed {
             failures = 0
             parser.begin(after: parser.lastEventID)
             let stream = ResponseStream(response, exchange.context, feed.options)
-            lines = LineStream.Iterator(stream.body, limit: LineSplitter.defaultLimit)
+            lines = .events(of: stream.body)
         }
     }
 

@@ -47,7 +47,7 @@ public struct ByteStream: AsyncSequence, Sendable {
 
         /// The next piece, never empty.
         ///
-        /// - Throws: `NetworkError` when the content was cut short.
+        /// - Throws: `NetworkError` when the content was cut short, or the task cancelled.
         public mutating func next() async throws -> ByteSlice? {
             switch pending {
             case .empty, .tunnel: return nil
@@ -55,7 +55,7 @@ public struct ByteStream: AsyncSequence, Sendable {
                 pending = .empty
                 return bytes.isEmpty ? nil : bytes
             case .stream(let source, _):
-                try Task.checkCancellation()
+                guard !Task.isCancelled else { throw NetworkError.cancelled }
                 return try await source.next()
             }
         }
@@ -75,14 +75,21 @@ public struct ByteStream: AsyncSequence, Sendable {
 public struct LineStream: AsyncSequence, Sendable {
     /// Reads the lines.
     public struct Iterator: AsyncIteratorProtocol {
+        /// What becomes of a last line that the content ends in the middle of.
+        enum OpenLine {
+            case kept, dropped
+        }
+
         private var bytes: ByteStream.Iterator
         private var splitter: LineSplitter
+        private let openLine: OpenLine
         private var lines: ArraySlice<String> = []
         private var isOver = false
 
-        init(_ body: HTTPBody, limit: Int) {
+        init(_ body: HTTPBody, limit: Int, openLine: OpenLine = .kept) {
             bytes = ByteStream.Iterator(body)
             splitter = LineSplitter(limit: limit)
+            self.openLine = openLine
         }
 
         /// The next line, without its end; what is no UTF-8 is replaced.
@@ -94,7 +101,7 @@ public struct LineStream: AsyncSequence, Sendable {
                     lines = try splitter.push(piece.span)[...]
                 } else {
                     isOver = true
-                    if let last = splitter.end() { lines = [last] }
+                    if openLine == .kept, let last = splitter.end() { lines = [last] }
                 }
             }
             return lines.popFirst()

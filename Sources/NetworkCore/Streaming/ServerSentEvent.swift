@@ -18,10 +18,21 @@ public struct ServerSentEvent: Sendable, Hashable {
     }
 }
 
+extension LineStream.Iterator {
+    /// The lines of an event stream: without an end of its own the last one is none (WHATWG HTML
+    /// §9.2.5), and what was cut off a time or an id would be another.
+    static func events(of body: HTTPBody) -> LineStream.Iterator {
+        LineStream.Iterator(body, limit: LineSplitter.defaultLimit, openLine: .dropped)
+    }
+}
+
 /// The rules of an event stream, line by line.
 struct EventParser {
     private var type = ""
+    /// The longest data of an event, in bytes: 16 MiB, what a channel keeps of any answer.
+    private static let limit = 16 * 1024 * 1024
     private var data: [String] = []
+    private var length = 0
     private var id = ""
     private var retry: Duration?
     private var isFirst = true
@@ -32,12 +43,14 @@ struct EventParser {
 
     /// Begins with another connection of the same feed: of an open event nothing is kept.
     mutating func begin(after lastEventID: String) {
-        (type, data, retry, isFirst) = ("", [], nil, true)
+        (type, data, length, retry, isFirst) = ("", [], 0, nil, true)
         (id, self.lastEventID) = (lastEventID, lastEventID)
     }
 
     /// Takes a line; an empty one may complete an event.
-    mutating func push(_ line: String) -> ServerSentEvent? {
+    ///
+    /// - Throws: `http_response_body_size` for an event that does not end within the limit.
+    mutating func push(_ line: String) throws(NetworkError) -> ServerSentEvent? {
         var line = line[...]
         // Scalars and bytes, not characters: a mark that combines must not hide a colon.
         if isFirst, line.unicodeScalars.first == "\u{FEFF}" {
@@ -52,7 +65,12 @@ struct EventParser {
         let value = String(decoding: rest, as: UTF8.self)
         switch name {
         case "event": type = value
-        case "data": data.append(value)
+        case "data":
+            data.append(value)
+            length += value.utf8.count + 1
+            guard length <= EventParser.limit else {
+                throw NetworkError.tooLarge(limit: EventParser.limit)
+            }
         case "id": if !value.utf8.contains(0) { id = value }
         case "retry":
             if !value.isEmpty, value.utf8.allSatisfy(Grammar.isDigit), let time = Int64(value) {
@@ -68,6 +86,7 @@ struct EventParser {
         defer {
             type = ""
             data = []
+            length = 0
         }
         lastEventID = id
         guard !data.isEmpty else { return nil }
@@ -89,15 +108,16 @@ public struct EventStream: AsyncSequence, Sendable {
         private var parser = EventParser()
 
         init(_ body: HTTPBody) {
-            lines = LineStream.Iterator(body, limit: LineSplitter.defaultLimit)
+            lines = .events(of: body)
         }
 
         /// The next event.
         ///
-        /// - Throws: `NetworkError` when the content was cut short or a line is longer than 1 MiB.
+        /// - Throws: `NetworkError` when the content was cut short, a line is longer than 1 MiB or an
+        ///   event longer than 16 MiB.
         public mutating func next() async throws -> ServerSentEvent? {
             while let line = try await lines.next() {
-                if let event = parser.push(line) { return event }
+                if let event = try parser.push(line) { return event }
             }
             return nil
         }

@@ -86,6 +86,44 @@ import Testing
         #expect(lines == ["a"])
     }
 
+    @Test func `a line that is cut off says nothing`() async throws {
+        let text = "retry: 5000\ndata: a\n\nid: 7\nretry: 5"
+        var events: [ServerSentEvent] = []
+        for try await event in try await stream([text]).events { events.append(event) }
+        #expect(events.map(\.retry) == [.seconds(5)])
+        let clock = ManualClock(sleeping: .skipped)
+        let stub = StubTransport()
+        let type: HTTPHeaders = [.contentType: "text/event-stream"]
+        stub.answer(.get, "/events", with: .pieces([text], headers: type), .status(204))
+        var channel = NetworkChannel.stubbed(stub)
+        channel.clock = clock
+        let feed = NetworkManager<PathEndpoint>(channel)
+            .events(PathEndpoint("/events", of: "https://a.example"))
+        for try await _ in feed {}
+        #expect(clock.slept == [.seconds(5)])
+    }
+
+    @Test func `a stream that is given up says so in the library's own words`() async throws {
+        let stream = try await stream(["a"])
+        let reading = Task {
+            while !Task.isCancelled { await Task.yield() }
+            for try await _ in stream.lines {}
+        }
+        reading.cancel()
+        let error = await #expect(throws: NetworkError.self) { try await reading.value }
+        #expect(error?.kind == .cancelled)
+    }
+
+    // Takes a second: all of the limit goes through it.
+    @Test func `an event without end is refused at its limit`() async throws {
+        let line = "data: \(String(repeating: "x", count: 1024 * 1024 - 8))\n"
+        let stream = try await stream(Array(repeating: line, count: 17))
+        let error = await #expect(throws: NetworkError.self) {
+            for try await _ in stream.events {}
+        }
+        #expect(error?.kind == .httpResponseBodySize)
+    }
+
     @Test func `a line without end is refused at its limit`() async throws {
         let stream = try await stream([String(repeating: "x", count: 1024 * 1024 + 1)])
         let error = await #expect(throws: NetworkError.self) {
