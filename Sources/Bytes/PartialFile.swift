@@ -3,19 +3,27 @@ import Glibc
 /// A file that grows while it is fetched, and gets its name when it is complete; closed when it goes
 /// away.
 ///
-/// Not meant for two writers: the second one's bytes would stand between the first one's.
+/// One writer at a time, in this process or another: the second one's bytes would stand between the
+/// first one's.
 public final class PartialFile: Sendable {
     private let descriptor: Int32
     private let path: String
 
     /// Opens or makes the file, readable for its owner only, and cuts it after `count` bytes.
     ///
-    /// - Throws: `AppendFileError` of the call `resume` when the file is shorter than that.
+    /// - Throws: `AppendFileError` of the call `lock` while somebody else writes the file, and of the
+    ///   call `resume` when the file is shorter than that.
     public init(path: String, keeping count: Int = 0) throws(AppendFileError) {
         self.path = path
         let flags = O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW
         descriptor = unsafe open(path, flags, 0o600)
         guard descriptor >= 0 else { throw AppendFileError(call: "open", code: errno) }
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+            throw AppendFileError(call: "lock", code: errno)
+        }
+        // Who held the lock may have given the file its name since it was opened.
+        guard try FileStatus.of(path: path).isSameFile(as: FileStatus(descriptor: descriptor))
+        else { throw AppendFileError(call: "lock", code: EWOULDBLOCK) }
         guard try FileStatus(descriptor: descriptor).size >= count else {
             throw AppendFileError(call: "resume", code: ENODATA)
         }

@@ -7,6 +7,10 @@ struct Download {
     private(set) var received = 0
     /// Whether the last attempt brought anything: an origin that never does is not asked for ever.
     private(set) var hasProgressed = false
+    /// Whether what came is of no use any more, since the content is another: all of it is asked for.
+    private(set) var beginsAnew = false
+    /// Whether the partial file is this download's, to be removed with it.
+    private var hasFile = false
 
     init(
         path: String,
@@ -16,8 +20,25 @@ struct Download {
         self.path = path
         self.progress = progress
         partialPath = resumePoint?.partialPath ?? "\(path).part"
-        received = resumePoint?.received ?? 0
-        validator = resumePoint?.validator
+        guard let resumePoint, Download.isThere(resumePoint) else { return }
+        received = resumePoint.received
+        validator = resumePoint.validator
+        hasFile = true
+    }
+
+    /// Whether the file is still as long as it was: temporary files go away.
+    private static func isThere(_ point: ResumePoint) -> Bool {
+        do throws(AppendFileError) {
+            return try FileStatus.of(path: point.partialPath).size >= point.received
+        } catch {
+            return false
+        }
+    }
+
+    /// Whether another request promises more after a failure.
+    func mayGoOn(after error: NetworkError) -> Bool {
+        error.side == .upstream && error.response == nil
+            && (beginsAnew || canResume && hasProgressed)
     }
 
     var canResume: Bool { validator != nil && received > 0 }
@@ -30,6 +51,7 @@ struct Download {
             request.headers.append(.acceptEncoding, validated: "identity")
         }
         if canResume, let field = validator.flatMap({ HTTPField(.ifRange, $0) }) {
+            request.headers.remove(HTTPFieldName.range)
             request.headers.append(.range, validated: "bytes=\(received)-")
             request.headers.set(field)
             validation.statuses.insert(416)
@@ -40,6 +62,7 @@ struct Download {
     /// Writes the content of a response to its place.
     mutating func take(_ response: Response) async throws(NetworkError) {
         hasProgressed = false
+        beginsAnew = false
         let range = response.headers[.contentRange].flatMap(ContentRange.init)
         do {
             switch response.status {
@@ -49,6 +72,7 @@ struct Download {
                 return try PartialFile(path: partialPath, keeping: received).finish(as: path)
             case 206, 416:
                 response.body.cancel()
+                beginsAnew = canResume
                 (validator, received) = (nil, 0)
                 throw NetworkError(
                     .httpProtocolError,
@@ -60,6 +84,7 @@ struct Download {
                 validator = Download.validator(of: response.headers)
             }
             let file = try PartialFile(path: partialPath, keeping: received)
+            hasFile = true
             let total = range?.total ?? response.body.length.map { $0 + received }
             try await write(response.body, to: file, total: total)
             try file.finish(as: path)
@@ -118,7 +143,7 @@ struct Download {
                 received: received,
                 validator: validator
             )
-        } else if received > 0 {
+        } else if hasFile {
             do throws(AppendFileError) { try AppendFile.remove(partialPath) } catch {
                 // It is not there any more: nothing is left behind.
             }

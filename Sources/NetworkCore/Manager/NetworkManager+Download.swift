@@ -26,7 +26,8 @@ extension NetworkManager {
     ///   - resumePoint: where an earlier download broke off.
     ///   - options: what this call does differently; the timeout is for each head.
     /// - Returns: what came.
-    /// - Throws: `NetworkError`; `http_request_error` when the file cannot be written.
+    /// - Throws: `NetworkError`; `http_request_error` when the file cannot be written, as while
+    ///   another download writes it.
     public func download(
         _ endpoint: Item,
         to path: String,
@@ -48,8 +49,7 @@ extension NetworkManager {
                     resumptions: resumptions
                 )
             } catch {
-                guard error.kind != .cancelled, error.response == nil, download.canResume,
-                    download.hasProgressed, resumptions < channel.downloadResumptions
+                guard download.mayGoOn(after: error), resumptions < channel.downloadResumptions
                 else { throw download.closing(error) }
                 resumptions += 1
             }

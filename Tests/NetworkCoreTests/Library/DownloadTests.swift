@@ -162,6 +162,72 @@ import Testing
         #expect(error?.detail.contains("/nowhere/file.part") == true)
     }
 
+    @Test(arguments: ["bytes */2", "bytes */9"])
+    func `content of another length in between begins anew`(range: String) async throws {
+        let stub = StubTransport()
+        stub.answer(
+            .get,
+            "/file",
+            with: .pieces(["old"], headers: [.etag: "\"1\""], then: Self.cut),
+            .status(416, headers: try HTTPHeaders(validating: [.contentRange: range])),
+            .pieces(["new content"], headers: [.etag: "\"2\""])
+        )
+        _ = try await manager(stub).download(endpoint, to: target)
+        #expect(stub.requests.map { $0.request.headers[.range] } == [nil, "bytes=3-", nil])
+        #expect(try content(target) == "new content")
+    }
+
+    @Test func `a partial file that went away is no obstacle`() async throws {
+        let point = ResumePoint(
+            partialPath: "\(target).part",
+            received: 3,
+            validator: "\"1\""
+        )
+        let stub = StubTransport { _ in .pieces(["whole"], headers: [.etag: "\"1\""]) }
+        _ = try await manager(stub).download(endpoint, to: target, resuming: point)
+        #expect(stub.requests[0].request.headers[.range] == nil)
+        #expect(try content(target) == "whole")
+    }
+
+    @Test func `what brought nothing leaves no file`() async throws {
+        let stub = StubTransport { _ in .pieces([], headers: [.etag: "\"1\""], then: Self.cut) }
+        await #expect(throws: NetworkError.self) {
+            try await manager(stub).download(endpoint, to: target)
+        }
+        #expect(!FileManager.default.fileExists(atPath: "\(target).part"))
+    }
+
+    @Test func `a fault of the disk asks for nothing again`() async throws {
+        // No file gets the name of a directory.
+        try FileManager.default.createDirectory(atPath: target, withIntermediateDirectories: false)
+        defer { try? FileManager.default.removeItem(atPath: target) }
+        let stub = StubTransport { _ in .pieces(["abc"], headers: [.etag: "\"1\""]) }
+        let error = await #expect(throws: NetworkError.self) {
+            try await manager(stub).download(endpoint, to: target)
+        }
+        #expect(error?.kind == .httpRequestError)
+        #expect(stub.requests.count == 1)
+        try? FileManager.default.removeItem(atPath: "\(target).part")
+    }
+
+    @Test func `two downloads into one file do not mix`() async throws {
+        let clock = ManualClock()
+        let body = HeldBody(clock)
+        let slow = StubTransport { _ in
+            .response(Response(status: 200, body: .stream(body, length: nil)))
+        }
+        let first = Task { try await manager(slow).download(endpoint, to: target) }
+        await clock.untilSomebodySleeps()
+        let error = await #expect(throws: NetworkError.self) {
+            try await manager(StubTransport { _ in .pieces(["second"]) })
+                .download(endpoint, to: target)
+        }
+        #expect(error?.kind == .httpRequestError)
+        clock.advance(by: .seconds(1))
+        #expect(try await first.value.length == 5)
+        #expect(try content(target) == "first")
+    }
+
     @Test func `progress counts what came before`() async throws {
         let stub = StubTransport()
         stub.answer(
@@ -177,5 +243,21 @@ import Testing
         #expect(seen.withLock { $0.map(\.transferred) } == [3, 6])
         #expect(seen.withLock { $0.last?.total } == 6)
         _ = try content(target)
+    }
+}
+
+/// Content whose second half comes a second later.
+private final class HeldBody: BodySource {
+    private let clock: ManualClock
+    private let rest = Mutex(["t", "firs"])
+
+    init(_ clock: ManualClock) {
+        self.clock = clock
+    }
+
+    func next() async throws -> ByteSlice? {
+        guard let piece = rest.withLock({ $0.popLast() }) else { return nil }
+        if piece == "t" { try await clock.sleep(until: clock.now + .seconds(1)) }
+        return ByteSlice(piece)
     }
 }
