@@ -20,7 +20,7 @@ public final class AuthorizationServerModel: HTTPTransport {
 
     /// A token request as it arrived.
     public struct Seen: Sendable {
-        /// The form's parameters.
+        /// The form's parameters, decoded.
         public var form: [String: String]
         /// The field section.
         public var headers: HTTPHeaders
@@ -157,9 +157,10 @@ public final class AuthorizationServerModel: HTTPTransport {
                 state.refresh = []
                 state.access = []
             }
+            let shown = presented.filter { $0 != "\"" && $0 != "\\" }
             return reply(
                 400,
-                #"{"error":"invalid_grant","error_description":"token \#(presented) is revoked"}"#
+                #"{"error":"invalid_grant","error_description":"token \#(shown) is revoked"}"#
             )
         }
     }
@@ -186,7 +187,8 @@ public final class AuthorizationServerModel: HTTPTransport {
         var form: [String: String] = [:]
         for pair in text.split(separator: "&") {
             let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            form[String(parts[0])] = parts.count == 2 ? String(parts[1]) : ""
+            let value = parts.count == 2 ? parts[1] : ""
+            form[PercentEncoding.decoded(parts[0])] = PercentEncoding.decoded(value)
         }
         return form
     }

@@ -82,7 +82,12 @@ public indirect enum StubAnswer: Sendable {
     /// - Throws: the failure, or `CancellationError`.
     package func answer(on clock: any NetworkClock) async throws -> Response {
         switch self {
-        case .response(let response): return response
+        case .response(var response):
+            // One answer may serve many requests; content is read once.
+            if case .stream(let source as StubBody, let length) = response.body {
+                response.body = .stream(source.again(), length: length)
+            }
+            return response
         case .failure(let error): throw error
         case .never:
             try await Never.wait()

@@ -33,7 +33,7 @@ import Testing
         _ = await harness.reject(1)
         for request in harness.server.requests {
             #expect(request.form["audience"] == "api")
-            #expect(request.form["resource"] == "urn%3Aa")
+            #expect(request.form["resource"] == "urn:a")
             #expect(request.form["tenant"] == "x")
         }
         #expect(harness.requests == 2)

@@ -1,0 +1,34 @@
+import NetworkCore
+import NetworkTesting
+import Testing
+
+/// What the doubles of `NetworkTesting` do as the real ones would.
+@Suite struct ModelTests {
+    @Test func `content in pieces is whole for every request`() async throws {
+        let stub = StubTransport()
+        stub.answer(.get, "/v1/*", with: .pieces(["1", "2"]))
+        let manager = NetworkManager<OrderEndpoint>(.stubbed(stub))
+        #expect(try await manager.request(.list, as: Int.self) == 12)
+        #expect(try await manager.request(.list, as: Int.self) == 12)
+    }
+
+    @Test func `an authorization server knows a token of any letters`() async throws {
+        let server = AuthorizationServerModel()
+        server.admit(refreshToken: "a/b+c=\"")
+        let oauth = OAuthManager(
+            service: TokenEndpointClient(transport: server),
+            tokenStore: MemoryTokenStore(),
+            configuration: OAuthConfiguration(
+                tokenEndpoint: .init(
+                    origin: Origin(scheme: .https, host: "login.example"),
+                    target: "/token"
+                ),
+                clientID: "app",
+                grant: .refreshToken(initial: Secret("a/b+c=\""))
+            )
+        )
+        let nothing: ContinuousClock.Instant? = nil
+        _ = try await oauth.credential(until: nothing)
+        #expect(server.requests.map { $0.form["refresh_token"] } == ["a/b+c=\""])
+    }
+}
