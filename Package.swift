@@ -132,7 +132,7 @@ let package = Package(
             name: "NetworkCoreTests",
             dependencies: [
                 "NetworkCore", "NetworkTesting", "OriginTransport", "HTTPMessage", "Bytes",
-                "TestSupport",
+                "EventIO", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Crypto", package: "swift-crypto"),

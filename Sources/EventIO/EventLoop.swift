@@ -71,6 +71,8 @@ import Synchronization
     private struct Inbox {
         var jobs: [UnownedJob] = []
         var calls: [@Sendable () -> Void] = []
+        /// Whether nobody looks into it any more.
+        var isOver = false
         var isEmpty: Bool { jobs.isEmpty && calls.isEmpty }
     }
 
@@ -142,6 +144,13 @@ import Synchronization
         }
         _ = runJobs()
         flush()
+        // A call that is kept would keep the loop, and the loop the call.
+        let unheard = inbox.withLock { inbox in
+            inbox.isOver = true
+            defer { inbox.calls = [] }
+            return inbox.calls
+        }
+        _ = consume unheard
         let waiters = finished.withLock { state in
             state.isOver = true
             return state.waiters
@@ -193,9 +202,9 @@ import Synchronization
         }
     }
 
-    /// Calls `body` on the loop, soon.
+    /// Calls `body` on the loop, soon; never, if the loop has ended.
     package func submit(_ body: @escaping @Sendable () -> Void) {
-        deliver { $0.calls.append(body) }
+        deliver { if !$0.isOver { $0.calls.append(body) } }
     }
 
     private func deliver(_ change: (inout sending Inbox) -> Void) {

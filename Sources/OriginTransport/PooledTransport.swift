@@ -160,26 +160,3 @@ extension UpstreamOptions {
         return tls
     }
 }
-
-/// A body that lives on a loop, read from wherever the caller is.
-private struct HoppingBody: BodySource {
-    private let source: any BodySource
-    private let loop: EventLoop
-
-    init(_ source: any BodySource, _ loop: EventLoop) {
-        self.source = source
-        self.loop = loop
-    }
-
-    func next() async throws -> ByteSlice? {
-        try await withTaskExecutorPreference(loop) { try await nextOnLoop() }
-    }
-
-    @concurrent
-    private func nextOnLoop() async throws -> ByteSlice? {
-        try await source.next()
-    }
-
-    func trailers() -> HTTPHeaders? { source.trailers() }
-    func cancel() { source.cancel() }
-}

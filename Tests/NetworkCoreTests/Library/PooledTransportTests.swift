@@ -1,3 +1,4 @@
+import EventIO
 import NetworkCore
 import OriginTransport
 import Synchronization
@@ -235,6 +236,67 @@ import Testing
         #expect(origin.requests.map(\.body) == ["abcd"])
     }
 
+    @Test func `a loop ends with the last body of a transport that is gone`() async throws {
+        let origin = try await OriginServer.start { wire in
+            while try await wire.next() != nil {
+                try await wire.send("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+                try await wire.send(String(repeating: "x", count: 100_000))
+            }
+        }
+        weak var loop: EventLoop?
+        do {
+            let own = try EventLoop()
+            own.start()
+            loop = own
+            var manager: NetworkManager<PathEndpoint>? = NetworkManager(
+                NetworkChannel(
+                    transport: try PooledTransport(
+                        options: UpstreamOptions(),
+                        on: own,
+                        ownsLoop: true
+                    )
+                )
+            )
+            let base: BaseURL = "http://127.0.0.1:\(origin.port)"
+            let stream = try await manager?.stream(PathEndpoint("/", of: base))
+            manager = nil
+            var pieces = try #require(stream).bytes.makeAsyncIterator()
+            var count = 0
+            while let piece = try await pieces.next() { count += piece.count }
+            #expect(count == 100_000)
+            await own.waitUntilStopped()
+            // Behind the end there is nobody to ask, and nothing to wait for.
+            #expect(try await pieces.next() == nil)
+            stream?.cancel()
+        }
+        #expect(await eventually { loop == nil })
+    }
+
+    @Test func `two tasks that read one content are an error, not a trap`() async throws {
+        let origin = try await OriginServer.start { wire in
+            while try await wire.next() != nil {
+                try await wire.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n")
+            }
+        }
+        let manager = NetworkManager<PathEndpoint>(
+            NetworkChannel(transport: try PooledTransport())
+        )
+        let base: BaseURL = "http://127.0.0.1:\(origin.port)"
+        let stream = try await manager.stream(PathEndpoint("/", of: base))
+        let readers = (1...2).map { _ in
+            Task { for try await _ in stream.bytes {} }
+        }
+        // The one that is refused ends by itself, the other one with its content.
+        let outcomes = await withTaskGroup(of: NetworkError?.self) { group in
+            for reader in readers { group.addTask { await reader.result.failure } }
+            let first = await group.next() ?? nil
+            for reader in readers { reader.cancel() }
+            let second = await group.next() ?? nil
+            return [first?.kind, second?.kind]
+        }
+        #expect(outcomes == [.httpRequestError, .cancelled])
+    }
+
     @Test func `a transport that is dropped closes its connections`() async throws {
         let ended = Gate()
         let origin = try await OriginServer.start { wire in
@@ -261,5 +323,11 @@ import Testing
         var count = 0
         for try await piece in stream.bytes { count += piece.count }
         #expect(count == 19)
+    }
+}
+
+extension Result {
+    fileprivate var failure: NetworkError? {
+        if case .failure(let error) = self { error as? NetworkError } else { nil }
     }
 }
