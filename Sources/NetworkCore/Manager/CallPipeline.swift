@@ -6,11 +6,19 @@ import FoundationEssentials
 struct CallPipeline<Item: Endpoint>: Sendable {
     let channel: NetworkChannel
     private let chains = ChainCache()
+    /// Whether no wait for the credential goes on behind the deadline; a program's own authorizer
+    /// may not look at it.
+    private let authorizerKeepsDeadlines: Bool
     private let selection: TransportSelection<Item>
 
     init(_ channel: NetworkChannel, _ selection: TransportSelection<Item>) {
         self.channel = channel
         self.selection = selection
+        authorizerKeepsDeadlines =
+            switch channel.authorizer {
+            case nil, is OAuthManager, is StaticAuthorizer: true
+            default: false
+            }
     }
 
     // MARK: - Whole responses
@@ -78,6 +86,7 @@ struct CallPipeline<Item: Endpoint>: Sendable {
     /// is no need for a second watch.
     private func keepsDeadline(of call: NetworkCall) -> Bool {
         channel.interceptors.isEmpty && call.options.interceptors.isEmpty
+            && (authorizerKeepsDeadlines || call.authorization == .none)
             && (call.transport ?? channel.transport).keepsDeadlines
     }
 

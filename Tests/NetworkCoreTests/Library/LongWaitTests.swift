@@ -28,4 +28,38 @@ import Testing
         wait.cancel()
         await #expect(throws: CancellationError.self) { try await wait.value }
     }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `an authorizer that looks at no deadline holds no call up`() async throws {
+        let clock = ManualClock()
+        var channel = NetworkChannel(
+            transport: try PooledTransport(),
+            authorizer: EndlessAuthorizer(clock: clock)
+        )
+        channel.clock = clock
+        let manager = NetworkManager<PathEndpoint>(channel)
+        let call = Task {
+            try await manager.send(endpoint, options: CallOptions(timeout: .seconds(5)))
+        }
+        while clock.sleepers < 2 { await Task.yield() }
+        clock.advance(by: .seconds(5))
+        let error = await #expect(throws: NetworkError.self) { try await call.value }
+        #expect(error?.kind == .httpResponseTimeout)
+    }
+}
+
+/// Gets its credential in an hour, whatever the call's deadline is.
+private struct EndlessAuthorizer: Authorizing {
+    let clock: any NetworkClock
+    var kind: String { "slow" }
+    var fieldName: HTTPFieldName { .authorization }
+
+    func currentCredential() -> Credential? { nil }
+
+    func credential(until deadline: ContinuousClock.Instant?) async throws -> Credential {
+        try await clock.sleep(until: clock.now + .seconds(3600))
+        throw CancellationError()
+    }
+
+    func rejected(_ rejection: Rejection) async -> Verdict { .passThrough(.alreadyReplayed) }
 }
