@@ -17,14 +17,7 @@ package enum Dialer {
             0
         )
         guard descriptor >= 0 else { throw .system(describe(errno: systemError())) }
-        if !address.isUnix {
-            var one: Int32 = 1
-            var unsent = ListeningSocket.unsentLimit
-            let size = socklen_t(MemoryLayout<Int32>.size)
-            // SAFETY: the options live for the calls.
-            unsafe setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &one, size)
-            unsafe setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NOTSENT_LOWAT, &unsent, size)
-        }
+        if !address.isUnix { StreamSocket.setOptions(ofTCP: descriptor) }
         let code = unsafe address.withSystemAddress { unsafe Glibc.connect(descriptor, $0, $1) }
         let failure = code == 0 ? 0 : systemError()
         guard failure == 0 || failure == EINPROGRESS else {

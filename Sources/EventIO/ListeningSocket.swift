@@ -7,12 +7,6 @@ package struct ListeningSocket: ~Copyable, Sendable {
     /// Where it listens; with the port that the system chose, if it was asked to.
     package let address: SocketAddress
     private let path: String?
-    /// How much the kernel takes at most of what cannot be sent yet, in bytes, on either connection.
-    ///
-    /// 256 KiB. Without it the kernel takes megabytes for a reader that stops, and tells a slow one's
-    /// writer of room so seldom that its idle timeout passes in between.
-    static let unsentLimit: Int32 = 256 * 1024
-
     /// Binds and listens.
     ///
     /// A stale unix socket (nobody answers on it) is replaced, one that answers is an error.
@@ -29,12 +23,9 @@ package struct ListeningSocket: ~Copyable, Sendable {
         var one: Int32 = 1
         let size = socklen_t(MemoryLayout<Int32>.size)
         if !wanted.isUnix {
-            // SAFETY: the option lives for the calls. TCP_NODELAY is inherited by what is accepted.
+            // SAFETY: the option lives for the call.
             unsafe setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &one, size)
-            unsafe setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &one, size)
-            // Inherited, too.
-            var unsent = ListeningSocket.unsentLimit
-            unsafe setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NOTSENT_LOWAT, &unsent, size)
+            StreamSocket.setOptions(ofTCP: descriptor)
         }
         let bound = unsafe wanted.withSystemAddress { unsafe bind(descriptor, $0, $1) }
         guard bound == 0, listen(descriptor, backlog) == 0 else {
@@ -63,6 +54,7 @@ package struct ListeningSocket: ~Copyable, Sendable {
         guard code == 0, listens != 0,
             let address = ListeningSocket.boundAddress(of: descriptor)
         else { throw .system("descriptor \(descriptor) is no listening socket") }
+        if !address.isUnix { StreamSocket.setOptions(ofTCP: descriptor) }
         _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
         _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
         self.descriptor = descriptor
@@ -97,16 +89,44 @@ package struct ListeningSocket: ~Copyable, Sendable {
         guard status.st_mode & S_IFMT == S_IFSOCK else {
             throw .system("cannot listen on \(address): the file exists and is no socket")
         }
-        let probe = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        let probe = socket(
+            AF_UNIX,
+            Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue),
+            0
+        )
+        guard probe >= 0 else { throw .system(describe(errno: systemError())) }
         defer { _ = close(probe) }
-        guard unsafe address.withSystemAddress({ unsafe connect(probe, $0, $1) }) != 0 else {
+        let code = unsafe address.withSystemAddress { unsafe connect(probe, $0, $1) }
+        let failure = code == 0 ? 0 : systemError()
+        switch failure {
+        case ECONNREFUSED, ENOENT: _ = unsafe unlink(path)
+        // EAGAIN: it has no time to accept, but it listens.
+        case 0, EAGAIN:
             throw .system("cannot listen on \(address): another process answers there")
+        // Nobody may say that it is stale: the socket may be another user's.
+        default:
+            throw .system("cannot listen on \(address): \(describe(errno: failure))")
         }
-        _ = unsafe unlink(path)
     }
 }
 
 extension StreamSocket {
+    /// How much the kernel takes at most of what cannot be sent yet, in bytes, on either connection.
+    ///
+    /// 256 KiB. Without it the kernel takes megabytes for a reader that stops, and tells a slow one's
+    /// writer of room so seldom that its idle timeout passes in between.
+    private static let unsentLimit: Int32 = 256 * 1024
+
+    /// Sets what holds for every TCP connection; those that a listener accepts inherit it.
+    static func setOptions(ofTCP descriptor: Int32) {
+        var one: Int32 = 1
+        var unsent = unsentLimit
+        let size = socklen_t(MemoryLayout<Int32>.size)
+        // SAFETY: the options live for the calls.
+        unsafe setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &one, size)
+        unsafe setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NOTSENT_LOWAT, &unsent, size)
+    }
+
     /// The address at this end, as the kernel knows it.
     package var localAddress: SocketAddress? { ListeningSocket.boundAddress(of: descriptor) }
 

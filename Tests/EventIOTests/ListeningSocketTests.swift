@@ -1,0 +1,59 @@
+import EventIO
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+@Suite struct ListeningSocketTests {
+    @Test func `a socket that systemd opened gets the options of our own`() throws {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        try #require(descriptor >= 0 && listen(descriptor, 1) == 0)
+        let socket = try ListeningSocket(inherited: descriptor)
+        var (isOn, size) = (Int32(0), socklen_t(MemoryLayout<Int32>.size))
+        let code = unsafe getsockopt(
+            descriptor,
+            Int32(IPPROTO_TCP),
+            TCP_NODELAY,
+            &isOn,
+            &size
+        )
+        #expect(code == 0 && isOn != 0)
+        #expect(socket.address.isWildcard)
+    }
+
+    @Test func `a unix socket whose owner is too busy to accept is not replaced`() async throws {
+        let path = FileManager.default.temporaryDirectory
+            .appending(path: "busy-\(UInt64.random(in: 0 ... .max)).sock").path()
+        let address = try #require(SocketAddress(unixPath: path))
+        let busy = try ListeningSocket(address, backlog: 0)
+        let loop = try TestLoop.shared()
+        try await Task(executorPreference: loop) {
+            let first = try await Dialer.connect(to: address, on: loop, until: .max)
+            defer { first.close() }
+            #expect(
+                throws: IOError.system(
+                    "cannot listen on unix:\(path): another process answers there"
+                )
+            ) { _ = try ListeningSocket(address) }
+        }.value
+        #expect(busy.address == address)
+        #expect(FileManager.default.fileExists(atPath: path))
+    }
+
+    @Test func `a unix socket that nobody listens at any more is replaced`() throws {
+        let path = FileManager.default.temporaryDirectory
+            .appending(path: "stale-\(UInt64.random(in: 0 ... .max)).sock").path()
+        let address = try #require(SocketAddress(unixPath: path))
+        try leaveStale(address, path)
+        try FileManager.default.moveItem(atPath: path + ".kept", toPath: path)
+        let second = try ListeningSocket(address)
+        #expect(second.address == address)
+    }
+
+    /// The file outlives the socket, as after a crash.
+    private func leaveStale(_ address: SocketAddress, _ path: String) throws {
+        let first = try ListeningSocket(address)
+        try FileManager.default.moveItem(atPath: path, toPath: path + ".kept")
+        #expect(first.address == address)
+    }
+}
