@@ -123,11 +123,8 @@ import Synchronization
 
     /// Runs the loop on a thread of its own until `stop()`.
     package func start() {
-        unsafe startThread(
-            named: "loop-\(index)",
-            loopThread,
-            Unmanaged.passRetained(self).toOpaque()
-        )
+        let code = unsafe startThread(named: "loop-\(index)", loopThread, .passRetained(self))
+        precondition(code == 0, "the system starts no more threads: \(describe(errno: code))")
     }
 
     /// Runs the loop on the calling thread until `stop()`.

@@ -91,7 +91,9 @@ final class HelperRun: Sendable {
 
     func start(_ answer: @escaping @Sendable (Outcome) -> Void) {
         self.answer.withLock { $0 = answer }
-        unsafe startThread(named: "helper", helperThread, Unmanaged.passRetained(self).toOpaque())
+        let code = unsafe startThread(named: "helper", helperThread, .passRetained(self))
+        guard code != 0 else { return }
+        finish(.failure(.notStarted("no thread can be started: \(describe(errno: code))")))
     }
 
     func cancel() {
@@ -100,7 +102,10 @@ final class HelperRun: Sendable {
 
     /// What the thread does.
     func serve() {
-        let outcome = supervise()
+        finish(supervise())
+    }
+
+    private func finish(_ outcome: Outcome) {
         answer.withLock { answer in
             defer { answer = nil }
             return answer

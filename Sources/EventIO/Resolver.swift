@@ -2,42 +2,76 @@ import CLibevent
 import Glibc
 import Synchronization
 
-/// Finds the addresses of a host name with the system's resolver, on threads of its own: one slow
-/// name server never holds up a loop.
-// SAFETY: the queue is only touched under the mutex; the condition belongs to it.
+/// Finds the addresses of host names on threads of its own: neither a loop nor another name waits
+/// for a slow name server.
+///
+/// Whoever asks for the same name at the same time waits for one answer. A name that nobody waits for
+/// any more is not looked up. While name servers fail, an old answer is used for an hour.
+// SAFETY: everything is under the mutex; the semaphore counts the names that were added to it.
 @safe package final class Resolver: @unchecked Sendable {
     /// The resolver of the process.
-    package static let shared = Resolver()
+    package static let shared = Resolver(NameLookup.addresses)
 
     /// How long an answer is used, in nanoseconds: 30 s, like nginx with `valid=30s`.
     private static let lifetime: UInt64 = 30_000_000_000
-    private static let threadCount = 2
+    /// How long it is used after that while no other is to be had: one hour, where RFC 8767 allows
+    /// days.
+    private static let staleness: UInt64 = 3_600_000_000_000
+    /// How long such an answer is used before the name servers are asked again: 5 s.
+    private static let reprieve: UInt64 = 5_000_000_000
+    /// How long somebody who could use an old answer waits for a new one.
+    private static let patience = Duration.seconds(1)
+    /// Each dead name keeps one busy, for as long as the system's resolver tries.
+    private static let threadCount = 16
 
+    private typealias Callback = @Sendable (Result<[SocketAddress], IOError>) -> Void
+
+    private struct Answer {
+        var addresses: [SocketAddress]
+        var learned: UInt64
+        var expiry: UInt64
+    }
+
+    /// A name that somebody wants to know of.
     private struct Question {
-        let host: String
-        let port: UInt16
-        let answer: @Sendable (Result<[SocketAddress], IOError>) -> Void
+        var waiting: [Int: Callback] = [:]
+        var isBegun = false
     }
 
     private struct State {
-        var questions: [Question] = []
-        var answers: [String: (addresses: [SocketAddress], expiry: UInt64)] = [:]
+        var questions: [String: Question] = [:]
+        /// The names that no thread has taken up yet, in their order.
+        var queue: [String] = []
+        var answers: [String: Answer] = [:]
         var threads = 0
         var idle = 0
+        var tickets = 0
     }
 
+    private let lookUp: @Sendable (String) -> Result<[SocketAddress], NameLookup.Failure>
     private let state = Mutex(State())
     private let wake: UnsafeMutablePointer<sem_t>
 
-    private init() {
+    /// Makes a resolver that finds addresses, whatever their port, in a way of its own.
+    ///
+    /// Its threads never end.
+    package init(
+        _ lookUp: @escaping @Sendable (String) -> Result<[SocketAddress], NameLookup.Failure>
+    ) {
+        self.lookUp = lookUp
         unsafe wake = .allocate(capacity: 1)
         unsafe sem_init(wake, 0, 0)
     }
 
+    deinit {
+        // No thread is left: each keeps the resolver.
+        unsafe sem_destroy(wake)
+        unsafe wake.deallocate()
+    }
+
     /// The addresses of a host name or of an IP address in text, in the order to try them.
     ///
-    /// - Throws: `.unknownHost`, or `.timedOut` at the deadline (the question goes on and its answer
-    ///   is kept).
+    /// - Throws: `.unknownHost`, `.timedOut` at the deadline, or `.aborted` when the task is cancelled.
     package func addresses(
         of host: String,
         port: UInt16,
@@ -45,94 +79,134 @@ import Synchronization
         until deadline: UInt64
     ) async throws(IOError) -> [SocketAddress] {
         if let address = SocketAddress(ip: host, port: port) { return [address] }
-        if let known = cached(host, port, now: loop.now) { return known }
+        let known = state.withLock { $0.answers[host] }
+        if let known, known.expiry > loop.now { return known.addresses.map { $0.with(port: port) } }
+        let old = known.flatMap { $0.learned &+ Resolver.staleness > loop.now ? $0 : nil }
         let waiter = LoopBound(ResolveWaiter(), on: loop)
-        ask(
-            Question(host: host, port: port) { result in
-                loop.submit { waiter.value.finish(result) }
-            }
-        )
-        loop.schedule(waiter.value, at: deadline)
-        defer { loop.remove(waiter.value) }
-        return try await waiter.value.wait()
+        let ticket = ask(host) { result in loop.submit { waiter.value.finish(result) } }
+        let limit = old == nil ? deadline : min(deadline, loop.deadline(after: Resolver.patience))
+        loop.schedule(waiter.value, at: limit)
+        let result = await withTaskCancellationHandler {
+            await waiter.value.wait()
+        } onCancel: {
+            loop.submit { waiter.value.finish(.failure(.aborted)) }
+        }
+        loop.remove(waiter.value)
+        leave(host, ticket)
+        if let old, result == .failure(.timedOut) {
+            postpone(host)
+            return old.addresses.map { $0.with(port: port) }
+        }
+        return try result.get().map { $0.with(port: port) }
     }
 
-    /// Forgets what is known of a name: connecting to its addresses failed.
+    /// Asks for a name anew next time: connecting to its addresses failed.
     package func forget(_ host: String) {
-        state.withLock { $0.answers[host] = nil }
+        state.withLock { $0.answers[host]?.expiry = 0 }
     }
 
-    private func cached(_ host: String, _ port: UInt16, now: UInt64) -> [SocketAddress]? {
-        state.withLock { state in
-            guard let answer = state.answers[host], answer.expiry > now else { return nil }
-            return answer.addresses.map { $0.with(port: port) }
-        }
-    }
+    // MARK: - Asking
 
-    private func ask(_ question: Question) {
-        let startsThread = state.withLock { state in
-            state.questions.append(question)
-            guard state.idle == 0, state.threads < Resolver.threadCount else { return false }
+    private func ask(_ host: String, _ answer: @escaping Callback) -> Int {
+        let (ticket, startsThread, isNew) = state.withLock { state in
+            state.tickets += 1
+            let isNew = state.questions[host] == nil
+            state.questions[host, default: Question()].waiting[state.tickets] = answer
+            if isNew { state.queue.append(host) }
+            guard state.queue.count > state.idle, state.threads < Resolver.threadCount else {
+                return (state.tickets, false, isNew)
+            }
             state.threads += 1
-            return true
+            return (state.tickets, true, isNew)
         }
-        if startsThread {
-            unsafe startThread(
-                named: "resolver",
-                resolverThread,
-                Unmanaged.passRetained(self).toOpaque()
-            )
-        }
-        unsafe sem_post(wake)
+        if startsThread { startServing() }
+        if isNew { unsafe sem_post(wake) }
+        return ticket
     }
 
+    private func startServing() {
+        let code = unsafe startThread(named: "resolver", resolverThread, .passRetained(self))
+        guard code != 0 else { return }
+        // Those that run take the question up; if none does, nobody else will.
+        let orphans = state.withLock { state in
+            state.threads -= 1
+            guard state.threads == 0 else { return [Callback]() }
+            let orphans = state.questions.values.flatMap(\.waiting.values)
+            (state.questions, state.queue) = ([:], [])
+            return orphans
+        }
+        let failure = IOError.unknownHost("no thread can be started: \(describe(errno: code))")
+        for answer in orphans { answer(.failure(failure)) }
+    }
+
+    /// Nobody has to find out what only this one waited for.
+    private func leave(_ host: String, _ ticket: Int) {
+        state.withLock { state in
+            guard state.questions[host]?.waiting.removeValue(forKey: ticket) != nil,
+                let question = state.questions[host], question.waiting.isEmpty, !question.isBegun
+            else { return }
+            state.questions[host] = nil
+            state.queue.removeAll { $0 == host }
+        }
+    }
+
+    /// Uses an old answer for a while before somebody waits for a new one again.
+    private func postpone(_ host: String) {
+        let expiry = monotonicNanoseconds() &+ Resolver.reprieve
+        state.withLock { $0.answers[host]?.expiry = expiry }
+    }
+
+    // MARK: - Answering
+
+    /// What each thread does.
     func serve() {
         while true {
             state.withLock { $0.idle += 1 }
             while unsafe sem_wait(wake) != 0 {}
-            let question = state.withLock { state in
+            let host: String? = state.withLock { state in
                 state.idle -= 1
-                return state.questions.isEmpty ? nil : state.questions.removeFirst()
+                guard !state.queue.isEmpty else { return nil }
+                let host = state.queue.removeFirst()
+                state.questions[host]?.isBegun = true
+                return host
             }
-            guard let question else { continue }
-            let result = Resolver.lookUp(question.host, question.port)
-            if case .success(let addresses) = result {
-                let expiry = monotonicNanoseconds() + Resolver.lifetime
-                state.withLock { state in
-                    if state.answers.count > 1024 { state.answers.removeAll() }
-                    state.answers[question.host] = (addresses, expiry)
-                }
-            }
-            question.answer(result)
+            guard let host else { continue }
+            settle(host, lookUp(host))
         }
     }
 
-    private static func lookUp(
+    private func settle(
         _ host: String,
-        _ port: UInt16
+        _ found: Result<[SocketAddress], NameLookup.Failure>
+    ) {
+        let now = monotonicNanoseconds()
+        let (result, waiting) = state.withLock { state in
+            let waiting = state.questions.removeValue(forKey: host)?.waiting.values
+            let result = Resolver.note(found, of: host, in: &state.answers, now)
+            return (result, waiting.map(Array.init))
+        }
+        for answer in waiting ?? [] { answer(result) }
+    }
+
+    private static func note(
+        _ found: Result<[SocketAddress], NameLookup.Failure>,
+        of host: String,
+        in answers: inout [String: Answer],
+        _ now: UInt64
     ) -> Result<[SocketAddress], IOError> {
-        var hints = unsafe addrinfo()
-        unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
-        unsafe hints.ai_flags = AI_ADDRCONFIG
-        var list: UnsafeMutablePointer<addrinfo>?
-        let code = unsafe getaddrinfo(host, nil, &hints, &list)
-        guard code == 0 else {
-            let reason = unsafe gai_strerror(code).map { unsafe String(cString: $0) }
-            return .failure(.unknownHost(reason ?? "unknown name"))
-        }
-        defer { unsafe freeaddrinfo(list) }
-        var found: [SocketAddress] = []
-        var next = unsafe list
-        while let entry = unsafe next {
-            var storage = sockaddr_storage()
-            // SAFETY: getaddrinfo tells the length of the address, which fits the storage.
-            unsafe memcpy(&storage, entry.pointee.ai_addr, Int(entry.pointee.ai_addrlen))
-            if let address = SocketAddress(storage)?.with(port: port), !found.contains(address) {
-                found.append(address)
+        switch found {
+        case .success(let addresses):
+            if answers.count > 1024 { answers.removeAll() }
+            answers[host] = Answer(addresses: addresses, learned: now, expiry: now &+ lifetime)
+            return .success(addresses)
+        case .failure(let failure):
+            guard failure.mayPass, let old = answers[host], old.learned &+ staleness > now else {
+                answers[host] = nil
+                return .failure(.unknownHost(failure.reason))
             }
-            unsafe next = entry.pointee.ai_next
+            answers[host]?.expiry = now &+ reprieve
+            return .success(old.addresses)
         }
-        return found.isEmpty ? .failure(.unknownHost("no address")) : .success(found)
     }
 }
 
@@ -141,9 +215,9 @@ private final class ResolveWaiter: TimerEntry {
     private var result: Result<[SocketAddress], IOError>?
     private var continuation: CheckedContinuation<Void, Never>?
 
-    func wait() async throws(IOError) -> [SocketAddress] {
+    func wait() async -> Result<[SocketAddress], IOError> {
         if result == nil { await withCheckedContinuation { continuation = $0 } }
-        return try (result ?? .failure(.timedOut)).get()
+        return result ?? .failure(.timedOut)
     }
 
     func finish(_ answer: Result<[SocketAddress], IOError>) {
@@ -154,16 +228,4 @@ private final class ResolveWaiter: TimerEntry {
     }
 
     override func fire() { finish(.failure(.timedOut)) }
-}
-
-extension SocketAddress {
-    /// The same address with another port.
-    func with(port: UInt16) -> SocketAddress {
-        guard case .ip(let bytes, _) = kind else { return self }
-        return SocketAddress(kind: .ip(bytes: bytes, port: port))
-    }
-
-    init(kind: Kind) {
-        self.kind = kind
-    }
 }

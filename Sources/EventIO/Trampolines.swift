@@ -62,14 +62,21 @@ let helperThread: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawP
 }
 
 /// Starts a detached thread; `context` is retained by the caller for it.
-func startThread(
+///
+/// - Returns: 0, or the error number of a system that starts no more threads.
+func startThread<Context: AnyObject>(
     named name: String,
     _ body: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer?,
-    _ context: UnsafeMutableRawPointer
-) {
+    _ context: Unmanaged<Context>
+) -> Int32 {
     var thread = pthread_t()
-    let code = unsafe pthread_create(&thread, nil, body, context)
-    precondition(code == 0, "the system starts no more threads: \(describe(errno: code))")
+    let code = unsafe pthread_create(&thread, nil, body, context.toOpaque())
+    guard code == 0 else {
+        // No thread takes it over.
+        unsafe context.release()
+        return code
+    }
     unsafe pthread_setname_np(thread, name)
     pthread_detach(thread)
+    return 0
 }

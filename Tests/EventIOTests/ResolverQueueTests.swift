@@ -1,0 +1,150 @@
+import Dispatch
+import EventIO
+import Synchronization
+import TestSupport
+import Testing
+
+/// Who waits for which name.
+@Suite struct ResolverQueueTests {
+    private static let found = SocketAddress(ip: "192.0.2.1", port: 0).map { [$0] } ?? []
+    private static let noServer = NameLookup.Failure(reason: "no server", mayPass: true)
+
+    /// Name servers that answer for a name once its gate is open, and count the questions.
+    private final class NameServers: Sendable {
+        let asked = Counter()
+        private let names = Mutex<[String]>([])
+        private let gate = DispatchSemaphore(value: 0)
+
+        func lookUp(_ host: String) -> Result<[SocketAddress], NameLookup.Failure> {
+            names.withLock { $0.append(host) }
+            asked.add(1)
+            guard host.hasPrefix("dead") else { return .success(ResolverQueueTests.found) }
+            // One after the other, once the first was let in.
+            gate.wait()
+            gate.signal()
+            return .failure(ResolverQueueTests.noServer)
+        }
+
+        func open() {
+            gate.signal()
+        }
+
+        var askedFor: [String] { names.withLock { $0 } }
+    }
+
+    private func ask(
+        _ resolver: Resolver,
+        _ host: String,
+        within time: Duration = Wire.patience
+    ) -> Task<Result<[String], IOError>, Never> {
+        Task {
+            guard let loop = try? TestLoop.shared() else { return .failure(.aborted) }
+            return await Task(executorPreference: loop) {
+                do throws(IOError) {
+                    let deadline = loop.deadline(after: time)
+                    return .success(
+                        try await resolver.addresses(of: host, port: 80, on: loop, until: deadline)
+                            .map(\.description)
+                    )
+                } catch {
+                    return .failure(error)
+                }
+            }.value
+        }
+    }
+
+    @Test func `a dead name keeps nobody waiting for another one`() async {
+        let servers = NameServers()
+        defer { servers.open() }
+        let resolver = Resolver { servers.lookUp($0) }
+        let dead = (1...50).map { _ in ask(resolver, "dead.example", within: .milliseconds(20)) }
+        #expect(await ask(resolver, "good.example").value == .success(["192.0.2.1:80"]))
+        for task in dead { #expect(await task.value == .failure(.timedOut)) }
+        #expect(await ask(resolver, "other.example").value == .success(["192.0.2.1:80"]))
+        #expect(servers.askedFor.count { $0 == "dead.example" } == 1)
+    }
+
+    @Test func `a name that nobody waits for any more is not looked up`() async {
+        let servers = NameServers()
+        let resolver = Resolver { servers.lookUp($0) }
+        let names = (1...16).map { "dead\($0).example" }
+        let busy = names.map { ask(resolver, $0) }
+        #expect(await eventually { servers.asked.value == 16 })
+        let late = ask(resolver, "late.example", within: .milliseconds(20))
+        #expect(await late.value == .failure(.timedOut))
+        servers.open()
+        for task in busy { #expect(await task.value == .failure(.unknownHost("no server"))) }
+        #expect(await ask(resolver, "last.example").value == .success(["192.0.2.1:80"]))
+        #expect(!servers.askedFor.contains("late.example"))
+    }
+
+    @Test func `a cancelled task does not wait on`() async throws {
+        let servers = NameServers()
+        defer { servers.open() }
+        let resolver = Resolver { servers.lookUp($0) }
+        let loop = try TestLoop.shared()
+        let task = Task(executorPreference: loop) { () -> IOError? in
+            do throws(IOError) {
+                _ = try await resolver.addresses(
+                    of: "dead.example",
+                    port: 80,
+                    on: loop,
+                    until: .max
+                )
+                return nil
+            } catch {
+                return error
+            }
+        }
+        #expect(await eventually { servers.asked.value == 1 })
+        task.cancel()
+        #expect(await task.value == .aborted)
+    }
+
+    @Test(arguments: [true, false])
+    func `an old answer serves while the name servers fail, and not when they say no`(
+        mayPass: Bool
+    ) async throws {
+        let questions = Counter()
+        let resolver = Resolver { _ in
+            questions.next() == 1
+                ? .success(ResolverQueueTests.found)
+                : .failure(NameLookup.Failure(reason: "no", mayPass: mayPass))
+        }
+        let loop = try EventLoop()
+        loop.start()
+        let ask = { @Sendable () async -> Result<[SocketAddress], IOError> in
+            await Task(executorPreference: loop) {
+                do throws(IOError) {
+                    return .success(
+                        try await resolver.addresses(
+                            of: "a.example",
+                            port: 0,
+                            on: loop,
+                            until: loop.deadline(after: Wire.patience)
+                        )
+                    )
+                } catch {
+                    return .failure(error)
+                }
+            }.value
+        }
+        #expect(await ask() == .success(ResolverQueueTests.found))
+        _ = await loop.call { $0.advance(by: .seconds(31)) }
+        #expect(
+            await ask()
+                == (mayPass
+                    ? .success(ResolverQueueTests.found) : .failure(.unknownHost("no")))
+        )
+        #expect(questions.value == 2)
+        loop.stop()
+        await loop.waitUntilStopped()
+    }
+
+    @Test(arguments: ["localhost", "api.localhost"])
+    func `a local name leads to both loopback addresses`(name: String) throws {
+        let found = try NameLookup.addresses(of: name).get().map(\.description)
+        #expect(found.contains("127.0.0.1:0"))
+        #expect(found.contains("[::1]:0"))
+    }
+}
