@@ -5,7 +5,7 @@ import Glibc
 package enum Dialer {
     /// Connects to one address.
     ///
-    /// - Throws: `.timedOut`, `.refused`, `.system`.
+    /// - Throws: `.timedOut`, `.refused`, `.system`, or `.aborted` when the task is cancelled.
     package static func connect(
         to address: SocketAddress,
         on loop: EventLoop,
@@ -29,7 +29,10 @@ package enum Dialer {
         if failure == 0 { return socket }
         do throws(IOError) {
             socket.setUnwritable()
-            try await socket.waitWritable(until: deadline)
+            let fault = await socket.abortingWhenCancelled {
+                await socket.settleWritable(until: deadline)
+            }
+            if let fault { throw fault }
             var pending: Int32 = 0
             var length = socklen_t(MemoryLayout<Int32>.size)
             // SAFETY: the variable lives for the call, and its size is told.

@@ -167,6 +167,16 @@ extension StreamSocket {
         if unsafe isAborted || isClosed { throw .aborted }
     }
 
+    /// As `waitWritable`, with the failure as a value: for callers that wait inside a closure.
+    func settleWritable(until deadline: UInt64) async -> IOError? {
+        do throws(IOError) {
+            try await waitWritable(until: deadline)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
     /// Ends the present wait for writing, if there is one, with `.aborted`.
     ///
     /// The socket stays usable for reading; a message that was being written is cut.

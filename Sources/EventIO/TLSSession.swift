@@ -39,8 +39,20 @@ import Glibc
         unsafe SSL_free(ssl)
     }
 
-    /// Shakes hands and verifies the peer's name.
-    func handshake(_ socket: StreamSocket, until deadline: UInt64) async throws(IOError) {
+    /// Shakes hands and verifies the peer's name; the failure is a value, for callers in a closure.
+    func settleHandshake(_ socket: StreamSocket, until deadline: UInt64) async -> IOError? {
+        do throws(IOError) {
+            try await handshake(socket, until: deadline)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    private func handshake(
+        _ socket: StreamSocket,
+        until deadline: UInt64
+    ) async throws(IOError) {
         while true {
             ERR_clear_error()
             let code = unsafe SSL_do_handshake(ssl)
@@ -238,14 +250,18 @@ private let tlsControl:
 extension StreamSocket {
     /// Shakes hands as a client; afterwards the socket reads and writes through TLS.
     ///
-    /// - Throws: `.tlsCertificate`, `.tlsProtocol`, and what reading throws.
+    /// - Throws: `.tlsCertificate`, `.tlsProtocol`, `.aborted` when the task is cancelled, and what
+    ///   reading throws.
     package func startTLS(
         _ context: TLSContext,
         serverName: String,
         until deadline: UInt64
     ) async throws(IOError) {
         let session = try TLSSession(context, serverName: serverName, over: self)
-        try await session.handshake(self, until: deadline)
+        let fault = await abortingWhenCancelled {
+            await session.settleHandshake(self, until: deadline)
+        }
+        if let fault { throw fault }
         unsafe tls = session
     }
 

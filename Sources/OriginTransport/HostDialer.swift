@@ -1,8 +1,8 @@
 package import EventIO
 package import NetworkCore
 
-/// Connects to a host by name: resolves it, leaves out what a policy forbids, and tries the addresses
-/// in their order.
+/// Connects to a host by name: resolves it, leaves out what a policy forbids, and takes the address
+/// that answers first.
 package enum HostDialer {
     /// Opens a connection.
     ///
@@ -14,8 +14,8 @@ package enum HostDialer {
     ///   - deadline: on the loop's clock, for everything together.
     ///   - timings: gets the times of resolving and connecting.
     /// - Returns: the connection, which the caller closes.
-    /// - Throws: what `FaultTable` says of the fault, or `http_request_denied` when the policy leaves
-    ///   no address.
+    /// - Throws: what `FaultTable` says of the fault, `cancelled` when the task is, or
+    ///   `http_request_denied` when the policy leaves no address.
     package static func connect(
         to host: String,
         port: UInt16,
@@ -49,30 +49,12 @@ package enum HostDialer {
             )
         }
         do throws(IOError) {
-            let socket = try await connect(to: admitted, on: loop, until: deadline)
+            let socket = try await AddressRace.connect(to: admitted, on: loop, until: deadline)
             timings.connect = Duration(elapsed: loop.now - resolved)
             return socket
         } catch {
-            Resolver.shared.forget(host)
+            if error != .aborted { Resolver.shared.forget(host) }
             throw FaultTable.error(error, in: .connecting, to: name)
         }
-    }
-
-    private static func connect(
-        to addresses: [SocketAddress],
-        on loop: EventLoop,
-        until deadline: UInt64
-    ) async throws(IOError) -> StreamSocket {
-        var failure = IOError.unknownHost("no address")
-        for (position, address) in addresses.enumerated() {
-            // The addresses that are left share the time that is left.
-            let share = (deadline - min(loop.now, deadline)) / UInt64(addresses.count - position)
-            do throws(IOError) {
-                return try await Dialer.connect(to: address, on: loop, until: loop.now + share)
-            } catch {
-                failure = error
-            }
-        }
-        throw failure
     }
 }

@@ -23,6 +23,22 @@ package struct ProxyHop: Sendable, Hashable {
         to origin: Origin,
         until deadline: UInt64
     ) async throws(NetworkError) {
+        let fault = await socket.abortingWhenCancelled { () -> NetworkError? in
+            do throws(NetworkError) {
+                try await askForTunnel(over: socket, to: origin, until: deadline)
+                return nil
+            } catch {
+                return error
+            }
+        }
+        if let fault { throw fault }
+    }
+
+    private func askForTunnel(
+        over socket: StreamSocket,
+        to origin: Origin,
+        until deadline: UInt64
+    ) async throws(NetworkError) {
         let name = "the proxy \(host):\(port)"
         let bracketed =
             origin.host.utf8.contains(UInt8(ascii: ":")) ? "[\(origin.host)]" : origin.host

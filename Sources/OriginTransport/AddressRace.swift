@@ -1,0 +1,102 @@
+package import EventIO
+
+/// Connects to the first of several addresses that answers (RFC 8305): each has a head start over the
+/// next, so that one that leads nowhere costs a moment and not half of the time there is.
+package enum AddressRace {
+    /// The head start: 250 ms, as RFC 8305 §5 recommends.
+    private static let headStart = Duration.milliseconds(250)
+
+    private enum Event: Sendable {
+        case connected(LoopBound<StreamSocket>)
+        case failed(IOError)
+        /// So many attempts were made when the last one's head start ended.
+        case waited(Int)
+    }
+
+    /// Opens a connection.
+    ///
+    /// - Parameters:
+    ///   - addresses: in the order to try them.
+    ///   - loop: where the connection will live; call it there.
+    ///   - deadline: on the loop's clock, for all of them together.
+    /// - Returns: the connection, which the caller closes.
+    /// - Throws: `.unknownHost` without addresses, else why none could be reached, or `.aborted` when
+    ///   the task is cancelled.
+    package static func connect(
+        to addresses: [SocketAddress],
+        on loop: EventLoop,
+        until deadline: UInt64
+    ) async throws(IOError) -> StreamSocket {
+        guard let first = addresses.first else { throw .unknownHost("no address") }
+        guard addresses.count > 1 else {
+            return try await Dialer.connect(to: first, on: loop, until: deadline)
+        }
+        return try await withTaskGroup(of: Event.self) { group in
+            let winner = await run(&group, addresses, on: loop, until: deadline)
+            group.cancelAll()
+            for await case .connected(let late) in group { late.value.close() }
+            return winner
+        }
+        .get().value
+    }
+
+    private static func run(
+        _ group: inout TaskGroup<Event>,
+        _ addresses: [SocketAddress],
+        on loop: EventLoop,
+        until deadline: UInt64
+    ) async -> Result<LoopBound<StreamSocket>, IOError> {
+        var (begun, failed) = (0, 0)
+        var failure: IOError?
+        begin(addresses[begun], number: &begun, in: &group, on: loop, until: deadline)
+        while let event = await group.next() {
+            switch event {
+            case .connected(let socket): return .success(socket)
+            case .failed(let error):
+                failed += 1
+                failure = telling(failure, error)
+                // A cancelled race has no other address to try.
+                guard error != .aborted, failed < addresses.count else {
+                    return .failure(error == .aborted ? error : failure ?? error)
+                }
+                guard failed == begun else { continue }
+            case .waited(let number):
+                guard number == begun else { continue }
+            }
+            guard begun < addresses.count else { continue }
+            begin(addresses[begun], number: &begun, in: &group, on: loop, until: deadline)
+        }
+        return .failure(failure ?? .timedOut)
+    }
+
+    private static func begin(
+        _ address: SocketAddress,
+        number: inout Int,
+        in group: inout TaskGroup<Event>,
+        on loop: EventLoop,
+        until deadline: UInt64
+    ) {
+        number += 1
+        group.addTask {
+            do throws(IOError) {
+                let socket = try await Dialer.connect(to: address, on: loop, until: deadline)
+                return .connected(LoopBound(socket, on: loop))
+            } catch {
+                return .failed(error)
+            }
+        }
+        let begun = number
+        group.addTask {
+            // Cancelled when the race is over: nobody asks then.
+            _ = try? await loop.sleep(for: headStart)
+            return .waited(begun)
+        }
+    }
+
+    /// Which of two failures says more: one of the peer, and not that a family of addresses has no
+    /// route here.
+    private static func telling(_ earlier: IOError?, _ later: IOError) -> IOError {
+        guard let earlier, case .system = later else { return later }
+        return earlier
+    }
+}
