@@ -28,6 +28,7 @@ import COpenSSL
     ///
     /// - Throws: `IOError.system` that names the file and what OpenSSL says of it.
     package init(_ options: Options) throws(IOError) {
+        ERR_clear_error()
         guard let context = unsafe SSL_CTX_new(TLS_client_method()) else {
             throw .system("OpenSSL: \(openSSLError())")
         }
@@ -56,8 +57,25 @@ import COpenSSL
         guard unsafe SSL_CTX_use_certificate_chain_file(context, certificate) == 1 else {
             throw .system("the certificate \(certificate) cannot be used: \(openSSLError())")
         }
-        guard unsafe SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM) == 1 else {
-            throw .system("the key \(key) cannot be used: \(openSSLError())")
+        try useKey(key)
+    }
+
+    private func useKey(_ file: String) throws(IOError) {
+        // Without a callback OpenSSL asks for a passphrase on the terminal, and waits.
+        var isEncrypted = false
+        let code = unsafe withUnsafeMutablePointer(to: &isEncrypted) { pointer in
+            // SAFETY: the callback writes to the flag, which outlives the call in the middle.
+            unsafe SSL_CTX_set_default_passwd_cb(context, refusePassphrase)
+            unsafe SSL_CTX_set_default_passwd_cb_userdata(context, pointer)
+            defer { unsafe SSL_CTX_set_default_passwd_cb_userdata(context, nil) }
+            return unsafe SSL_CTX_use_PrivateKey_file(context, file, SSL_FILETYPE_PEM)
+        }
+        guard code == 1 else {
+            let reason = openSSLError()
+            throw .system(
+                "the key \(file) cannot be used: "
+                    + (isEncrypted ? "it needs a passphrase; store it without one" : reason)
+            )
         }
     }
 
@@ -70,6 +88,14 @@ import COpenSSL
         unsafe OpenSSL_version(OPENSSL_VERSION).map { unsafe String(cString: $0) } ?? "unknown"
     }
 }
+
+/// Called for the passphrase of a key; there is none.
+private let refusePassphrase:
+    @convention(c) (UnsafeMutablePointer<CChar>?, Int32, Int32, UnsafeMutableRawPointer?) -> Int32 =
+        { _, _, _, flag in
+            unsafe flag?.assumingMemoryBound(to: Bool.self).pointee = true
+            return -1
+        }
 
 /// What OpenSSL says of its last failure on this thread.
 func openSSLError() -> String {

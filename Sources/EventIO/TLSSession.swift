@@ -9,6 +9,7 @@ import Glibc
 @safe final class TLSSession {
     private let ssl: OpaquePointer
     private let context: TLSContext
+    private let serverName: String
     /// Whether pins are only reported, and the peer has none of them.
     private(set) var lacksPin = false
 
@@ -18,6 +19,7 @@ import Glibc
         else { throw .system("OpenSSL: \(openSSLError())") }
         unsafe self.ssl = ssl
         self.context = context
+        self.serverName = serverName
         unsafe BIO_set_data(bio, Unmanaged.passUnretained(socket).toOpaque())
         unsafe BIO_set_init(bio, 1)
         unsafe SSL_set_bio(ssl, bio, bio)
@@ -27,7 +29,10 @@ import Glibc
         if isAddress {
             accepted = unsafe X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), serverName) == 1
         } else {
-            unsafe SSL_set_hostflags(ssl, UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS))
+            // RFC 9110 §4.3.4: a name in the subject's CN is no name of the origin.
+            let flags =
+                X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT
+            unsafe SSL_set_hostflags(ssl, UInt32(flags))
             accepted =
                 unsafe SSL_set1_host(ssl, serverName) == 1
                 && netproxy_SSL_set_server_name(ssl, serverName) == 1
@@ -165,7 +170,10 @@ import Glibc
             ERR_clear_error()
             let reason =
                 unsafe X509_verify_cert_error_string(verdict).map { unsafe String(cString: $0) }
-            return .tlsCertificate(reason ?? "not trusted")
+            let names =
+                verdict == Int(X509_V_ERR_HOSTNAME_MISMATCH)
+                ? ", no subjectAltName is \(serverName)" : ""
+            return .tlsCertificate((reason ?? "not trusted") + names)
         }
         let reason = openSSLError()
         return .tlsProtocol(

@@ -1,3 +1,4 @@
+import EventIO
 import FoundationEssentials
 
 /// Looks at the files and secrets that a configuration names; changes nothing, runs nothing.
@@ -49,11 +50,19 @@ package enum ConfigurationChecker {
                 return error.description
             }
         case .certificates(let path):
-            guard let contents = FileManager.default.contents(atPath: path) else {
-                return UnreadableFile.words(path)
+            return problem(withPEM: path)
+        case .authorities(let path):
+            var options = TLSContext.Options()
+            options.authorities = path
+            return problem(withPEM: path) ?? problem(with: options)
+        case .identity(let certificate, let key):
+            // A file that cannot be read at all is reported where it is named.
+            guard problem(withPEM: certificate) == nil, problem(withPEM: key) == nil else {
+                return nil
             }
-            return String(decoding: contents, as: UTF8.self).contains("-----BEGIN ")
-                ? nil : "\(path) is not a PEM file"
+            var options = TLSContext.Options()
+            (options.certificate, options.key) = (certificate, key)
+            return problem(with: options)
         case .sample(let path):
             guard let contents = FileManager.default.contents(atPath: path) else {
                 return UnreadableFile.words(path)
@@ -68,6 +77,24 @@ package enum ConfigurationChecker {
             var isDirectory = false
             let exists = FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory)
             return exists && !isDirectory ? "\(path) is not a directory" : nil
+        }
+    }
+
+    private static func problem(withPEM path: String) -> String? {
+        guard let contents = FileManager.default.contents(atPath: path) else {
+            return UnreadableFile.words(path)
+        }
+        return String(decoding: contents, as: UTF8.self).contains("-----BEGIN ")
+            ? nil : "\(path) is not a PEM file"
+    }
+
+    /// What the service would say of them when it starts.
+    private static func problem(with options: TLSContext.Options) -> String? {
+        do throws(IOError) {
+            _ = try TLSContext(options)
+            return nil
+        } catch {
+            return error.description
         }
     }
 }

@@ -53,6 +53,10 @@ package struct Mention: Sendable, Hashable {
         case document(SecretReference)
         /// The absolute path of a PEM file.
         case certificates(String)
+        /// The absolute path of a PEM file with certificates to trust.
+        case authorities(String)
+        /// The absolute paths of a certificate and of its key, both of which are mentioned as well.
+        case identity(certificate: String, key: String)
         /// The absolute path of a directory that may not exist yet.
         case directory(String)
         /// The absolute path of a file with the content of a sample answer.

@@ -4,7 +4,7 @@ struct TLSReader {
 
     func tls() -> UpstreamTLS {
         UpstreamTLS(
-            authorities: certificates(.authorities),
+            authorities: authorities(),
             pins: section.list(
                 .pins,
                 of: "sha256/ and the base64 of 32 bytes",
@@ -28,7 +28,18 @@ struct TLSReader {
         default: break
         }
         guard let certificate, let key else { return nil }
+        if let node = section[.clientKey] {
+            section.reading.mention(.identity(certificate: certificate, key: key), at: node)
+        }
         return UpstreamTLS.ClientCertificate(certificate: certificate, key: key)
+    }
+
+    private func authorities() -> String? {
+        guard let path = section.absolutePath(.authorities) else { return nil }
+        if let node = section[.authorities] {
+            section.reading.mention(.authorities(path), at: node)
+        }
+        return path
     }
 
     private func certificates(_ key: TLSKey) -> String? {
