@@ -17,6 +17,10 @@ package enum Dialer {
             0
         )
         guard descriptor >= 0 else { throw .system(describe(errno: systemError())) }
+        guard !DescriptorLimit.isDeeplyReserved(descriptor) else {
+            _ = close(descriptor)
+            throw .system(describe(errno: EMFILE))
+        }
         if !address.isUnix { StreamSocket.setOptions(ofTCP: descriptor) }
         let code = unsafe address.withSystemAddress { unsafe Glibc.connect(descriptor, $0, $1) }
         let failure = code == 0 ? 0 : systemError()

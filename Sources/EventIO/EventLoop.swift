@@ -113,10 +113,11 @@ import Synchronization
     }
 
     deinit {
-        unsafe event_free(wakeEvent)
-        unsafe event_free(timerEvent)
+        // `init` may have failed before there was an event.
+        if unsafe wakeEvent != nil { unsafe event_free(wakeEvent) }
+        if unsafe timerEvent != nil { unsafe event_free(timerEvent) }
         unsafe event_base_free(base)
-        close(wakeDescriptor)
+        if wakeDescriptor >= 0 { close(wakeDescriptor) }
     }
 
     // MARK: - Life

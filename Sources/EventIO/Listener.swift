@@ -12,6 +12,7 @@ import Glibc
     private var event: OpaquePointer?
     private let burst: Int
     private var pause: AcceptPause?
+    private let usesReserve: Bool
 
     /// Listens.
     ///
@@ -19,17 +20,21 @@ import Glibc
     ///   - socket: what to accept from; the listener keeps a descriptor of its own.
     ///   - loop: where it accepts.
     ///   - sharesSocket: whether other loops accept from it, too.
+    ///   - usesReserve: whether its connections may have the last descriptors: those of whoever looks
+    ///     why there are none left.
     ///   - onAccept: called on the loop.
     /// - Throws: `IOError.system` when the process has no descriptors left.
     package init(
         _ socket: borrowing ListeningSocket,
         on loop: EventLoop,
         sharesSocket: Bool,
+        usesReserve: Bool = false,
         onAccept: @escaping (StreamSocket) -> Void
     ) throws(IOError) {
         loop.preconditionCurrent()
         self.loop = loop
         self.onAccept = onAccept
+        self.usesReserve = usesReserve
         address = socket.address
         descriptor = dup3(socket.descriptor)
         burst = sharesSocket ? 1 : 64
@@ -81,6 +86,10 @@ import Glibc
                 case EMFILE, ENFILE, ENOBUFS, ENOMEM: return pauseAccepting()
                 default: return
                 }
+            }
+            guard usesReserve || !DescriptorLimit.isReserved(accepted) else {
+                _ = Glibc.close(accepted)
+                return pauseAccepting()
             }
             guard let peer = SocketAddress(storage) else {
                 _ = Glibc.close(accepted)

@@ -88,6 +88,8 @@ package actor Daemon {
     }
 
     private func open(handlesSignals: Bool) async throws {
+        // A process of its own: what belongs to the process is the daemon's.
+        if handlesSignals { claimDescriptors() }
         let count =
             switch configuration.workers {
             // No more than can have one of each channel's connections.

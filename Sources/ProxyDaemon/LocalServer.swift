@@ -47,7 +47,8 @@ final class LocalServer {
         self.loop = loop
         self.answer = answer
         self.onAnswered = onAnswered
-        listener = try Listener(socket, on: loop, sharesSocket: false) { [unowned self] in serve($0)
+        listener = try Listener(socket, on: loop, sharesSocket: false, usesReserve: true) {
+            [unowned self] in serve($0)
         }
     }
 

@@ -2,8 +2,11 @@ import Foundation
 
 /// Lines for people, beside the output of a command.
 enum StandardError {
+    /// Writes a line; one that cannot be written is lost.
+    ///
+    /// Nobody is left to be told, and a service must not end with whoever read its messages.
     static func write(_ line: String) {
-        FileHandle.standardError.write(Data((line + "\n").utf8))
+        _ = try? FileHandle.standardError.write(contentsOf: Data((line + "\n").utf8))
     }
 }
 

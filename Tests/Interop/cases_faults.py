@@ -1,12 +1,19 @@
 """Bad input from every side: configuration, requests, upstreams. The daemon says so and lives."""
 
 import json
+import os
 import re
+import resource
+import socket
+import ssl
+import subprocess
+import threading
 import time
 
 from harness import accepts, case, check, equal, eventually, free_port
 from proxy import Netproxy
 from traffic import Silent, curl, raw
+from world import run
 
 TEN_FAULTS = """\
 listne: [127.0.0.1:{port}]
@@ -210,3 +217,126 @@ def an_aborting_client_leaves_nothing_behind(world):
                    f"back to {baseline} descriptors (now {proxy.descriptors()})", 10, 0.1)
         line = proxy.exchange("slow", word)
         equal(line["aborted_by"], "client", "aborted_by in the log")
+
+
+class TLSAnswers:
+    """Answers every request over TLS, with a certificate of its own."""
+
+    def __init__(self, certificate, key):
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate, key)
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.serve, args=(context,), daemon=True).start()
+
+    def serve(self, context):
+        while True:
+            try:
+                peer, _ = self.listener.accept()
+            except OSError:
+                return
+            try:
+                with context.wrap_socket(peer, server_side=True) as end:
+                    end.recv(65536)
+                    end.sendall(b"HTTP/1.1 204 No Content\r\n\r\n")
+            except OSError:
+                pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.listener.close()
+
+
+@case
+def the_common_name_is_no_name_of_the_host(world):
+    """RFC 9110 section 4.3.4: only subjectAltName counts, also where there is none."""
+    name = world.path(world.unique("leaf"))
+    run(["openssl", "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+         "-subj", "/CN=localhost", "-keyout", name + ".key", "-out", name + ".csr"])
+    channels, servers = {}, []
+    for kind, names in (("common", ""), ("alternative", "subjectAltName=DNS:localhost\n")):
+        with open(name + ".ext", "w") as file:
+            file.write("basicConstraints=critical,CA:FALSE\n" + names)
+        run(["openssl", "x509", "-req", "-in", name + ".csr", "-CA", world.ca, "-CAkey",
+             world.path("ca.key"), "-CAcreateserial", "-days", "2", "-extfile", name + ".ext",
+             "-out", f"{name}.{kind}.pem"])
+        servers.append(TLSAnswers(f"{name}.{kind}.pem", name + ".key"))
+        channels[kind] = {"upstream": f"https://localhost:{servers[-1].port}",
+                          "tls": {"ca": world.ca}, "retry": {"attempts": 0}}
+    with servers[0], servers[1], Netproxy(world, channels) as proxy:
+        equal(curl(proxy, proxy.url("/alternative/")).status, 204, "a name in subjectAltName")
+        problem = problem_of(curl(proxy, proxy.url("/common/")))
+        equal(problem["type"], "urn:netproxy:error:tls_certificate_error", "a name in CN alone")
+
+
+class Odd(Netproxy):
+    """A daemon whose process begins in a state of its own."""
+
+    def __init__(self, *arguments, prepare=None, streams=None, **keys):
+        super().__init__(*arguments, **keys)
+        self.prepare, self.streams = prepare, streams or {}
+
+    def start(self):
+        self.write_config()
+        self.process = subprocess.Popen(
+            [self.world.netproxy, "run", "--config", self.config_path], env=self.environment(),
+            stdin=subprocess.DEVNULL, preexec_fn=self.prepare, **self.streams)
+        eventually(lambda: self.process.poll() is not None or accepts(self.port),
+                   "netproxy listens or ends", 20)
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        try:
+            self.process.wait(12)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+        check(self.process.wait() == 0, f"netproxy exited {self.process.returncode}")
+
+
+@case
+def messages_that_nobody_can_read_stop_nothing(world):
+    channels = {"static": world.channel("/files")}
+
+    def close_all():
+        for number in range(3):
+            os.close(number)
+
+    with open("/dev/full", "w") as full:
+        odd = Odd(world, channels, streams={"stderr": full, "stdout": full})
+        with odd as proxy:
+            equal(curl(proxy, proxy.url("/static/hello.txt")).status, 200, "on a full disk")
+    with Odd(world, channels, prepare=close_all) as proxy:
+        equal(curl(proxy, proxy.url("/static/hello.txt")).status, 200, "with closed streams")
+
+
+@case
+def a_daemon_without_descriptors_says_so_and_lives(world):
+    """Too few to start with; and apps that take all there are, while a token is to be had."""
+    few = Netproxy(world, {"static": world.channel("/files")}, workers=1)
+    few.write_config()
+    for count in range(7, 14):
+        def limit_to(count=count):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (count, count))
+
+        done = subprocess.run(
+            [world.netproxy, "run", "--config", few.config_path], env=few.environment(),
+            stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=60, preexec_fn=limit_to,
+            check=False)
+        check(done.returncode in (1, 78),
+              f"with {count} descriptors it exited {done.returncode}: {done.stderr[-200:]}")
+    channels = {"helped": {**world.channel("/files"),
+                           "auth": {"exec": ["/bin/echo", "from-a-helper"]}}}
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+
+    with Odd(world, channels, prepare=limit, workers=1) as proxy:
+        apps = [socket.create_connection(("127.0.0.1", proxy.port)) for _ in range(100)]
+        time.sleep(0.5)
+        check(proxy.command("status").returncode == 0, "status answers")
+        for app in apps:
+            app.close()
+        eventually(lambda: curl(proxy, proxy.url("/helped/hello.txt")).status == 200,
+                   "it serves again", 10, 0.1)

@@ -1,0 +1,46 @@
+import Glibc
+import Synchronization
+
+/// How many descriptors the process may have, and the few of them that no app's connection gets.
+///
+/// Without descriptors no token is fetched and no log is opened anew; libdispatch, which runs Swift's
+/// default executor, even stops the process when it cannot open a file.
+package enum DescriptorLimit {
+    /// Enough for every limit that a configuration usually has; the unit file says the same.
+    private static let wanted: rlim_t = 65_536
+    /// From this number on a descriptor belongs to the reserve: the system gives out the lowest.
+    private static let ceiling = Atomic<Int32>(.max)
+
+    /// Raises the process's limit, as far as it may, and keeps a reserve from now on.
+    ///
+    /// - Returns: how many descriptors apps and upstreams can have together.
+    @discardableResult
+    package static func claim() -> Int {
+        var limit = rlimit()
+        let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+        // SAFETY: the structure lives for the calls.
+        guard unsafe getrlimit(resource, &limit) == 0 else { return .max }
+        if limit.rlim_cur < min(limit.rlim_max, wanted) {
+            var raised = limit
+            raised.rlim_cur = min(limit.rlim_max, wanted)
+            // A sandbox may forbid it: then it is what it is.
+            if unsafe setrlimit(resource, &raised) == 0 { limit = raised }
+        }
+        let count = Int32(clamping: limit.rlim_cur)
+        let reserve = min(max(count / 8, 8), 128)
+        ceiling.store(count - reserve, ordering: .relaxed)
+        return Int(count - reserve)
+    }
+
+    /// Whether a descriptor that was just given out should have stayed in the reserve.
+    static func isReserved(_ descriptor: Int32) -> Bool {
+        descriptor >= ceiling.load(ordering: .relaxed)
+    }
+
+    /// Whether it is of the half of the reserve that requests under way cannot have either.
+    static func isDeeplyReserved(_ descriptor: Int32) -> Bool {
+        let ceiling = ceiling.load(ordering: .relaxed)
+        guard ceiling < .max else { return false }
+        return descriptor >= ceiling + min(max(ceiling / 16, 4), 64)
+    }
+}
