@@ -17,29 +17,19 @@ package enum NameLookup {
         }
     }
 
-    /// The addresses of a name, without a port, in the order to try them (RFC 6724).
+    /// Both loopback addresses for `localhost` and the names below it, which nobody is asked for
+    /// (RFC 6761 §6.3); nothing for other names.
     ///
-    /// `localhost` and the names below it have both loopback addresses, whatever the system says
-    /// beside that (RFC 6761 §6.3): it leaves ::1 out on a machine without another IPv6 address.
-    package static func addresses(of host: String) -> Result<[SocketAddress], Failure> {
-        let found = ask(host)
-        guard isLocal(host) else { return found }
-        var addresses = (try? found.get()) ?? []
-        guard addresses.allSatisfy(\.isLoopback) else { return found }
-        for text in ["127.0.0.1", "::1"] {
-            guard let address = SocketAddress(ip: text, port: 0), !addresses.contains(address)
-            else { continue }
-            addresses.append(address)
-        }
-        return .success(addresses)
-    }
-
-    private static func isLocal(_ host: String) -> Bool {
+    /// Credentials may go to such a name in clear: no name server must lead them elsewhere. And the
+    /// system leaves ::1 out on a machine without another IPv6 address.
+    static func loopback(_ host: String) -> [SocketAddress]? {
         let name = host.lowercased()
-        return name == "localhost" || name.hasSuffix(".localhost")
+        guard name == "localhost" || name.hasSuffix(".localhost") else { return nil }
+        return ["127.0.0.1", "::1"].compactMap { SocketAddress(ip: $0, port: 0) }
     }
 
-    private static func ask(_ host: String) -> Result<[SocketAddress], Failure> {
+    /// The addresses of a name, without a port, in the order to try them (RFC 6724).
+    package static func addresses(of host: String) -> Result<[SocketAddress], Failure> {
         var hints = unsafe addrinfo()
         unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
         unsafe hints.ai_flags = AI_ADDRCONFIG

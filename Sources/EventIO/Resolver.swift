@@ -79,6 +79,7 @@ import Synchronization
         until deadline: UInt64
     ) async throws(IOError) -> [SocketAddress] {
         if let address = SocketAddress(ip: host, port: port) { return [address] }
+        if let local = NameLookup.loopback(host) { return local.map { $0.with(port: port) } }
         let known = state.withLock { $0.answers[host] }
         if let known, known.expiry > loop.now { return known.addresses.map { $0.with(port: port) } }
         let old = known.flatMap { $0.learned &+ Resolver.staleness > loop.now ? $0 : nil }
