@@ -244,8 +244,10 @@ import Testing
     }
 
     @Test func `an app that leaves in its upload is 499`() async throws {
-        let ended = Gate()
+        let (begun, ended) = (Gate(), Gate())
         let origin = try await OriginServer.start { wire in
+            try await wire.read(through: "part")
+            begun.open()
             try await wire.rest()
             ended.open()
         }
@@ -256,7 +258,7 @@ import Testing
             try await app.send(
                 "POST /orders/1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\npart"
             )
-            while origin.connections.isEmpty { await Task.yield() }
+            try await begun.wait()
             try await app.reset()
             try await ended.wait()
             let facts = try await proxy.onlyLine("orders").facts
