@@ -69,15 +69,15 @@ struct TailCommand: AsyncParsableCommand {
         }
         for name in missing { StandardError.write("netproxy: \(name) has no log yet") }
         var printer = LogPrinter(printed)
-        write(printer.render(try tail.last(count)))
+        try StandardOutput.write(printer.render(try tail.last(count)))
         if follow {
             try await tail.follow {
                 try await Task.sleep(for: .milliseconds(200))
             } show: {
-                write(printer.render($0))
+                try StandardOutput.write(printer.render($0))
             }
         }
-        write(printer.end())
+        try StandardOutput.write(printer.end())
     }
 
     private var printed: LogPrinter.Rendering {
@@ -86,9 +86,5 @@ struct TailCommand: AsyncParsableCommand {
         case .curl: .curl
         case nil: json ? .json : .human(Terminal.isStandardOutput ? .coloured : .plain)
         }
-    }
-
-    private func write(_ bytes: [UInt8]) {
-        FileHandle.standardOutput.write(Data(bytes))
     }
 }
