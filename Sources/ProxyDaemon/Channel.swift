@@ -14,7 +14,7 @@ final class Channel {
     let shared: ChannelShared
     let log: LogBuffer
     /// What it did on this loop.
-    var counters = ChannelCounters()
+    let tally: ChannelTally
     /// Fields that the channel's rules name and the table of known fields does not, at most 64.
     private let ruleFields: [HTTPFieldName]
     private let loop: EventLoop
@@ -23,8 +23,14 @@ final class Channel {
     /// The interceptors and, behind them, the upstream.
     let chain: RequestChain
 
-    init(_ shared: ChannelShared, on loop: EventLoop, loops: Int) {
+    init(
+        _ shared: ChannelShared,
+        on loop: EventLoop,
+        loops: Int,
+        tally: ChannelTally = ChannelTally()
+    ) {
         self.shared = shared
+        self.tally = tally
         self.loop = loop
         let log = LogBuffer(shared.log)
         self.log = log

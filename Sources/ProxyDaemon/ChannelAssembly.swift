@@ -6,7 +6,6 @@ import NetworkCore
 import OriginTransport
 import ProxyConfig
 import RequestLog
-import Synchronization
 
 /// Makes the channels of a configuration: reads secrets, opens logs, starts OAuth managers.
 final class ChannelAssembly: Sendable {
@@ -16,15 +15,10 @@ final class ChannelAssembly: Sendable {
     let oauthClients: OAuthAssembly
     /// Where tokens are, and bodies that are kept on disk.
     private let stateDirectory: String
-    /// The settings in force; output and format stay as they were at the start.
-    private let logSettings: Mutex<LogSettings>
-    private let logs = Mutex<[ChannelLog]>([])
+    /// Where their lines go, and those of the daemon itself.
+    let logs: ChannelLogs
     private let ownLog: ChannelLog
-    /// One for all channels, so that their lines never mix; nothing where the log goes to files.
-    private let stream: LogSink?
     let report: Daemon.Report
-    /// Every line of every log, as it happens.
-    let feed = LogFeed()
     /// The keys of programs that run under `netproxy exec`.
     let clientKeys = ClientKeys()
 
@@ -40,17 +34,8 @@ final class ChannelAssembly: Sendable {
         secrets = SecretReadings(SecretResolver(environment: environment))
         oauthClients = try OAuthAssembly(configuration, secrets: secrets, loop: loop)
         stateDirectory = configuration.state
-        let log = configuration.log
-        logSettings = Mutex(log)
-        if log.output == .file { try LogDirectory.create(log.directory) }
-        stream = try ChannelAssembly.stream(log)
-        ownLog = ChannelAssembly.log(
-            named: LogDirectory.ownLog,
-            LogLabels(),
-            log,
-            stream,
-            feed
-        )
+        logs = try ChannelLogs(configuration.log)
+        ownLog = logs.log(LogLabels())
     }
 
     /// The channels; one whose configuration, secrets and certificates are the same as before is kept
@@ -87,23 +72,6 @@ final class ChannelAssembly: Sendable {
         return inputs
     }
 
-    /// Goes on in other log files, or with another rotation.
-    ///
-    /// - Throws: if the directory cannot be made.
-    func moveLogs(to wanted: LogSettings) throws {
-        let present = logSettings.withLock { $0 }
-        var next = present
-        next.directory = wanted.directory
-        next.rotate = wanted.rotate
-        guard next != present, present.output == .file else { return }
-        try LogDirectory.create(next.directory)
-        logSettings.withLock { [next] in $0 = next }
-        for log in [ownLog] + logs.withLock({ $0 }) {
-            let name = log.labels.channel ?? LogDirectory.ownLog
-            log.sink.redirect(to: ChannelAssembly.file(named: name, next))
-        }
-    }
-
     /// The channels of one loop.
     ///
     /// - Parameters:
@@ -138,66 +106,6 @@ final class ChannelAssembly: Sendable {
         )
     }
 
-    /// Opens the log files anew.
-    func reopenLogs() {
-        ownLog.reopen()
-        for log in logs.withLock({ $0 }) { log.reopen() }
-    }
-
-    /// Log lines that could not be written.
-    var droppedLines: Int {
-        if let stream { return stream.counters.dropped }
-        return logs.withLock { $0 }.reduce(ownLog.counters.dropped) { $0 + $1.counters.dropped }
-    }
-
-    private static func log(
-        named name: String,
-        _ labels: LogLabels,
-        _ settings: LogSettings,
-        _ stream: LogSink?,
-        _ feed: LogFeed
-    ) -> ChannelLog {
-        if let stream {
-            return ChannelLog(labels: labels, sink: stream, feed: feed, format: settings.lineFormat)
-        }
-        let format = settings.lineFormat
-        let sink = LogSink(labels: labels, to: file(named: name, settings), format: format)
-        return ChannelLog(labels: labels, sink: sink, feed: feed, format: format)
-    }
-
-    private static func file(named name: String, _ settings: LogSettings) -> RotatingFile {
-        let rotation = settings.rotate.map { Rotation(size: $0.size.bytes, keep: $0.keep) }
-        return RotatingFile(
-            path: LogDirectory.path(of: name, in: settings.directory),
-            rotation: rotation ?? Rotation(size: .max, keep: 0)
-        )
-    }
-
-    /// What all channels write to; nothing where each has a file.
-    private static func stream(_ settings: LogSettings) throws -> LogSink? {
-        switch settings.output {
-        case .file: return nil
-        case .stdout:
-            return LogSink(
-                labels: LogLabels(),
-                to: StandardOutputDestination(),
-                format: settings.lineFormat
-            )
-        case .journal:
-            let path = LogSettings.journalPath
-            guard FileManager.default.fileExists(atPath: path) else {
-                throw IOError.system(
-                    """
-                    log.output: nobody listens at \(path): is systemd-journald running? \
-                    else use file or stdout
-                    """
-                )
-            }
-            let journal = try JournalDestination(path: path, format: settings.messageFormat)
-            return LogSink(labels: LogLabels(), to: journal)
-        }
-    }
-
     private func make(
         _ configuration: ChannelConfiguration,
         _ inputs: ChannelInputs
@@ -211,8 +119,7 @@ final class ChannelAssembly: Sendable {
             key: key,
             lent: (configuration.name, clientKeys)
         )
-        let log = ChannelAssembly.log(
-            named: configuration.name,
+        let log = logs.log(
             LogLabels(
                 channel: configuration.name,
                 subsystem: configuration.log.subsystem,
@@ -220,12 +127,8 @@ final class ChannelAssembly: Sendable {
                 query: QueryMode(rawValue: configuration.log.query.rawValue) ?? .keys,
                 headers: configuration.log.headers.compactMap { HTTPFieldName($0) },
                 credentialField: configuration.authentication.credentialFields.first
-            ),
-            logSettings.withLock { $0 },
-            stream,
-            feed
+            )
         )
-        logs.withLock { $0.append(log) }
         if configuration.retry.spill != nil {
             try FileSystem.makeDirectory(stateDirectory, mode: 0o700)
         }
@@ -250,12 +153,4 @@ final class ChannelAssembly: Sendable {
     ) {
         ownLog.write(EventRecord(time: .now, level: level, event: event, message: message))
     }
-}
-
-extension LogSettings {
-    /// The form of the configuration.
-    fileprivate var messageFormat: LogFormat { LogFormat(rawValue: format.rawValue) ?? .json }
-
-    /// The form that loops hand over: the journal takes lines apart, and shapes its messages itself.
-    fileprivate var lineFormat: LogFormat { output == .journal ? .json : messageFormat }
 }

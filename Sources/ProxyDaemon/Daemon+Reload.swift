@@ -52,7 +52,7 @@ extension Daemon {
         let opened = try open(plan.missing)
         let nextChannels = try await assembly.channels(of: next, keeping: channels)
         guard !isStopping else { throw ReloadRefusal.stopping }
-        try assembly.moveLogs(to: next.log)
+        try assembly.logs.move(to: next.log)
         channels = nextChannels
         let ignored = configuration.needingRestart(comparedTo: next)
         if !ignored.isEmpty {
@@ -95,6 +95,7 @@ extension Daemon {
             await stopServing(opened)
             report("\(error); the rest of the configuration is in force")
         }
+        assembly.logs.close(except: channels.map(\.name))
         await stopServing(plan.leaving)
     }
 }

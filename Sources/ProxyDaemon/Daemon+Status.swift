@@ -32,7 +32,7 @@ extension Daemon {
             let report = await worker.call { worker in
                 (
                     worker.connectionCount,
-                    worker.table.channels.map { ($0.name, $0.counters, $0.poolCounts) }
+                    worker.table.channels.map { ($0.name, $0.tally.counters, $0.poolCounts) }
                 )
             }
             connections += report.0
@@ -74,7 +74,7 @@ extension Daemon {
             listen: addresses.map(\.description),
             workers: loops.count,
             connections: connections,
-            logLinesDropped: assembly?.droppedLines ?? 0,
+            logLinesDropped: assembly?.logs.droppedLines ?? 0,
             channels: list
         )
     }

@@ -223,7 +223,7 @@ package actor Daemon {
 
     /// Opens the log files anew, after they were moved away.
     package func reopenLogs() {
-        assembly?.reopenLogs()
+        assembly?.logs.reopen()
     }
 
     // MARK: - Stopping
@@ -266,7 +266,7 @@ package actor Daemon {
 
     /// Ends what has no end of its own, and gives every reader a moment to see it.
     private func stopAdmin() async {
-        assembly?.feed.finish()
+        assembly?.logs.feed.finish()
         assembly?.clientKeys.revokeAll()
         guard let admin else { return }
         await admin.wait(atMost: .seconds(1)) { $0.drain($1) }

@@ -269,7 +269,7 @@ final class ProxyHandler {
     /// Counts, logs and remembers an exchange that has ended: borrowed, since a copy of all that is
     /// known of one takes time.
     private func record(_ exchange: borrowing Exchange) {
-        exchange.channel?.counters.count(exchange)
+        exchange.channel?.tally.counters.count(exchange)
         let log = exchange.channel?.log ?? channels.ownLog
         log.write(exchange.record, now: .now, keepingIn: recent.lines)
         recent.note(exchange)

@@ -104,8 +104,10 @@ final class Worker {
     /// Makes what of these channels is new, for an `install` that follows.
     func prepare(_ channels: ArraySlice<ChannelShared>, loops: Int) {
         let present = Set(table.channels.map { ObjectIdentifier($0.shared) })
+        let tallies = Dictionary(uniqueKeysWithValues: table.channels.map { ($0.name, $0.tally) })
         for shared in channels where !present.contains(ObjectIdentifier(shared)) {
-            prepared.append(Channel(shared, on: loop, loops: loops))
+            let tally = tallies[shared.name] ?? ChannelTally()
+            prepared.append(Channel(shared, on: loop, loops: loops, tally: tally))
         }
     }
 

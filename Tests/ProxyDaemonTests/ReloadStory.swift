@@ -101,6 +101,35 @@ import Testing
         }
     }
 
+    @Test func `a channel that was made anew goes on counting, in the same file`() async throws {
+        let origin = try await origin()
+        let upstream = "upstream: \"http://127.0.0.1:\(origin.port)\""
+        try await DaemonHarness.run(channels: "orders: { \(upstream) }") { proxy async throws in
+            for size in 7...9 {
+                _ = try await proxy.exchange(Raw.get("/orders/\(size)"))
+                #expect(await proxy.hasLoggedExchange("orders"))
+                await proxy.reload(
+                    channels: "orders: { \(upstream), pool: { connections: \(size) } }"
+                )
+            }
+            _ = try await proxy.exchange(Raw.get("/orders/last"))
+            let metrics = try await proxy.ask(Raw.get("/metrics")).body
+            #expect(metrics.contains(#"netproxy_requests_total{channel="orders",status="2xx"} 4"#))
+            #expect(openFiles("\(proxy.directory)/log/orders.log") <= 1)
+            await proxy.reload(channels: "other: { \(upstream) }")
+            #expect(openFiles("\(proxy.directory)/log/orders.log") == 0)
+            #expect(try await proxy.log("orders").count == 4)
+        }
+    }
+
+    private func openFiles(_ path: String) -> Int {
+        let manager = FileManager.default
+        let numbers = (try? manager.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
+        return numbers.count {
+            (try? manager.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)")) == path
+        }
+    }
+
     @Test func `an exchange that outlives its channel is logged`() async throws {
         let (asked, reloaded) = (Gate(), Gate())
         let origin = try await OriginServer.start { wire in

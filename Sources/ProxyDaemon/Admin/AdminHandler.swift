@@ -103,7 +103,7 @@ struct AdminHandler: Sendable {
                 return problem(400, "where=\(text): \(error.description)")
             }
         }
-        guard let feed = await daemon.assembly?.feed else { return problem(503, "starting") }
+        guard let feed = await daemon.assembly?.logs.feed else { return problem(503, "starting") }
         guard let subscription = feed.subscribe(channels: channels, filter: filter) else {
             return problem(503, "\(LogFeed.subscriptionLimit) readers of the log are enough")
         }

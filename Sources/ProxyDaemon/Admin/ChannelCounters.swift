@@ -2,6 +2,14 @@ import HTTPMessage
 import NetworkCore
 import RequestLog
 
+/// Where a channel counts on one loop, also when a reload made it anew: a counter that falls back
+/// would be taken for a restart, and exchanges that end on the old channel still count.
+///
+/// Not `Sendable`: it never leaves its loop.
+final class ChannelTally {
+    var counters = ChannelCounters()
+}
+
 /// What a channel did on one loop since the start; added up over the loops when somebody asks.
 struct ChannelCounters: Sendable {
     var requests = 0

@@ -1,0 +1,126 @@
+import EventIO
+import FoundationEssentials
+import ProxyConfig
+import RequestLog
+import Synchronization
+
+/// The logs of the channels and of the daemon itself: one stream of lines for each file, for as
+/// long as the daemon runs.
+///
+/// A channel that a reload made anew goes on in the stream of the one before it. Two streams would
+/// rotate one file under each other, and the older would keep files open that are long removed.
+final class ChannelLogs: Sendable {
+    private struct State {
+        var settings: LogSettings
+        /// By the name of the file.
+        var sinks: [String: LogSink] = [:]
+    }
+
+    /// Every line of every log, as it happens.
+    let feed = LogFeed()
+    /// One for all channels, so that their lines never mix; nothing where the log goes to files.
+    private let stream: LogSink?
+    private let state: Mutex<State>
+
+    /// - Throws: if the directory cannot be made, or nobody listens for the journal.
+    init(_ settings: LogSettings) throws {
+        if settings.output == .file { try LogDirectory.create(settings.directory) }
+        stream = try ChannelLogs.stream(settings)
+        state = Mutex(State(settings: settings))
+    }
+
+    /// The log of a channel, or the daemon's own.
+    ///
+    /// The notices of a stream that was there before have the labels that it began with.
+    func log(_ labels: LogLabels) -> ChannelLog {
+        let name = labels.channel ?? LogDirectory.ownLog
+        return state.withLock { state in
+            let format = state.settings.lineFormat
+            let sink =
+                stream ?? state.sinks[name]
+                ?? LogSink(
+                    labels: labels,
+                    to: ChannelLogs.file(named: name, state.settings),
+                    format: format
+                )
+            if stream == nil { state.sinks[name] = sink }
+            return ChannelLog(labels: labels, sink: sink, feed: feed, format: format)
+        }
+    }
+
+    /// Goes on in other files, or with another rotation.
+    ///
+    /// - Throws: if the directory cannot be made.
+    func move(to wanted: LogSettings) throws {
+        let present = state.withLock { $0.settings }
+        var next = present
+        next.directory = wanted.directory
+        next.rotate = wanted.rotate
+        guard next != present, present.output == .file else { return }
+        try LogDirectory.create(next.directory)
+        let sinks = state.withLock { [next] state in
+            state.settings = next
+            return state.sinks
+        }
+        for (name, sink) in sinks { sink.redirect(to: ChannelLogs.file(named: name, next)) }
+    }
+
+    /// Opens the files anew.
+    func reopen() {
+        for sink in state.withLock({ $0.sinks }).values { sink.reopen() }
+    }
+
+    /// Closes the files of all channels but these; an exchange that still ends opens its own again.
+    func close(except channels: some Sequence<String>) {
+        let kept = Set(channels).union([LogDirectory.ownLog])
+        for (name, sink) in state.withLock({ $0.sinks }) where !kept.contains(name) {
+            sink.reopen()
+        }
+    }
+
+    /// Lines that could not be written since the start.
+    var droppedLines: Int {
+        if let stream { return stream.counters.dropped }
+        return state.withLock { $0.sinks }.values.reduce(0) { $0 + $1.counters.dropped }
+    }
+
+    private static func file(named name: String, _ settings: LogSettings) -> RotatingFile {
+        let rotation = settings.rotate.map { Rotation(size: $0.size.bytes, keep: $0.keep) }
+        return RotatingFile(
+            path: LogDirectory.path(of: name, in: settings.directory),
+            rotation: rotation ?? Rotation(size: .max, keep: 0)
+        )
+    }
+
+    private static func stream(_ settings: LogSettings) throws -> LogSink? {
+        switch settings.output {
+        case .file: return nil
+        case .stdout:
+            return LogSink(
+                labels: LogLabels(),
+                to: StandardOutputDestination(),
+                format: settings.lineFormat
+            )
+        case .journal:
+            let path = LogSettings.journalPath
+            guard FileManager.default.fileExists(atPath: path) else {
+                throw IOError.system(
+                    """
+                    log.output: nobody listens at \(path): is systemd-journald running? \
+                    else use file or stdout
+                    """
+                )
+            }
+            let journal = try JournalDestination(path: path, format: settings.messageFormat)
+            return LogSink(labels: LogLabels(), to: journal)
+        }
+    }
+}
+
+extension LogSettings {
+    /// The form of the configuration.
+    fileprivate var messageFormat: LogFormat { LogFormat(rawValue: format.rawValue) ?? .json }
+
+    /// The form that loops hand over: the journal takes lines apart, and shapes its messages itself.
+    fileprivate var lineFormat: LogFormat { output == .journal ? .json : messageFormat }
+}
