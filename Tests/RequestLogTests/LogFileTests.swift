@@ -100,6 +100,42 @@ import Testing
         #expect(text.contains(#""dropped":2"#) && text.hasSuffix("}\nthree\n"))
     }
 
+    @Test func `a line that an earlier daemon left unfinished takes none with it`() throws {
+        try directory.write("old\nhal", to: "orders.log")
+        write("new", to: log())
+        #expect(try directory.text(of: "orders.log") == "old\nhal\nnew\n")
+    }
+
+    @Test func `a file that cannot be rotated grows, and says so once`() throws {
+        let log = log(Rotation(size: 10, keep: 1))
+        // Something that no file can take the place of.
+        try directory.makeDirectory("orders.log.1")
+        for (second, text) in ["one-----", "two-----", "three---"].enumerated() {
+            write(text, to: log, after: .seconds(second))
+        }
+        let lines = try directory.text(of: "orders.log").split(separator: "\n")
+        #expect(lines.count == 4)
+        #expect(lines[0] == "one-----")
+        #expect(lines[1].contains("the file is too long and cannot be rotated"))
+        #expect(lines.suffix(2) == ["two-----", "three---"])
+        #expect(log.counters.dropped == 0)
+        try directory.remove("orders.log.1")
+        write("four----", to: log, after: .seconds(3))
+        #expect(try directory.text(of: "orders.log") == "four----\n")
+    }
+
+    @Test func `a file that was emptied is a new one`() throws {
+        let file = RotatingFile(path: "\(directory.path)/orders.log", rotation: Rotation())
+        try file.prepare(adding: 4, now: start)
+        _ = try file.write(Array("hal".utf8).span)
+        let generation = file.generation
+        try directory.empty("orders.log")
+        try file.prepare(adding: 4, now: start + .seconds(1))
+        #expect(file.generation != generation)
+        try file.prepare(adding: 4, now: start + .seconds(2))
+        #expect(file.generation == generation + 1)
+    }
+
     @Test func `a symbolic link is not followed`() throws {
         try FileManager.default.createSymbolicLink(
             atPath: "\(directory.path)/orders.log",

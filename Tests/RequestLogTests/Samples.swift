@@ -87,6 +87,17 @@ final class TemporaryDirectory {
         try AppendFile.rename("\(path)/\(name)", to: "\(path)/\(other)")
     }
 
+    func makeDirectory(_ name: String) throws {
+        try FileManager.default.createDirectory(
+            atPath: "\(path)/\(name)",
+            withIntermediateDirectories: false
+        )
+    }
+
+    func remove(_ name: String) throws {
+        try FileManager.default.removeItem(atPath: "\(path)/\(name)")
+    }
+
     func text(of name: String) throws -> String {
         String(decoding: try Data(contentsOf: URL(filePath: "\(path)/\(name)")), as: UTF8.self)
     }

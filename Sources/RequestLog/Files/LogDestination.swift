@@ -16,6 +16,14 @@ package protocol LogDestination: AnyObject {
 
     /// Forgets the open file, so that the next `prepare` opens the path anew.
     func reopen()
+
+    /// What went wrong without costing lines, once.
+    func takeTrouble() -> AppendFileError?
+}
+
+extension LogDestination {
+    /// Nothing.
+    package func takeTrouble() -> AppendFileError? { nil }
 }
 
 /// Standard output as a destination.

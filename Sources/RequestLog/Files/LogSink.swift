@@ -91,6 +91,17 @@ extension LogSink.State {
             if destination.generation != generation { startFile() }
             try finishLine()
             try tellLosses(at: time)
+            if let trouble = destination.takeTrouble() {
+                try tell(
+                    EventRecord(
+                        time: time,
+                        level: .warning,
+                        event: .log,
+                        message: "the file is too long and cannot be rotated",
+                        facts: [("reason", .text("\(trouble)"))]
+                    )
+                )
+            }
             try write(all: lines, written: &written)
             counters.written += count
         } catch {
@@ -118,7 +129,6 @@ extension LogSink.State {
 
     private mutating func tellLosses(at time: WallTime) throws(AppendFileError) {
         guard untold > 0 else { return }
-        notice.removeAll()
         var event = EventRecord(
             time: time,
             level: .warning,
@@ -127,20 +137,28 @@ extension LogSink.State {
             facts: [("dropped", .number(untold))]
         )
         if let error = counters.lastError { event.facts.append(("reason", .text("\(error)"))) }
+        // Also in a form without such a line: the counter of /metrics tells it.
+        let count = untold
+        untold = 0
+        do {
+            try tell(event)
+        } catch {
+            if rest.isEmpty { untold = count }
+            throw error
+        }
+    }
+
+    /// Writes a line of our own.
+    private mutating func tell(_ event: EventRecord) throws(AppendFileError) {
+        notice.removeAll()
         encoder.encode(event, to: notice)
         if format != .json {
             let json = notice.span.array
             notice.removeAll()
             format.append(json: json.span, to: notice)
-            // A form without such a line: the counter of /metrics tells it.
-            guard !notice.isEmpty else {
-                untold = 0
-                return
-            }
         }
         var written = 0
         defer {
-            if written > 0 { untold = 0 }
             if written > 0, written < notice.count {
                 rest = notice.span.extracting(written..<notice.count).array
             }

@@ -27,7 +27,10 @@ package final class RotatingFile: LogDestination {
     private var size = 0
     private var nextCheck: ContinuousClock.Instant?
     private var failure: AppendFileError?
-    /// Counts the files that were opened.
+    /// Why the file is too long.
+    private var rotationFailure: AppendFileError?
+    private var isRotationFailureTold = false
+    /// Counts the files that were opened, one that was emptied again.
     package private(set) var generation = 0
 
     /// Names a file; it is opened when the first line comes.
@@ -38,17 +41,21 @@ package final class RotatingFile: LogDestination {
 
     /// Opens the file if none is open or another one stands under the path, and rotates if `count`
     /// more bytes do not fit.
+    ///
+    /// Where it cannot rotate (a directory that belongs to somebody else), the file grows, and
+    /// `takeTrouble` tells of it.
     package func prepare(adding count: Int, now: ContinuousClock.Instant) throws(AppendFileError) {
         if nextCheck.map({ now >= $0 }) ?? true {
             nextCheck = now + Self.checkInterval
             failure = nil
+            rotationFailure = nil
             check()
         }
         if let failure { throw failure }
         do {
             if file == nil { try open() }
-            guard size > 0, size + count > rotation.size else { return }
-            try rotate()
+            guard size > 0, size + count > rotation.size, rotationFailure == nil else { return }
+            guard rotated() else { return }
             try open()
         } catch {
             // Not again for each flush: a directory that is gone costs one call a second.
@@ -57,11 +64,25 @@ package final class RotatingFile: LogDestination {
         }
     }
 
+    /// Why the file could not be rotated, once until it could.
+    package func takeTrouble() -> AppendFileError? {
+        guard let rotationFailure, !isRotationFailureTold else { return nil }
+        isRotationFailureTold = true
+        return rotationFailure
+    }
+
     /// Writes with one system call.
     package func write(_ bytes: Span<UInt8>) throws(AppendFileError) -> Int {
         // Unreachable: `prepare` has opened the file or thrown.
         guard file != nil else { return 0 }
-        let written = try file?.write(bytes) ?? 0
+        let written: Int
+        do {
+            written = try file?.write(bytes) ?? 0
+        } catch {
+            // Somebody who makes room may empty the file at any time.
+            nextCheck = nil
+            throw error
+        }
         size += written
         return written
     }
@@ -77,7 +98,9 @@ package final class RotatingFile: LogDestination {
         do {
             let current = try FileStatus.of(path: path)
             if let status, current.isSameFile(as: status) {
-                // Somebody may have emptied it (copytruncate); O_APPEND follows by itself.
+                // Somebody may have emptied it (copytruncate); O_APPEND follows by itself, but the
+                // rest of a line has no beginning any more.
+                if current.size < size { generation += 1 }
                 size = current.size
             } else {
                 file = nil
@@ -95,10 +118,32 @@ package final class RotatingFile: LogDestination {
         status = found
         size = found.size
         generation += 1
+        if size > 0, isCut() { size += try write([UInt8(ascii: "\n")].span) }
+    }
+
+    /// Whether the file ends within a line: a full disk cut it, and then the daemon ended.
+    private func isCut() -> Bool {
+        // One that cannot be read is taken as it is.
+        guard let reader = try? ReadableFile(path: path),
+            let last = try? reader.read(1, at: size - 1).first
+        else { return false }
+        return last != UInt8(ascii: "\n")
+    }
+
+    /// Moves the file away; no if it is still there.
+    private func rotated() -> Bool {
+        do throws(AppendFileError) {
+            try rotate()
+        } catch {
+            rotationFailure = error
+            return false
+        }
+        file = nil
+        isRotationFailureTold = false
+        return true
     }
 
     private func rotate() throws(AppendFileError) {
-        file = nil
         guard rotation.keep > 0 else { return try AppendFile.remove(path) }
         for number in stride(from: rotation.keep - 1, through: 1, by: -1) {
             do {
