@@ -14,6 +14,10 @@ import Testing
                 .full, "q=%22&access_token=abc&API_KEY=x=y&n=",
                 "q=%22&access_token=<redacted>&API_KEY=<redacted>&n="
             ),
+            (
+                .full, "%61ccess%5Ftoken=abc&private_token=d&subject_token=e&%zz=1",
+                "%61ccess%5Ftoken=<redacted>&private_token=<redacted>&subject_token=<redacted>&%zz=1"
+            ),
             (.off, "a=1", nil),
         ] as [(QueryMode, String, String?)]
     )
@@ -27,7 +31,7 @@ import Testing
 
     @Test(arguments: [
         "Authorization", "proxy-authorization", "Cookie", "Set-Cookie", "x-api-key",
-        "X-Channel-Key", "DPoP",
+        "X-Channel-Key", "DPoP", "X-Goog-Api-Key", "private-token",
     ])
     func `a credential is redacted although its field is named`(name: String) throws {
         let name = try #require(HTTPFieldName(name))

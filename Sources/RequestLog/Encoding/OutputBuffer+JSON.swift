@@ -8,15 +8,16 @@ extension OutputBuffer {
 
     /// Appends bytes as the inside of a JSON string (RFC 8259 §7).
     ///
-    /// Control bytes, DEL included, are escaped, so that a line stays one line and a terminal obeys
-    /// nothing in it. What is not UTF-8 becomes U+FFFD, one per maximal invalid part.
+    /// Control characters, DEL and C1 included, are escaped, so that a line stays one line and a
+    /// terminal obeys nothing in it. What is not UTF-8 becomes U+FFFD, one per maximal invalid part.
     package func append(escaped bytes: Span<UInt8>) {
         let end = bytes.count
         var start = 0
         var index = bytes.firstUnquotable(from: 0)
         while index < end {
             let byte = bytes[index]
-            if byte >= 0x80, let length = bytes.scalarLength(at: index) {
+            let isC1 = bytes.isC1Control(at: index)
+            if byte >= 0x80, !isC1, let length = bytes.scalarLength(at: index) {
                 index = bytes.firstUnquotable(from: index + length)
                 continue
             }
@@ -24,6 +25,9 @@ extension OutputBuffer {
             if byte < 0x80 {
                 append(escape: byte)
                 index += 1
+            } else if isC1 {
+                append(escape: bytes[index + 1])
+                index += 2
             } else {
                 append("\\ufffd")
                 index += bytes.invalidLength(at: index)

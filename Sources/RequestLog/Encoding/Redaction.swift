@@ -9,14 +9,20 @@ package struct Redaction: Sendable {
     private static let credentialFields: Set<HTTPFieldName> = [
         .authorization, .proxyAuthorization, .cookie, .setCookie, .dpop, "X-Api-Key", "Api-Key",
         "X-Auth-Token", "X-Amz-Security-Token", "Authentication-Info", .proxyAuthenticationInfo,
+        "X-Access-Token", "X-Api-Token", "X-Auth-Key", "X-Goog-Api-Key", "X-Functions-Key",
+        "Ocp-Apim-Subscription-Key", "Private-Token", "Job-Token", "X-Vault-Token",
+        "X-Shopify-Access-Token",
     ]
 
-    /// Parameters that carry a credential by specification (RFC 6750 §2.3, RFC 6749 §2.3.1, §4) or
-    /// by wide habit.
+    /// Parameters that carry a credential by specification (RFC 6750 §2.3, RFC 6749 §2.3.1, §4,
+    /// RFC 8628 §3.4, RFC 8693 §2.1, RFC 5849 §3.5.3) or by wide habit.
     private static let credentialParameters: Set<String> = [
         "access_token", "refresh_token", "id_token", "token", "client_secret", "client_assertion",
         "assertion", "code", "code_verifier", "password", "api_key", "apikey", "api-key", "key",
         "sig", "signature", "x-amz-signature", "x-amz-security-token", "x-goog-signature",
+        "device_code", "subject_token", "actor_token", "oauth_token", "oauth_signature",
+        "oauth_verifier", "private_token", "job_token", "auth_token", "api_token", "secret", "jwt",
+        "passwd", "pwd", "subscription-key",
     ]
 
     private let channelField: HTTPFieldName?
@@ -32,7 +38,29 @@ package struct Redaction: Sendable {
     }
 
     /// Whether the value of a query parameter is a credential.
+    ///
+    /// `%61ccess_token` is another spelling of `access_token`, which servers decode.
     package func hides(parameter name: String) -> Bool {
-        Self.credentialParameters.contains(name.lowercased())
+        let plain = name.utf8.contains(UInt8(ascii: "%")) ? Self.decoded(name) : name
+        return Self.credentialParameters.contains(plain.lowercased())
+    }
+
+    private static func decoded(_ name: String) -> String {
+        let source = Array(name.utf8)
+        var bytes: [UInt8] = []
+        var index = 0
+        while index < source.count {
+            if source[index] == UInt8(ascii: "%"), index + 2 < source.count,
+                let high = Grammar.hexValue(source[index + 1]),
+                let low = Grammar.hexValue(source[index + 2])
+            {
+                bytes.append(high << 4 | low)
+                index += 3
+            } else {
+                bytes.append(source[index])
+                index += 1
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
     }
 }

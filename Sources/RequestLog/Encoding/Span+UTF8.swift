@@ -6,6 +6,11 @@ extension Span<UInt8> {
         return length > 0 && wellFormedPrefix(at: index, of: length) == length ? length : nil
     }
 
+    /// Whether U+0080 to U+009F stands at `index`: U+009B begins a command like ESC with a bracket.
+    func isC1Control(at index: Int) -> Bool {
+        self[index] == 0xc2 && index + 1 < count && (0x80...0x9f).contains(self[index + 1])
+    }
+
     /// How many bytes the invalid part at `index` has: the longest start of a well-formed sequence,
     /// at least one byte.
     func invalidLength(at index: Int) -> Int {
