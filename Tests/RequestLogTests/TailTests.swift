@@ -29,6 +29,33 @@ import Testing
         #expect(try none.missing == ["c"])
     }
 
+    @Test func `what ended last is shown last, however long ago it began`() throws {
+        let long = Samples.entry(1, "/long").replacing(
+            #""path""#,
+            with: #""duration_ms":50000.5,"path""#
+        )
+        let text = (2..<50).map { Samples.entry($0, "/\($0)") }.joined()
+        try directory.write(text + long + Samples.entry(59, "/59"), to: "a.log")
+        let tail = try LogTail(directory: directory.path)
+        #expect(paths(try tail.last(2)) == ["/long", "/59"])
+        #expect(paths(try tail.last(3)) == ["/49", "/long", "/59"])
+    }
+
+    @Test func `as many lines as there can be are all of them`() throws {
+        try directory.write(Samples.entry(1, "/1"), to: "a.log")
+        #expect(try LogTail(directory: directory.path).last(.max).count == 1)
+    }
+
+    @Test func `following reads what was rotated twice since the last look`() throws {
+        try directory.write(Samples.entry(1, "/1"), to: "a.log")
+        var tail = try LogTail(directory: directory.path)
+        try directory.move("a.log", to: "a.log.2")
+        try directory.write(Samples.entry(2, "/2") + Samples.entry(3, "/3"), to: "a.log.1")
+        try directory.write(Samples.entry(4, "/4"), to: "a.log")
+        #expect(paths(try tail.newLines()) == ["/2", "/3", "/4"])
+        #expect(try tail.newLines().isEmpty)
+    }
+
     @Test func `the last lines reach into rotated files`() throws {
         try directory.write(Samples.entry(3, "/3"), to: "a.log")
         try directory.write(Samples.entry(1, "/1") + Samples.entry(2, "/2"), to: "a.log.1")

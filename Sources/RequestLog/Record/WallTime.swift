@@ -30,6 +30,32 @@ package struct WallTime: Sendable, Hashable, Comparable {
         microseconds = Int32(nanoseconds % 1_000_000_000 / 1000)
     }
 
+    /// Reads a time as the log writes it: `2026-03-04T05:06:07.000089Z`; nothing for other texts.
+    init?(rfc3339 text: String) {
+        let bytes = Array(text.utf8)
+        func number(_ range: Range<Int>) -> Int64? {
+            var value: Int64 = 0
+            for index in range {
+                guard case let digit = Int64(bytes[index]) - 48, (0...9).contains(digit) else {
+                    return nil
+                }
+                value = value * 10 + digit
+            }
+            return value
+        }
+        guard bytes.count == 27, bytes[26] == UInt8(ascii: "Z"), let year = number(0..<4),
+            let month = number(5..<7), (1...12).contains(month), let day = number(8..<10),
+            let hour = number(11..<13), let minute = number(14..<16), let second = number(17..<19),
+            let fraction = number(20..<26)
+        else { return nil }
+        // Days of the Gregorian calendar since 1 March of the year 0, less those before 1970.
+        let shifted = month <= 2 ? year - 1 : year
+        let dayOfYear = (153 * ((month + 9) % 12) + 2) / 5 + day - 1
+        let days = 365 * shifted + shifted / 4 - shifted / 100 + shifted / 400 + dayOfYear - 719_468
+        seconds = days * 86_400 + hour * 3600 + minute * 60 + second
+        microseconds = Int32(fraction)
+    }
+
     /// Whether `left` is the earlier one.
     package static func < (left: WallTime, right: WallTime) -> Bool {
         (left.seconds, left.microseconds) < (right.seconds, right.microseconds)

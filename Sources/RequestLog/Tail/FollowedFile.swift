@@ -54,13 +54,33 @@ struct FollowedFile {
             try read(file, into: &lines)
             guard try isMoved(file) else { return lines }
             try read(file, into: &lines)
+            for missed in try rotated(after: file.status) {
+                startFile(missed)
+                try read(missed, into: &lines)
+            }
         }
         guard let next = try Self.open(path) else { return lines }
-        if file != nil { partial = [] }
-        file = next
-        offset = 0
+        startFile(next)
         try read(next, into: &lines)
         return lines
+    }
+
+    private mutating func startFile(_ next: ReadableFile) {
+        file = next
+        offset = 0
+        partial = []
+    }
+
+    /// The files that came and went since the last look, oldest first: those in front of the one
+    /// that was read, if rotation moved it further than to `.1`.
+    private func rotated(after own: FileStatus) throws(AppendFileError) -> [ReadableFile] {
+        var files: [ReadableFile] = []
+        while let next = try Self.open("\(path).\(files.count + 1)") {
+            if try next.status.isSameFile(as: own) { return files.reversed() }
+            files.append(next)
+        }
+        // Removed, or moved somewhere else.
+        return []
     }
 
     private func isMoved(_ file: ReadableFile) throws(AppendFileError) -> Bool {

@@ -27,6 +27,18 @@ package struct LogLine: Sendable {
         return value
     }
 
-    /// The time's text, which sorts like the time; empty if there is none.
+    /// The time's text; empty if there is none.
     package var time: String { self["time"]?.text ?? "" }
+
+    /// When the line was written, in microseconds since 1970; zero if it has no time.
+    ///
+    /// An exchange's `time` is that of its begin.
+    var end: Int64 {
+        guard let time = WallTime(rfc3339: time) else { return 0 }
+        let start = time.seconds * 1_000_000 + Int64(time.microseconds)
+        guard self["event"]?.text == "exchange", let duration = self["duration_ms"]?.number else {
+            return start
+        }
+        return start &+ (Int64(exactly: (duration * 1000).rounded()) ?? 0)
+    }
 }

@@ -1,6 +1,6 @@
 package import Bytes
 
-/// What `netproxy tail` reads: the logs of one or several channels, merged by time, and what is
+/// What `netproxy tail` reads: the logs of one or several channels, merged by the time of their end, and what is
 /// appended to them later; with or without a running daemon.
 package struct LogTail {
     private let directory: String
@@ -38,11 +38,14 @@ package struct LogTail {
     }
 
     /// The last `count` lines before this value was made, oldest first, rotated files included.
+    ///
+    /// Oldest is what ended first: a download of an hour that has just broken off is news.
     package func last(_ count: Int) throws(AppendFileError) -> [LogLine] {
         var lines: [LogLine] = []
+        // Loops write in their own time, so that a file is not sorted to the last line.
+        let margin = min(count, Int.max - 256) + 256
         for name in files.keys.sorted() {
-            // Loops write in their own time, so that a file is not sorted to the last line.
-            lines += try files[name]?.last(count + 256, where: filter) ?? []
+            lines += try files[name]?.last(margin, where: filter) ?? []
         }
         return Array(Self.merged(lines).suffix(count))
     }
@@ -84,11 +87,11 @@ package struct LogTail {
         return try Set(LogDirectory.channels(in: directory)).union(files.keys).sorted()
     }
 
-    /// By time; lines of the same time keep their order.
+    /// By the time of their end; lines of the same time keep their order.
     private static func merged(_ lines: [LogLine]) -> [LogLine] {
-        lines.map { (time: $0.time, line: $0) }
+        lines.map { (end: $0.end, line: $0) }
             .enumerated()
-            .sorted { ($0.element.time, $0.offset) < ($1.element.time, $1.offset) }
+            .sorted { ($0.element.end, $0.offset) < ($1.element.end, $1.offset) }
             .map(\.element.line)
     }
 }
