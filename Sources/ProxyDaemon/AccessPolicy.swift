@@ -88,9 +88,10 @@ final class AccessPolicy: Sendable {
     private func checkBrowser(_ headers: HTTPHeaders) throws(NetworkError) {
         if let origin = headers[.origin] {
             guard origins.contains(origin) else {
+                // Without its value: the detail is logged, and a field only if `log.headers` names it.
                 throw denied(
                     403,
-                    "requests of the web page \(origin) are not in the channel's access.origins"
+                    "the request's Origin, a web page, is not in the channel's access.origins"
                 )
             }
             return

@@ -65,6 +65,7 @@ final class Channel {
     var totalTimeout: Duration? { shared.totalTimeout }
     var credentialFields: [HTTPFieldName] { shared.credentialFields }
     var loggedHeaders: [HTTPFieldName] { shared.loggedHeaders }
+    var logsHeaders: Bool { !shared.loggedHeaders.isEmpty }
 
     /// Which of the channel's rare fields a request has, one bit each.
     func rareFields(in headers: HTTPHeaders) -> UInt64 {

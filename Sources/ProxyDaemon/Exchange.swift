@@ -15,8 +15,6 @@ struct Exchange {
     let fields: KnownFieldSet
     /// Which of the channel's rare fields it had.
     private(set) var rareFields: UInt64 = 0
-    /// What a person should know of the error.
-    private(set) var errorDetail: String?
     private let app: DownstreamConnection
     private let started: UInt64
 
@@ -46,7 +44,11 @@ struct Exchange {
 
     /// Takes over what only some requests have.
     mutating func take(_ head: RequestHead) {
-        if case .authority(let authority) = head.target { record.host = authority.description }
+        switch head.target {
+        case .authority(let authority): record.host = authority.description
+        case .asterisk: record.target = "*"
+        case .origin, .absolute: break
+        }
         if fields.contains(.traceparent) {
             record.traceID = head.headers[.traceparent].flatMap(TraceContext.traceID)
         }
@@ -58,6 +60,22 @@ struct Exchange {
         rareFields = channel.rareFields(in: head.headers)
         let names = channel.loggedHeaders
         if !names.isEmpty { record.headers = head.headers.filter { names.contains($0.name) } }
+    }
+
+    /// Takes over where the app wanted to go, of a request that goes nowhere.
+    mutating func takeWish(_ head: RequestHead) {
+        guard record.host == nil, case .absolute(let scheme, let authority, _) = head.target else {
+            return
+        }
+        record.scheme = scheme.rawValue
+        record.host = authority.description
+    }
+
+    /// Takes over what the record says of the response.
+    mutating func take(_ response: borrowing Response) {
+        guard let channel, channel.logsHeaders else { return }
+        let names = channel.loggedHeaders
+        record.responseHeaders = response.headers.filter { names.contains($0.name) }
     }
 
     /// Takes over where the request goes.
@@ -93,13 +111,12 @@ struct Exchange {
             record.error = .proxyInternalError
             return
         }
-        errorDetail = cause.detail
         if cause.kind == .cancelled {
             record.abortedBy = app.isCut ? .proxy : .client
             if !app.isCut, status == nil { status = 499 }
             return
         }
-        record.error = cause.kind
+        (record.error, record.detail) = (cause.kind, cause.detail)
         guard status != nil else { return }
         switch cause.side {
         case .upstream: record.abortedBy = .upstream
@@ -119,6 +136,7 @@ struct Exchange {
         case .downstream: record.abortedBy = .client
         case .proxy: (record.abortedBy, record.error) = (.proxy, cause.kind)
         }
+        if hasFailed { record.detail = cause.detail }
     }
 
     /// Completes the record.
@@ -137,8 +155,10 @@ enum TraceContext {
     /// The trace id of a `traceparent` value, if it is well-formed.
     static func traceID(_ value: String) -> String? {
         let parts = value.split(separator: "-", omittingEmptySubsequences: false)
+        // All zeros are no id (W3C Trace Context §3.2.2.3).
         guard parts.count >= 4, parts[1].utf8.count == 32,
-            parts[1].utf8.allSatisfy({ Grammar.hexValue($0) != nil })
+            parts[1].utf8.allSatisfy({ Grammar.hexValue($0) != nil }),
+            parts[1].utf8.contains(where: { $0 != UInt8(ascii: "0") })
         else { return nil }
         return String(parts[1])
     }

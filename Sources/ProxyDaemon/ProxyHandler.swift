@@ -172,6 +172,7 @@ final class ProxyHandler {
         on app: DownstreamConnection,
         _ exchange: inout Exchange
     ) async -> Bool {
+        exchange.take(response)
         if case .tunnel(let upstream) = response.body {
             await tunnel(
                 to: upstream,
@@ -213,6 +214,7 @@ final class ProxyHandler {
         on app: DownstreamConnection,
         _ exchange: inout Exchange
     ) async -> Bool {
+        if let head { exchange.takeWish(head) }
         exchange.fail(error)
         guard error.kind != .cancelled else {
             finish(&exchange, app)

@@ -157,7 +157,7 @@ struct ExchangeTeller {
         parts.append("\(plain("bytes_in") ?? "0") bytes in, \(plain("bytes_out") ?? "0") bytes out")
         parts.append("\(plain("duration_ms") ?? "0") ms in all")
         if let error = plain("error") {
-            parts.append("error \(error)\(exchange.detail.map { ": \($0)" } ?? "")")
+            parts.append("error \(error)\(plain("detail").map { ": \($0)" } ?? "")")
         }
         if let side = plain("aborted_by") { parts.append("aborted by the \(side)") }
         return parts.joined(separator: ", ")

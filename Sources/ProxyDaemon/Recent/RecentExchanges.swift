@@ -25,11 +25,9 @@ final class RecentExchanges {
 
     /// What only an exchange has in which something happened.
     final class More {
-        let detail: String?
         let earlierAttempts: [AttemptFacts]
 
-        init(detail: String?, earlierAttempts: [AttemptFacts]) {
-            self.detail = detail
+        init(earlierAttempts: [AttemptFacts]) {
             self.earlierAttempts = earlierAttempts
         }
     }
@@ -47,10 +45,8 @@ final class RecentExchanges {
         note.rareFields = exchange.rareFields
         let number = lines.nextNumber - 1
         if exchange.record.level != .info {
-            note.more = More(
-                detail: exchange.errorDetail,
-                earlierAttempts: exchange.context.earlierAttempts
-            )
+            let earlier = exchange.context.earlierAttempts
+            if !earlier.isEmpty { note.more = More(earlierAttempts: earlier) }
             // Otherwise a minute of successes would push out what somebody wants to know.
             let copy = lines.withLine(number) { remarkable.append($0) }
             if let copy { remarkableNotes[copy % remarkable.lineLimit] = note }
@@ -103,7 +99,6 @@ struct RecentExchange: Sendable {
     let rule: RoutingRule?
     let fields: KnownFieldSet
     let rareFields: UInt64
-    let detail: String?
     let earlierAttempts: [AttemptFacts]
 
     init(line: [UInt8], _ note: RecentExchanges.Note) {
@@ -112,7 +107,6 @@ struct RecentExchange: Sendable {
         rule = note.rule
         fields = note.fields
         rareFields = note.rareFields
-        detail = note.more?.detail
         earlierAttempts = note.more?.earlierAttempts ?? []
     }
 }

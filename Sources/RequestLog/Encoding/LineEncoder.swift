@@ -42,19 +42,11 @@ package struct LineEncoder {
         plain(",\"trace_id\":\"", record.traceID, output)
         plain(",\"client\":\"", record.client, output)
         number(",\"client_uid\":", record.clientUID.map(Int.init), output)
-        plain(",\"method\":\"", record.method, output)
+        // What was no request has none.
+        if !record.method.isEmpty { plain(",\"method\":\"", record.method, output) }
         plain(",\"scheme\":\"", record.scheme, output)
         plain(",\"host\":\"", record.host, output)
-        let target = record.target.utf8.span
-        let mark = target.firstIndex(of: UInt8(ascii: "?"), from: 0) ?? target.count
-        output.append(",\"path\":\"")
-        output.append(escaped: target.extracting(0..<mark))
-        output.append("\"")
-        if labels.query != .off, mark < target.count {
-            output.append(",\"query\":\"")
-            query.append(target.extracting((mark + 1)..<target.count), to: output)
-            output.append("\"")
-        }
+        encodeTarget(record.target, output)
         plain(",\"protocol\":\"", record.protocolVersion, output)
         number(",\"status\":", record.status?.rawValue, output)
         number(",\"upstream_status\":", record.upstreamStatus?.rawValue, output)
@@ -71,10 +63,27 @@ package struct LineEncoder {
         encode(record.retries, output)
         encode(record.authorization, output)
         plain(",\"error\":\"", record.error?.rawValue, output)
+        text(",\"detail\":\"", record.detail, output)
         plain(",\"aborted_by\":\"", record.abortedBy?.rawValue, output)
         encode(",\"headers\":{", record.headers, output)
         encode(",\"response_headers\":{", record.responseHeaders, output)
         output.append("}\n")
+    }
+
+    /// Appends path and query; CONNECT has neither.
+    @inline(__always)
+    private func encodeTarget(_ text: String, _ output: OutputBuffer) {
+        let target = text.utf8.span
+        guard !target.isEmpty else { return }
+        let mark = target.firstIndex(of: UInt8(ascii: "?"), from: 0) ?? target.count
+        output.append(",\"path\":\"")
+        output.append(escaped: target.extracting(0..<mark))
+        output.append("\"")
+        if labels.query != .off, mark < target.count {
+            output.append(",\"query\":\"")
+            query.append(target.extracting((mark + 1)..<target.count), to: output)
+            output.append("\"")
+        }
     }
 
     /// Appends the line of another event, with its newline.

@@ -18,7 +18,9 @@ enum CombinedLine {
         output.append(date(line.time))
         output.append("] \"")
         let query = line["query"].map { "?\($0.plain)" } ?? ""
-        quoted("\(line["method"]?.plain ?? "-") \(line["path"]?.plain ?? "")\(query)", output)
+        // CONNECT has a host in place of a path.
+        let target = (line["path"] ?? line["host"])?.plain ?? "-"
+        quoted("\(line["method"]?.plain ?? "-") \(target)\(query)", output)
         output.append(" ")
         quoted(line["protocol"]?.plain ?? "HTTP/1.1", output)
         output.append("\" ")

@@ -10,7 +10,7 @@ enum ECSLine {
         "method": "http.request.method", "scheme": "url.scheme", "path": "url.path",
         "query": "url.query", "status": "http.response.status_code",
         "bytes_in": "http.request.body.bytes", "bytes_out": "http.response.body.bytes",
-        "error": "error.code",
+        "error": "error.code", "detail": "error.message",
     ]
 
     static func append(_ line: LogLine, to output: OutputBuffer) {
@@ -55,7 +55,8 @@ enum ECSLine {
 
     private static func message(of line: LogLine) -> String {
         guard line["event"]?.text == "exchange" else { return line["message"]?.plain ?? "" }
-        return [line["method"], line["path"], line["status"]].compactMap { $0?.plain }
+        let target = line["path"] ?? line["host"]
+        return [line["method"], target, line["status"]].compactMap { $0?.plain }
             .joined(separator: " ")
     }
 

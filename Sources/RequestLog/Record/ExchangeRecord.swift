@@ -17,13 +17,14 @@ package struct ExchangeRecord: Sendable {
     /// The peer's user, where the kernel tells it.
     package var clientUID: UInt32?
 
-    /// The method, as it stood on the request line.
+    /// The method, as it stood on the request line; empty for what was no request.
     package var method: String
     /// The scheme of the upstream request; absent, like the four below, where none was made out.
     package var scheme: String?
     /// The authority of the upstream request.
     package var host: String?
-    /// Path and query of the upstream request, percent-encoded as they are sent.
+    /// Path and query of the upstream request, percent-encoded as they are sent; empty for CONNECT
+    /// and for what was no request.
     package var target: String
     /// Such as `HTTP/1.1`.
     package var protocolVersion: String?
@@ -54,6 +55,8 @@ package struct ExchangeRecord: Sendable {
 
     /// The error's word, the same that the app got.
     package var error: ErrorKind?
+    /// What a person should know of the error, in the words of the answer.
+    package var detail: String?
     /// Which side ended the exchange early.
     package var abortedBy: AbortedBy?
     /// The request's fields that `log.headers` names.

@@ -51,7 +51,7 @@ package struct HARDocument {
         output.append(#","request":{"method":"#)
         string(line["method"]?.text ?? "", output)
         output.append(",\"url\":")
-        string(url?.description ?? line["path"]?.text ?? "", output)
+        string(url?.description ?? (line["path"] ?? line["host"])?.text ?? "", output)
         message(line, fields: line["headers"], output)
         output.append(#","queryString":["#)
         for (index, parameter) in (url?.parameters ?? []).enumerated() {

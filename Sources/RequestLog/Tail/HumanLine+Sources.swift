@@ -10,7 +10,7 @@ extension HumanLine {
         time = Self.clock(output.span.string(in: 0..<output.count))
         status = record.status?.rawValue
         method = record.method
-        path = record.path
+        path = record.target.isEmpty ? record.host ?? "" : record.path
         self.channel = channel
         duration = Double(record.duration.attoseconds) / 1e15
         level = record.level
@@ -23,6 +23,7 @@ extension HumanLine {
         )
         fault = Self.fault(
             error: record.error?.rawValue,
+            detail: record.detail,
             abortedBy: record.abortedBy?.rawValue
         )
     }
@@ -39,7 +40,8 @@ extension HumanLine {
         }
         status = line["status"]?.integer
         method = line["method"]?.text ?? ""
-        path = line["path"]?.text ?? ""
+        // CONNECT has a host in place of a path.
+        path = (line["path"] ?? line["host"])?.text ?? ""
         marks = Self.marks(
             refreshed: line["auth.refreshed"] == .flag(true),
             overrode: line["auth.overrode_client"] == .flag(true),
@@ -48,6 +50,7 @@ extension HumanLine {
         )
         fault = Self.fault(
             error: line["error"]?.text,
+            detail: line["detail"]?.text,
             abortedBy: line["aborted_by"]?.text
         )
     }
@@ -88,9 +91,10 @@ extension HumanLine {
         return marks
     }
 
-    private static func fault(error: String?, abortedBy: String?) -> String? {
+    private static func fault(error: String?, detail: String?, abortedBy: String?) -> String? {
         let aborted = abortedBy.map { "aborted by \($0)" }
-        let parts = [error, aborted].compactMap { $0 }
+        let reason = error.map { word in detail.map { "\(word): \($0)" } ?? word }
+        let parts = [reason, aborted].compactMap { $0 }
         return parts.isEmpty ? nil : parts.joined(separator: ", ")
     }
 }

@@ -1,0 +1,74 @@
+import TestSupport
+import Testing
+
+/// What the line of an exchange says beyond its numbers.
+@Suite struct LoggedFactsStory {
+    @Test func `named fields of the answer are logged, and credentials among them are not`()
+        async throws
+    {
+        let origin = try await OriginServer.start { _ in
+            Raw.ok("hello", "X-Cost: 7", "Set-Cookie: s3cret", "X-Other: hidden")
+        }
+        try await DaemonHarness.run(
+            channels: """
+                orders:
+                  upstream: http://127.0.0.1:\(origin.port)
+                  log: { headers: [X-Cost, Set-Cookie] }
+                """
+        ) { proxy in
+            _ = try await proxy.exchange(Raw.get("/orders/1"))
+            let text = try await proxy.onlyLine("orders").text
+            #expect(
+                text.hasSuffix(
+                    #""response_headers":{"x-cost":"7","set-cookie":"<redacted>"}}"#
+                )
+            )
+            #expect(!text.contains("s3cret") && !text.contains("hidden"))
+        }
+    }
+
+    @Test func `a request that no channel claims tells where it wanted to go`() async throws {
+        try await DaemonHarness.run(channels: "orders: { upstream: http://127.0.0.1:9 }") { proxy in
+            _ = try await proxy.exchange(
+                "GET http://other.example:81/a HTTP/1.1\r\nHost: other.example:81\r\n\r\n"
+            )
+            let line = try await proxy.onlyLine("netproxy")
+            #expect(line.facts.host == "other.example:81")
+            #expect(line.text.contains(#""scheme":"http""#))
+            #expect(line.text.contains(#""detail":"no channel matches; there are: orders""#))
+        }
+    }
+
+    @Test func `what is no request has no method and no path, and a reason`() async throws {
+        try await DaemonHarness.run(channels: "orders: { upstream: http://127.0.0.1:9 }") { proxy in
+            _ = try await proxy.exchange("GET /orders/1 HTTP/1.1\r\n\r\n")
+            let line = try await proxy.onlyLine("netproxy")
+            #expect(line.facts.method == nil)
+            #expect(line.facts.path == nil)
+            #expect(line.text.contains(#""detail":"the Host field is missing""#))
+        }
+    }
+
+    @Test func `a refusal's reason has no field of the app's in it`() async throws {
+        try await DaemonHarness.run(channels: "orders: { upstream: http://127.0.0.1:9 }") { proxy in
+            _ = try await proxy.exchange(Raw.get("/orders/1", "Origin: https://page.example"))
+            let line = try await proxy.onlyLine("orders")
+            #expect(line.text.contains(#""detail":"the request's Origin"#))
+            #expect(!line.text.contains("page.example"))
+        }
+    }
+
+    @Test(arguments: [
+        ("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", true),
+        ("00-00000000000000000000000000000000-b7ad6b7169203331-01", false),
+    ])
+    func `only a trace's id is one`(value: String, isOne: Bool) async throws {
+        let origin = try await OriginServer.start { _ in Raw.ok() }
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
+        ) { proxy in
+            _ = try await proxy.exchange(Raw.get("/orders/1", "traceparent: \(value)"))
+            #expect(try await proxy.onlyLine("orders").text.contains("trace_id") == isOne)
+        }
+    }
+}
