@@ -90,6 +90,61 @@ import Testing
         )
     }
 
+    @Test(arguments: [
+        ("GET", "/v1/a", 3, "curl -X GET http://h/v1/a --data-binary '@<the body of 3 bytes>'"),
+        ("GET", "/v1/{a,b}", 0, "curl --globoff 'http://h/v1/{a,b}'"),
+        ("GET", "/v1/a[1-3]", 0, "curl --globoff 'http://h/v1/a[1-3]'"),
+        ("GET", "/v1/a/../b", 0, "curl --path-as-is http://h/v1/a/../b"),
+        ("GET", "/v1/a/%2E%2e/b", 0, "curl --path-as-is 'http://h/v1/a/%2E%2e/b'"),
+        ("HEAD", "/v1/a.b", 0, "curl --head http://h/v1/a.b"),
+    ])
+    func `a curl command sends what the app sent`(
+        method: String,
+        path: String,
+        bytesIn: Int,
+        command: String
+    ) throws {
+        var record = Samples.minimal(path: path)
+        (record.method, record.host, record.bytesIn) = (method, "h", bytesIn)
+        let line = try #require(Samples.parsed(Samples.line(record)))
+        #expect(CurlCommand(line)?.description == command)
+    }
+
+    @Test func `a curl command keeps a field without a value`() throws {
+        var record = Samples.minimal()
+        record.host = "h"
+        record.headers = [HTTPField("X-Empty", "")].compactMap { $0 }
+        let text = Samples.line(record, LogLabels(headers: ["X-Empty"]))
+        let line = try #require(Samples.parsed(text))
+        #expect(CurlCommand(line)?.description == "curl http://h/v1/42 -H 'x-empty;'")
+    }
+
+    @Test func `a tunnel is no curl command, and has its host for people`() throws {
+        var record = Samples.minimal(path: "")
+        (record.method, record.host, record.status) = ("CONNECT", "pypi.org:443", 200)
+        let line = try #require(Samples.parsed(Samples.line(record)))
+        #expect(line["path"] == nil)
+        #expect(CurlCommand(line) == nil)
+        for human in [HumanLine(line), HumanLine(record, channel: nil)] {
+            #expect(Self.render(human) == "05:06:07.000 200 CONNECT pypi.org:443  0.0 ms\n")
+        }
+    }
+
+    @Test func `an error is told with its reason`() throws {
+        var record = Samples.exchange(status: 400)
+        (record.method, record.target) = ("", "")
+        (record.error, record.detail) = (.httpRequestError, "the Host field is missing")
+        let text = Samples.line(record)
+        #expect(text.contains(#""detail":"the Host field is missing""#))
+        let line = try #require(Samples.parsed(text))
+        #expect(line["method"] == nil && line["path"] == nil)
+        for human in [HumanLine(line), HumanLine(record, channel: nil)] {
+            #expect(
+                Self.render(human).hasSuffix("http_request_error: the Host field is missing\n")
+            )
+        }
+    }
+
     @Test func `a refused request is no curl command`() throws {
         let line = try #require(Samples.parsed(Samples.line(Samples.minimal())))
         #expect(CurlCommand(line) == nil)

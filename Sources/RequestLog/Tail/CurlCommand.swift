@@ -6,9 +6,11 @@ package struct CurlCommand: Sendable, CustomStringConvertible {
     /// Makes the command, or nothing if the line tells no request that could be sent.
     package init?(_ line: LogLine) {
         guard let url = RequestURL(line), let method = line["method"]?.text else { return nil }
-        var words = ["curl"]
+        let hasBody = (line["bytes_in"]?.integer ?? 0) > 0
+        var words = ["curl"] + Self.options(keeping: url.description)
         switch method {
-        case "GET": break
+        // With a body, curl would make it a POST.
+        case "GET" where !hasBody: break
         case "HEAD": words.append("--head")
         default: words += ["-X", Self.quoted(method)]
         }
@@ -17,7 +19,10 @@ package struct CurlCommand: Sendable, CustomStringConvertible {
         if case .object(let fields)? = line["headers"] {
             for field in fields {
                 names.insert(field.name)
-                words += ["-H", Self.quoted("\(field.name): \(field.value.plain)")]
+                let value = field.value.plain
+                // curl sends a field without a value if a semicolon stands for the colon.
+                let text = value.isEmpty ? "\(field.name);" : "\(field.name): \(value)"
+                words += ["-H", Self.quoted(text)]
             }
         }
         if let kind = line["auth.kind"]?.text, !names.contains("authorization") {
@@ -27,6 +32,16 @@ package struct CurlCommand: Sendable, CustomStringConvertible {
             words += ["--data-binary", "'@<the body of \(count) bytes>'"]
         }
         description = words.joined(separator: " ")
+    }
+
+    /// What keeps curl from changing the URL: it takes brackets and braces for patterns, and removes
+    /// dot segments.
+    private static func options(keeping url: String) -> [String] {
+        var options: [String] = []
+        if url.contains(where: { "[]{}".contains($0) }) { options.append("--globoff") }
+        let path = url.lowercased().replacing("%2e", with: ".")
+        if path.contains("/.") { options.append("--path-as-is") }
+        return options
     }
 
     private static func credential(_ kind: String, channel: String?) -> String {
