@@ -62,7 +62,7 @@ package struct FailoverTransport: HTTPTransport {
                 // A certificate that is not trusted is no outage: a person must hear of it.
                 guard error.retry == .safe, error.kind != .tlsCertificateError else { throw error }
                 bound.restsUntil[index] = loop.deadline(after: FailoverTransport.rest)
-                context.retries.append(.fault(error.kind))
+                context.beginNextAttempt(because: .fault(error.kind))
             }
         }
         return try await send(request, over: order[order.count - 1], context: &context)

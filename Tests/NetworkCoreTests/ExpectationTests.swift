@@ -76,6 +76,7 @@ import Testing
         #expect(response.status == 200)
         #expect(origin.seen == ["asked: 417", "onetwosix: 200"])
         #expect(context.retries == [.status(417)])
+        #expect(context.earlierAttempts.map(\.reason) == [.status(417)])
     }
 
     @Test func `giving up on an upload that was refused reaches the app`() async throws {

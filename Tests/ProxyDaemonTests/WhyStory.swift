@@ -1,3 +1,4 @@
+import FoundationEssentials
 import TestSupport
 import Testing
 
@@ -72,6 +73,52 @@ import Testing
             #expect(text.contains("status 503 → sent again: status_503"))
             #expect(text.contains(#""step":"attempt 2""#))
             #expect(text.contains("pooled connection"))
+        }
+    }
+
+    @Test func `an upstream that could not be reached is an attempt`() async throws {
+        let origin = try await OriginServer.start { _ in Raw.ok() }
+        let (refusing, answering) = (RefusingPort.any(), origin.port)
+        try await DaemonHarness.run(
+            channels: """
+                orders: { upstream: ['http://127.0.0.1:\(refusing)', 'http://127.0.0.1:\(answering)'] }
+                """
+        ) { proxy in
+            _ = try await proxy.exchange(Raw.get("/orders/42", "X-Request-Id: over"))
+            let text = try await why("over", proxy).body
+            #expect(text.contains("no connection → sent again: connection_refused"))
+            #expect(text.contains(#""attempt 2","text":"127.0.0.1:\#(answering) over a new"#))
+        }
+    }
+
+    @Test func `a tunnel is told as one`() async throws {
+        let origin = try await OriginServer.start { wire in _ = try await wire.rest() }
+        let authority = "127.0.0.1:\(origin.port)"
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:9 }",
+            root: "connect: ['\(authority)']"
+        ) { proxy in
+            let app = try await proxy.connect()
+            try await app.send("CONNECT \(authority) HTTP/1.1\r\nHost: \(authority)\r\n\r\n")
+            #expect(try await app.message(.none).status == 200)
+            try await app.close()
+            #expect(await proxy.hasLoggedExchange("netproxy"))
+            let path = "\(proxy.directory)/log/netproxy.log"
+            let log = try String(contentsOfFile: path, encoding: .utf8)
+            let line = try #require(log.split(separator: "\n").last)
+            let behind = try #require(line.split(separator: #""request_id":""#).last)
+            let id = behind.prefix { $0 != "\"" }
+            let text = try await why(String(id), proxy).body
+            #expect(text.contains("CONNECT \(authority) from 127.0.0.1"))
+            #expect(text.contains("no channel; connect lists the host"))
+            #expect(!text.contains(#""step":"headers""#))
+        }
+    }
+
+    @Test func `an id of the app's may have any character`() async throws {
+        try await run({ _ in Raw.ok() }, channel: "log: { query: off }") { proxy in
+            _ = try await proxy.exchange(Raw.get("/orders/42", "X-Request-Id: a+b/c"))
+            #expect(try await why("a+b%2Fc", proxy).status == 200)
         }
     }
 

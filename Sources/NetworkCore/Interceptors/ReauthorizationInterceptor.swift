@@ -160,7 +160,7 @@ public struct ReauthorizationInterceptor: ReviewingInterceptor {
         // RFC 9110 §10.1.1: who answers 417 wants the request without the question.
         guard answer.status == 417, let body = buffer.replay() else { return answer }
         _ = await drain(answer.body, context)
-        context.retries.append(.status(417))
+        context.beginNextAttempt(because: .status(417))
         var plain = request
         plain.body = body
         return try await next.send(plain, context: &context)

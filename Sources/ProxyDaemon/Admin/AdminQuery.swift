@@ -11,9 +11,7 @@ struct AdminQuery {
                 maxSplits: 1,
                 omittingEmptySubsequences: false
             )
-            return (
-                AdminQuery.decoded(parts[0]), parts.count > 1 ? AdminQuery.decoded(parts[1]) : ""
-            )
+            return (AdminQuery.form(parts[0]), parts.count > 1 ? AdminQuery.form(parts[1]) : "")
         }
     }
 
@@ -25,6 +23,10 @@ struct AdminQuery {
     /// The first name that is none of these.
     func unknownName(among names: Set<String>) -> String? {
         parameters.first { !names.contains($0.name) }?.name
+    }
+
+    private static func form(_ text: Substring) -> String {
+        decoded(text.replacing("+", with: " "))
     }
 
     /// Percent-encoding decoded; a `%` without two digits behind it stays what it is.
@@ -40,8 +42,7 @@ struct AdminQuery {
                 bytes.append(UInt8(high) << 4 | UInt8(low))
                 index += 3
             } else {
-                let byte = source[index]
-                bytes.append(byte == UInt8(ascii: "+") ? UInt8(ascii: " ") : byte)
+                bytes.append(source[index])
                 index += 1
             }
         }

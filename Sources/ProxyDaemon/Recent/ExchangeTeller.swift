@@ -13,7 +13,7 @@ struct ExchangeTeller {
     var steps: [(step: String, text: String)] {
         var steps = [("request", request), ("route", route)]
         // Without an attempt nothing was sent, and nothing was changed for it.
-        if attempts > 0 { steps.append(("headers", headers)) }
+        if attempts > 0, !isConnect { steps.append(("headers", headers)) }
         if let credential { steps.append(("credential", credential)) }
         for (index, attempt) in exchange.earlierAttempts.enumerated() {
             steps.append(("attempt \(index + 1)", told(attempt)))
@@ -25,13 +25,16 @@ struct ExchangeTeller {
         return steps
     }
 
+    private var isConnect: Bool { plain("method") == "CONNECT" }
+
     private var attempts: Int { line["attempts"]?.integer ?? 0 }
 
     private func plain(_ key: String) -> String? { line[key]?.plain }
 
     private var request: String {
         let who = plain("client_uid").map { ", user \($0)," } ?? ""
-        let what = [plain("method") ?? "", plain("path") ?? ""].joined(separator: " ")
+        let target = plain("path") ?? plain("host") ?? ""
+        let what = plain("method").map { "\($0) \(target)" } ?? "what is no request"
         return "\(what) from \(plain("client") ?? "?")\(who) at \(line.time)"
     }
 
@@ -39,7 +42,10 @@ struct ExchangeTeller {
 
     private var route: String {
         guard let channel = configuration, let rule = exchange.rule else {
-            return "no channel"
+            guard attempts > 0 else { return "no channel" }
+            return isConnect
+                ? "no channel; connect lists the host, and nothing of the request goes to it"
+                : "no channel; unmatched: forward, without any credential"
         }
         let reason =
             switch rule {

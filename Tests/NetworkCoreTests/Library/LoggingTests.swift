@@ -139,6 +139,7 @@ import Testing
         #expect(exchanges[1].status == 200)
         #expect(exchanges[1].context.attempts == 2)
         #expect(exchanges[1].context.retries == [.status(503)])
+        #expect(exchanges[1].context.earlierAttempts.map(\.status) == [503])
         #expect(exchanges[1].contentLength == 2)
     }
 }
