@@ -60,6 +60,33 @@ import Testing
         #expect(try await ask(line, "Netproxy-Admin: 1").status != 403)
     }
 
+    @Test(arguments: ["/healthz", "/readyz", "/metrics", "/status", "/"])
+    func `a probe may ask for the head alone`(path: String) async throws {
+        try await DaemonHarness.run(channels: "orders: { upstream: http://127.0.0.1:9 }") { proxy in
+            let app = try await proxy.admin(sending: Raw.request("HEAD", path))
+            let answer = try await app.message(.none)
+            #expect(answer.status == 200)
+            #expect(answer["Content-Length"] != nil)
+        }
+    }
+
+    @Test(arguments: [
+        ("GET /reload", 405, "POST"), ("POST /healthz", 405, "GET, HEAD"),
+        ("PUT /channels/orders/token", 405, "DELETE"), ("GET /nowhere", 404, nil),
+        ("DELETE /other/orders/token", 404, nil), ("POST /other/orders/token/refresh", 404, nil),
+        ("POST /channels/orders/token/other", 404, nil),
+    ])
+    func `what a path is not for is refused`(
+        line: String,
+        status: Int,
+        allowed: String?
+    ) async throws {
+        let answer = try await ask(line, "Netproxy-Admin: 1")
+        #expect(answer.status == status)
+        #expect(answer["Allow"] == allowed)
+        #expect(answer.body.contains(status == 404 ? "there is no /" : " is for "))
+    }
+
     @Test func `the page brings everything along`() async throws {
         let page = try await ask("GET /")
         #expect(page.status == 200)

@@ -47,6 +47,17 @@ import Testing
         }
     }
 
+    @Test func `looking at the head of the tail takes no place`() async throws {
+        try await run { proxy in
+            for _ in 1...20 {
+                let app = try await proxy.admin(sending: Raw.request("HEAD", "/tail"))
+                #expect(try await app.message(.none).status == 200)
+            }
+            let tail = try await proxy.admin(sending: Raw.get("/tail"))
+            #expect(try await tail.read(through: "\r\n\r\n").contains("HTTP/1.1 200"))
+        }
+    }
+
     @Test(arguments: [
         ("/tail?channel=nobody", 404, "there are: orders, bills"),
         ("/tail?where=status", 400, "expected one of"),

@@ -26,7 +26,7 @@ import Testing
             "connections":1,"log_lines_dropped":0,"channels":[{"name":"orders",
             "upstream":"https://api.example","pool":{"open":1,"idle":1,"queued":0},"requests":0,
             "errors":0,"retries":1,"statuses":{},"bytes_in":0,"bytes_out":0,
-            "token":{"state":"failed","generation":3,"age_s":75,"expires_in_s":-2,"waiters":2,
+            "token":{"state":"failed","generation":3,"age_s":75,"expires_in_s":-2,"waiters":2,"scope":"",
             "last_error":"invalid_client: who are you?","next_attempt_s":4.6}}]}
             """
         #expect(

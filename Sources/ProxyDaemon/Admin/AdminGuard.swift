@@ -26,7 +26,7 @@ struct AdminGuard {
         if let site = call.headers[.secFetchSite], site != "none", site != "same-origin" {
             throw Refusal(status: 403, detail: "requests of other web pages are refused")
         }
-        if call.method != .get, call.headers["Netproxy-Admin"] != "1" {
+        if call.method != .get, call.method != .head, call.headers["Netproxy-Admin"] != "1" {
             throw Refusal(status: 403, detail: "the field Netproxy-Admin: 1 is needed")
         }
     }

@@ -18,7 +18,9 @@ struct AdminHandler: Sendable {
             }
         }
         let parts = call.path.split(separator: "/").map(String.init)
-        switch (call.method, parts) {
+        // RFC 9110 §9.3.2: HEAD is GET; the connection leaves the content out.
+        let method = call.method == .head ? .get : call.method
+        switch (method, parts) {
         case (.get, []): return AdminPage.response()
         case (.get, ["healthz"]): return .text(200, "ok\n")
         case (.get, ["readyz"]): return await readiness()
@@ -35,14 +37,37 @@ struct AdminHandler: Sendable {
         case (.post, ["keys"]): return await lend(AdminQuery(call.query))
         case (.post, ["reload"]): return await reload(planOnly: call.query == "plan")
         case (.post, let parts)
-        where parts.count == 4 && Array(parts.suffix(2)) == ["token", "refresh"]:
+        where AdminHandler.isToken(parts) && parts.last == "refresh":
             return await refresh(parts[1])
         case (.post, let parts)
-        where parts.count == 4 && Array(parts.suffix(2)) == ["token", "adopt"]:
+        where AdminHandler.isToken(parts) && parts.last == "adopt":
             return await adopt(parts[1])
-        case (.delete, let parts) where parts.count == 3 && parts[2] == "token":
+        case (.delete, let parts) where AdminHandler.isToken(parts) && parts.count == 3:
             return await forget(parts[1])
-        default: return problem(404, "there is no \(call.method) \(call.path) here")
+        default: break
+        }
+        guard let methods = AdminHandler.methods(of: parts) else {
+            return problem(404, "there is no \(call.path) here")
+        }
+        var refusal = problem(405, "\(call.path) is for \(methods), not \(call.method)")
+        refusal.headers.append("Allow", validated: methods)
+        return refusal
+    }
+
+    /// Whether a path leads to a channel's token.
+    private static func isToken(_ parts: [String]) -> Bool {
+        (3...4).contains(parts.count) && parts[0] == "channels" && parts[2] == "token"
+    }
+
+    /// What a path is for; nothing if it is for nothing.
+    private static func methods(of parts: [String]) -> String? {
+        switch parts {
+        case [], ["healthz"], ["readyz"], ["metrics"], ["status"], ["tail"]: "GET, HEAD"
+        case ["keys"], ["reload"]: "POST"
+        case let parts where parts.count == 2 && parts[0] == "why": "GET, HEAD"
+        case let parts where isToken(parts) && parts.count == 3: "DELETE"
+        case let parts where isToken(parts) && ["refresh", "adopt"].contains(parts[3]): "POST"
+        default: nil
         }
     }
 

@@ -60,7 +60,7 @@ extension DaemonStatus.Token {
                 expiresInS > 0 ? "expires in \(DaemonStatus.time(expiresInS))" : "expired"
             )
         }
-        if let scope { parts.append("scope \(scope)") }
+        if let scope, !scope.isEmpty { parts.append("scope \(scope)") }
         if let waiters, waiters > 0 {
             parts.append("\(DaemonStatus.count(waiters, "request")) waiting")
         }
