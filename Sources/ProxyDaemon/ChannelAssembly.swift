@@ -34,7 +34,7 @@ final class ChannelAssembly: Sendable {
         secrets = SecretReadings(SecretResolver(environment: environment))
         oauthClients = try OAuthAssembly(configuration, secrets: secrets, loop: loop)
         stateDirectory = configuration.state
-        logs = try ChannelLogs(configuration.log)
+        logs = try ChannelLogs(configuration.log, report: report)
         ownLog = logs.log(LogLabels())
     }
 

@@ -1,3 +1,4 @@
+import Bytes
 import EventIO
 import FoundationEssentials
 import ProxyConfig
@@ -14,16 +15,23 @@ final class ChannelLogs: Sendable {
         var settings: LogSettings
         /// By the name of the file.
         var sinks: [String: LogSink] = [:]
+        /// When it was reported last that lines are lost.
+        var reported: ContinuousClock.Instant?
     }
+
+    /// A full disk is the loss of every channel: one report in this time is enough.
+    private static let reportInterval = Duration.seconds(60)
 
     /// Every line of every log, as it happens.
     let feed = LogFeed()
     /// One for all channels, so that their lines never mix; nothing where the log goes to files.
     private let stream: LogSink?
     private let state: Mutex<State>
+    private let report: Daemon.Report
 
     /// - Throws: if the directory cannot be made, or nobody listens for the journal.
-    init(_ settings: LogSettings) throws {
+    init(_ settings: LogSettings, report: @escaping Daemon.Report) throws {
+        self.report = report
         if settings.output == .file { try LogDirectory.create(settings.directory) }
         stream = try ChannelLogs.stream(settings)
         state = Mutex(State(settings: settings))
@@ -41,11 +49,27 @@ final class ChannelLogs: Sendable {
                 ?? LogSink(
                     labels: labels,
                     to: ChannelLogs.file(named: name, state.settings),
-                    format: format
+                    format: format,
+                    onLoss: { [weak self] in self?.tellLoss(of: name, $0) }
                 )
             if stream == nil { state.sinks[name] = sink }
             return ChannelLog(labels: labels, sink: sink, feed: feed, format: format)
         }
+    }
+
+    private func tellLoss(of name: String, _ error: AppendFileError) {
+        let isDue = state.withLock { state in
+            let now = ContinuousClock.now
+            guard state.reported.map({ now - $0 >= ChannelLogs.reportInterval }) ?? true else {
+                return false
+            }
+            state.reported = now
+            return true
+        }
+        guard isDue else { return }
+        let report = report
+        // Not on the loop that writes: who reads the reports may be slow.
+        Task { report("\(name).log: \(error); its lines are lost until it can be written") }
     }
 
     /// Goes on in other files, or with another rotation.

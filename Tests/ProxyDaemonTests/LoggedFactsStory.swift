@@ -1,3 +1,4 @@
+import FoundationEssentials
 import TestSupport
 import Testing
 
@@ -69,6 +70,26 @@ import Testing
         ) { proxy in
             _ = try await proxy.exchange(Raw.get("/orders/1", "traceparent: \(value)"))
             #expect(try await proxy.onlyLine("orders").text.contains("trace_id") == isOne)
+        }
+    }
+
+    @Test func `a log that cannot be written is reported`() async throws {
+        let stub = "{ stub: [{ path: / }] }"
+        try await DaemonHarness.run(channels: "orders: \(stub)\nbills: \(stub)") { proxy in
+            for name in ["orders", "bills"] {
+                try FileManager.default.createDirectory(
+                    atPath: "\(proxy.directory)/log/\(name).log",
+                    withIntermediateDirectories: false
+                )
+                #expect(try await proxy.exchange(Raw.get("/\(name)/")).status == 200)
+            }
+            let isReported = await eventually {
+                proxy.reports.contains { $0.contains("orders.log: open: Is a directory") }
+            }
+            #expect(isReported)
+            // One for all of them.
+            await proxy.stop()
+            #expect(proxy.reports.count { $0.contains("Is a directory") } == 1)
         }
     }
 }

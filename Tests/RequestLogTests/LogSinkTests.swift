@@ -99,6 +99,20 @@ private final class ScriptBox: Sendable {
         #expect(box.lines == [notice[...], "d", "e", ""])
     }
 
+    @Test func `the begin of a loss is told, and not each line of it`() {
+        let box = ScriptBox([nil, nil, .max, .max, nil])
+        let told = Mutex<[Int32]>([])
+        let sink = LogSink(
+            labels: LogLabels(),
+            to: ScriptedDestination(box),
+            onLoss: { error in told.withLock { $0.append(error.code) } }
+        )
+        for expected in [1, 1, 1, 2] {
+            Self.write("line\n", to: sink)
+            #expect(told.withLock { $0 } == Array(repeating: 28, count: expected))
+        }
+    }
+
     @Test func `a notice that was cut is finished before the next line`() throws {
         let box = ScriptBox([nil, 10, nil])
         let sink = Self.sink(box)

@@ -27,17 +27,28 @@ package final class LogSink: Sendable {
         /// The rest of a line whose beginning is in the file already.
         var rest: [UInt8] = []
         var generation = 0
+        /// Whether the last lines were lost.
+        var isLosing = false
         let notice = OutputBuffer(capacity: 512)
     }
 
     private let state: Mutex<State>
+    private let onLoss: (@Sendable (AppendFileError) -> Void)?
 
-    /// Makes a stream; `labels` and `format` are those of its notices about lost lines.
+    /// Makes a stream.
+    ///
+    /// - Parameters:
+    ///   - labels: those of its notices about lost lines.
+    ///   - destination: where the lines go.
+    ///   - format: that of its notices.
+    ///   - onLoss: told why, when lines begin to be lost; runs on the thread that writes.
     package init(
         labels: LogLabels,
         to destination: sending any LogDestination,
-        format: LogFormat = .json
+        format: LogFormat = .json,
+        onLoss: (@Sendable (AppendFileError) -> Void)? = nil
     ) {
+        self.onLoss = onLoss
         state = Mutex(
             State(destination: destination, encoder: LineEncoder(labels: labels), format: format)
         )
@@ -74,17 +85,19 @@ package final class LogSink: Sendable {
         now: ContinuousClock.Instant
     ) {
         guard !lines.isEmpty else { return }
-        state.withLock { $0.write(lines, count: count, at: time, now: now) }
+        let loss = state.withLock { $0.write(lines, count: count, at: time, now: now) }
+        if let loss { onLoss?(loss) }
     }
 }
 
 extension LogSink.State {
+    /// Returns why lines are lost from now on.
     fileprivate mutating func write(
         _ lines: Span<UInt8>,
         count: Int,
         at time: WallTime,
         now: ContinuousClock.Instant
-    ) {
+    ) -> AppendFileError? {
         var written = 0
         do throws(AppendFileError) {
             try destination.prepare(adding: rest.count + lines.count, now: now)
@@ -104,9 +117,13 @@ extension LogSink.State {
             }
             try write(all: lines, written: &written)
             counters.written += count
+            isLosing = false
+            return nil
         } catch {
             counters.lastError = error
             keepLine(of: lines, written: written)
+            defer { isLosing = true }
+            return isLosing ? nil : error
         }
     }
 
