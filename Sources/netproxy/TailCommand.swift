@@ -24,7 +24,7 @@ struct TailCommand: AsyncParsableCommand {
     @Option(name: .customShort("n"), help: "How many lines to begin with.") var count = 10
     @Option(name: .customLong("where"), help: "Keep lines that satisfy this; may be repeated.")
     var conditions: [String] = []
-    @Flag(help: "Print the lines as they are in the file.") var json = false
+    @Flag(help: "Print the lines as JSON, with everything that is in them.") var json = false
     @Option(name: .customLong("as"), help: "Print curl commands, or an HTTP archive.")
     var rendering: Rendering?
 
@@ -64,7 +64,8 @@ struct TailCommand: AsyncParsableCommand {
             tail = try LogTail(directory: settings.directory, channels: channels, filter: filter)
             missing = try tail.missing
         } catch {
-            StandardError.write("netproxy: the logs in \(settings.directory) cannot be read")
+            let place = "netproxy: the logs in \(settings.directory) cannot be read: "
+            StandardError.write(place + TailCommand.words(error))
             throw ExitCode.failure
         }
         for name in missing { StandardError.write("netproxy: \(name) has no log yet") }
@@ -78,6 +79,11 @@ struct TailCommand: AsyncParsableCommand {
             }
         }
         try StandardOutput.write(printer.end())
+    }
+
+    private static func words(_ error: any Error) -> String {
+        // Foundation's description is for programmers.
+        error is CocoaError ? (error as NSError).localizedDescription : "\(error)"
     }
 
     private var printed: LogPrinter.Rendering {

@@ -73,6 +73,13 @@ import Testing
         #expect(try WhereExpression("auth.generation>6").matches(logfmt))
     }
 
+    @Test func `tail prints JSON of a logfmt file too`() throws {
+        let logfmt = try #require(Samples.parsed(String(try text(.logfmt).dropLast())))
+        let json = try text(.json)
+        var printer = LogPrinter(.json)
+        #expect(String(decoding: printer.render([logfmt]), as: UTF8.self) == json)
+    }
+
     @Test(arguments: ["time=", "time=1 x=\"", "x=1", "time=1 x", "time=\"\\u12\""])
     func `a line that was cut off is no logfmt`(text: String) {
         // `time=` alone is a line with an empty text.

@@ -104,24 +104,7 @@ extension ECSLine {
             output.append("\"")
             output.append(escaped: name)
             output.append("\":")
-            append(value)
-        }
-
-        private func append(_ value: LogValue) {
-            switch value {
-            case .text(let text):
-                output.append("\"")
-                output.append(escaped: text)
-                output.append("\"")
-            case .list(let values):
-                output.append("[")
-                for (index, value) in values.enumerated() {
-                    if index > 0 { output.append(",") }
-                    append(value)
-                }
-                output.append("]")
-            default: output.append(value.plain)
-            }
+            value.append(to: output)
         }
 
         func end() { output.append("}") }

@@ -6,7 +6,7 @@ package struct LogPrinter {
     package enum Rendering: Sendable {
         /// One readable line each.
         case human(HumanLine.Style)
-        /// The lines as they are in the file.
+        /// JSON: the lines as they are in the file, unless that is logfmt.
         case json
         /// A curl command each, with placeholders for secrets.
         case curl
@@ -32,7 +32,13 @@ package struct LogPrinter {
             case .archive: archive.append(line, to: output)
             case .curl:
                 if let command = CurlCommand(line) { output.append("\(command)\n") }
-            case .json: output.append(line.raw + "\n")
+            case .json:
+                if line.raw.utf8.first == UInt8(ascii: "{") {
+                    output.append(line.raw)
+                } else {
+                    line.object.append(to: output)
+                }
+                output.append("\n")
             case .human(let style): HumanLine(line).encode(to: output, style: style)
             }
         }
