@@ -27,16 +27,17 @@ extension Daemon {
     func status() async -> DaemonStatus {
         var counters: [String: ChannelCounters] = [:]
         var pools: [String: DaemonStatus.Pool] = [:]
-        var connections = 0
+        var (connections, unclaimed) = (0, ChannelCounters())
         for worker in workers {
             let report = await worker.call { worker in
                 (
-                    worker.connectionCount,
+                    worker.connectionCount, worker.unclaimed,
                     worker.table.channels.map { ($0.name, $0.tally.counters, $0.poolCounts) }
                 )
             }
             connections += report.0
-            for (name, counted, pool) in report.1 {
+            unclaimed = unclaimed + report.1
+            for (name, counted, pool) in report.2 {
                 counters[name] = counters[name, default: ChannelCounters()] + counted
                 let sum = pools[name] ?? DaemonStatus.Pool(open: 0, idle: 0, queued: 0)
                 pools[name] = DaemonStatus.Pool(
@@ -49,10 +50,6 @@ extension Daemon {
         var list: [DaemonStatus.Channel] = []
         for channel in channels {
             let counted = counters[channel.name] ?? ChannelCounters()
-            var statuses: [String: Int] = [:]
-            for (index, count) in counted.byClass.enumerated() where count > 0 {
-                statuses[index == 0 ? "none" : "\(index)xx"] = count
-            }
             list.append(
                 DaemonStatus.Channel(
                     name: channel.name,
@@ -62,7 +59,7 @@ extension Daemon {
                     requests: counted.requests,
                     errors: counted.errors,
                     retries: counted.retries,
-                    statuses: statuses,
+                    statuses: counted.statuses,
                     bytesIn: counted.bytesIn,
                     bytesOut: counted.bytesOut
                 )
@@ -75,6 +72,7 @@ extension Daemon {
             workers: loops.count,
             connections: connections,
             logLinesDropped: assembly?.logs.droppedLines ?? 0,
+            unclaimed: unclaimed.statuses,
             channels: list
         )
     }

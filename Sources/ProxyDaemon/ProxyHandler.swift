@@ -12,6 +12,8 @@ final class ProxyHandler {
     let loop: EventLoop
     let requests: UpstreamRequest
     private let requestIDs: RequestIDs
+    /// What no channel claimed.
+    let unclaimed = ChannelTally()
     /// What can be explained to a person.
     let recent = RecentExchanges()
     /// Where a person reads along, if one does.
@@ -271,7 +273,7 @@ final class ProxyHandler {
     /// Counts, logs and remembers an exchange that has ended: borrowed, since a copy of all that is
     /// known of one takes time.
     private func record(_ exchange: borrowing Exchange) {
-        exchange.channel?.tally.counters.count(exchange)
+        (exchange.channel?.tally ?? unclaimed).counters.count(exchange)
         let log = exchange.channel?.log ?? channels.ownLog
         log.write(exchange.record, now: .now, keepingIn: recent.lines)
         recent.note(exchange)

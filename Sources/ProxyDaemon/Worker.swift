@@ -146,6 +146,9 @@ final class Worker {
         handler.recent.find(requestID)
     }
 
+    /// What no channel claimed here.
+    var unclaimed: ChannelCounters { handler.unclaimed.counters }
+
     /// How many connections are open.
     var connectionCount: Int { connections.count }
 

@@ -20,6 +20,18 @@ import Testing
         }
     }
 
+    @Test func `what no channel claims is counted too`() async throws {
+        try await DaemonHarness.run(channels: "orders: { upstream: http://127.0.0.1:9 }") { proxy in
+            for path in ["/nowhere", "/elsewhere"] { _ = try await proxy.exchange(Raw.get(path)) }
+            let metrics = try await proxy.ask(Raw.get("/metrics")).body
+            #expect(metrics.contains(#"netproxy_unclaimed_requests_total{status="4xx"} 2"#))
+            let status = try #require(
+                DaemonStatus(json: try await proxy.ask(Raw.get("/status")).body)
+            )
+            #expect(status.lines.last == "  traffic  2 requests (4xx 2)")
+        }
+    }
+
     @Test func `a token's state is told with the server's words`() throws {
         let json = """
             {"uptime_s":3725,"state":"serving","listen":["127.0.0.1:8080"],"workers":2,

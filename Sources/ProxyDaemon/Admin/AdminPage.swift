@@ -106,9 +106,10 @@ enum AdminPage {
           const body = document.getElementById('exchanges');
           const time = String(r.time).slice(11, 23);
           if (r.event === 'exchange') {
-            const remarks = [r.error, r.aborted_by && 'aborted by ' + r.aborted_by,
+            const error = r.error && (r.detail ? r.error + ': ' + r.detail : r.error);
+            const remarks = [error, r.aborted_by && 'aborted by ' + r.aborted_by,
               r.retries && 'retried: ' + r.retries.join(', ')].filter((part) => part).join('; ');
-            row(body, [time, r.channel, r.status, r.method, r.path, r.duration_ms, remarks,
+            row(body, [time, r.channel, r.status, r.method, r.path || r.host, r.duration_ms, remarks,
               r.request_id], r.level, true);
           } else {
             row(body, [time, r.channel, r.event, '', r.message, '', r.reason, ''], r.level, true);

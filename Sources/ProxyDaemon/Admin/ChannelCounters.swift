@@ -30,6 +30,15 @@ struct ChannelCounters: Sendable {
         bytesOut += exchange.bytesOut
     }
 
+    /// By the name of the class, those that there were.
+    var statuses: [String: Int] {
+        var statuses: [String: Int] = [:]
+        for (index, count) in byClass.enumerated() where count > 0 {
+            statuses[index == 0 ? "none" : "\(index)xx"] = count
+        }
+        return statuses
+    }
+
     static func + (left: ChannelCounters, right: ChannelCounters) -> ChannelCounters {
         var sum = left
         sum.requests += right.requests

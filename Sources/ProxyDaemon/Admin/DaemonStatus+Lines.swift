@@ -6,7 +6,18 @@ extension DaemonStatus {
             DaemonStatus.count(connections, "connection"), DaemonStatus.count(workers, "worker"),
         ]
         if logLinesDropped > 0 { head.append("\(logLinesDropped) log lines dropped") }
-        return [head.joined(separator: ", ")] + channels.flatMap(\.lines)
+        return [head.joined(separator: ", ")] + channels.flatMap(\.lines) + unclaimedLines
+    }
+
+    private var unclaimedLines: [String] {
+        guard let unclaimed, !unclaimed.isEmpty else { return [] }
+        let total = DaemonStatus.count(unclaimed.values.reduce(0, +), "request")
+        return ["without a channel", "  traffic  \(total) (\(DaemonStatus.classes(unclaimed)))"]
+    }
+
+    /// How many of each class: `2xx 4, 5xx 1`.
+    fileprivate static func classes(_ statuses: [String: Int]) -> String {
+        statuses.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: ", ")
     }
 
     /// Seconds as a person says them: `9 s`, `3 min 20 s`, `2 h 5 min`, `4 d 1 h`.
@@ -33,10 +44,9 @@ extension DaemonStatus {
 extension DaemonStatus.Channel {
     fileprivate var lines: [String] {
         var lines = ["\(name) → \(upstream)"]
-        let classes = statuses.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }
         var counts = [
             DaemonStatus.count(requests, "request")
-                + (classes.isEmpty ? "" : " (\(classes.joined(separator: ", ")))"),
+                + (statuses.isEmpty ? "" : " (\(DaemonStatus.classes(statuses)))"),
             DaemonStatus.count(errors, "error"),
         ]
         counts.append("\(retries) \(retries == 1 ? "retry" : "retries")")

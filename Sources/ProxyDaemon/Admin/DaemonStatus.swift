@@ -72,6 +72,8 @@ package struct DaemonStatus: Sendable, Codable {
     package var connections: Int
     /// Lines of the request log that could not be written.
     package var logLinesDropped: Int
+    /// Exchanges that no channel claimed, by class of status: refused, sent on, tunnels.
+    package var unclaimed: [String: Int]?
     /// In the order of the configuration.
     package var channels: [Channel]
 
@@ -92,6 +94,7 @@ package struct DaemonStatus: Sendable, Codable {
         workers: Int,
         connections: Int,
         logLinesDropped: Int,
+        unclaimed: [String: Int],
         channels: [Channel]
     ) {
         self.uptimeS = uptimeS
@@ -100,6 +103,7 @@ package struct DaemonStatus: Sendable, Codable {
         self.workers = workers
         self.connections = connections
         self.logLinesDropped = logLinesDropped
+        self.unclaimed = unclaimed
         self.channels = channels
     }
 

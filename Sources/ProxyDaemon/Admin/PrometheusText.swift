@@ -42,6 +42,14 @@ enum PrometheusText {
             }
         )
         metric(
+            "netproxy_unclaimed_requests_total",
+            "counter",
+            "Finished exchanges that no channel claimed, by class of status.",
+            (status.unclaimed ?? [:]).sorted { $0.key < $1.key }.map {
+                ("status=\"\($0.key)\"", Double($0.value))
+            }
+        )
+        metric(
             "netproxy_errors_total",
             "counter",
             "Exchanges that netproxy answered with an error.",
