@@ -47,6 +47,27 @@ import Testing
         #expect(parsed["headers"]?[name.text.lowercased()]?.text == "<redacted>")
     }
 
+    @Test(arguments: [
+        ("Location", "/cb?code=abc&state=1", "/cb?code=<redacted>&state=1"),
+        (
+            "Referer", "https://a/b?x=1#access_token=abc&y=?token=d",
+            "https://a/b?x=1#access_token=<redacted>&y=?token=<redacted>"
+        ),
+        ("Location", "https://a/code=b?", "https://a/code=b?"),
+        ("X-Other", "/cb?code=abc", "/cb?code=abc"),
+    ])
+    func `a URL in a named field is shown without credentials`(
+        name: String,
+        value: String,
+        text: String
+    ) throws {
+        let name = try #require(HTTPFieldName(name))
+        var record = Samples.minimal()
+        record.responseHeaders = [HTTPField(name, value)].compactMap { $0 }
+        let parsed = Samples.parsed(Samples.line(record, LogLabels(headers: [name])))
+        #expect(parsed?["response_headers"]?[name.text.lowercased()]?.text == text)
+    }
+
     @Test func `named fields are joined by lower-case name, and others left out`() throws {
         var record = Samples.minimal()
         record.headers = [

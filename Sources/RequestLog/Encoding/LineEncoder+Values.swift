@@ -92,10 +92,10 @@ extension LineEncoder {
             if hides(field.name) {
                 output.append(Redaction.mark)
             } else {
-                output.append(escaped: field.value)
+                output.append(escaped: redaction.shown(field))
                 for other in fields[(index + 1)...] where other.name == field.name {
                     output.append(", ")
-                    output.append(escaped: other.value)
+                    output.append(escaped: redaction.shown(other))
                 }
             }
             output.append(UInt8(ascii: "\""))

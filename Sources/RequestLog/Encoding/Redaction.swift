@@ -25,6 +25,9 @@ package struct Redaction: Sendable {
         "passwd", "pwd", "subscription-key",
     ]
 
+    /// Fields whose value is a URL, which may have a credential among its parameters.
+    private static let urlFields: Set<HTTPFieldName> = ["Referer", "Location", "Content-Location"]
+
     private let channelField: HTTPFieldName?
 
     /// Adds the channel's own credential field to the well-known ones.
@@ -35,6 +38,36 @@ package struct Redaction: Sendable {
     /// Whether the field's value is a credential.
     package func hides(_ name: HTTPFieldName) -> Bool {
         name == channelField || Self.credentialFields.contains(name)
+    }
+
+    /// What is shown of a field's value, unless `hides` has it hidden.
+    package func shown(_ field: HTTPField) -> String {
+        Self.urlFields.contains(field.name) ? redacted(url: field.value) : field.value
+    }
+
+    /// A URL without the credentials in its query, and in its fragment, where OAuth's implicit grant
+    /// puts them.
+    private func redacted(url: String) -> String {
+        var text = ""
+        // Scalars: as a character, a separator with an accent is none.
+        var rest = Substring(url).unicodeScalars
+        var isParameter = false
+        while !rest.isEmpty {
+            let piece = rest.prefix { $0 != "?" && $0 != "#" && $0 != "&" }
+            if isParameter, let equals = piece.firstIndex(of: "="),
+                hides(parameter: String(piece[..<equals]))
+            {
+                text += "\(Substring(piece[...equals]))\(Redaction.mark)"
+            } else {
+                text += Substring(piece)
+            }
+            rest = rest[piece.endIndex...]
+            if let separator = rest.popFirst() {
+                text.unicodeScalars.append(separator)
+                isParameter = true
+            }
+        }
+        return text
     }
 
     /// Whether the value of a query parameter is a credential.
