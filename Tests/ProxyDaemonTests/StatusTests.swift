@@ -20,6 +20,20 @@ import Testing
         }
     }
 
+    @Test func `the state of a token can be watched`() async throws {
+        try await DaemonHarness.run(
+            channels: """
+                orders:
+                  upstream: http://127.0.0.1:9
+                  auth: { oauth: { token_url: 'http://127.0.0.1:9/', client_id: a, client_auth: none } }
+                """
+        ) { proxy in
+            let metrics = try await proxy.ask(Raw.get("/metrics")).body
+            #expect(metrics.contains(#"netproxy_token_state{channel="orders",state=""#))
+            #expect(metrics.contains(#"netproxy_upstream_waiting_requests{channel="orders"} 0"#))
+        }
+    }
+
     @Test func `what no channel claims is counted too`() async throws {
         try await DaemonHarness.run(channels: "orders: { upstream: http://127.0.0.1:9 }") { proxy in
             for path in ["/nowhere", "/elsewhere"] { _ = try await proxy.exchange(Raw.get(path)) }

@@ -80,6 +80,26 @@ enum PrometheusText {
             perChannel { Double($0.pool.open) }
         )
         metric(
+            "netproxy_upstream_idle_connections",
+            "gauge",
+            "Open connections to the upstream that wait for a request.",
+            perChannel { Double($0.pool.idle) }
+        )
+        metric(
+            "netproxy_upstream_waiting_requests",
+            "gauge",
+            "Requests that wait for a connection.",
+            perChannel { Double($0.pool.queued) }
+        )
+        metric(
+            "netproxy_token_state",
+            "gauge",
+            "1 for the state of the channel's token: dead wants a person, failed an operator.",
+            status.channels.compactMap { channel in
+                channel.token.map { ("channel=\"\(channel.name)\",state=\"\($0.state)\"", 1) }
+            }
+        )
+        metric(
             "netproxy_token_generation",
             "gauge",
             "How many access tokens the family has had.",
