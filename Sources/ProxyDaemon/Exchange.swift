@@ -118,11 +118,15 @@ struct Exchange {
         }
         (record.error, record.detail) = (cause.kind, cause.detail)
         guard status != nil else { return }
-        switch cause.side {
-        case .upstream: record.abortedBy = .upstream
-        case .downstream: record.abortedBy = .client
-        case .proxy: record.abortedBy = .proxy
-        }
+        record.abortedBy =
+            switch (cause.kind, cause.side) {
+            // Whoever was slow, it is netproxy that gave up.
+            case (.connectionReadTimeout, _), (.connectionWriteTimeout, _),
+                (.httpResponseTimeout, _), (_, .proxy):
+                .proxy
+            case (_, .upstream): .upstream
+            case (_, .downstream): .client
+            }
     }
 
     /// Whether somebody ended it early.
