@@ -28,17 +28,31 @@ package enum ChildProcess {
     }()
 
     /// Takes the signals over, and returns what became of them before.
+    ///
+    /// What is ignored stays so until the program is there, which inherits that: `nohup`, and
+    /// background jobs of scripts.
     private static func holdSignals() -> [sigaction] {
         // Made here, because a handler must not make anything.
         _ = inbox
         return signals.map { signal in
-            var action = sigaction()
-            var before = sigaction()
-            unsafe action.__sigaction_handler.sa_sigaction = heldSignalArrived
-            action.sa_flags = SA_SIGINFO | SA_RESTART
-            _ = unsafe sigaction(signal, &action, &before)
+            var before = hold(signal)
+            if signal != SIGCHLD, isIgnored(before) { _ = unsafe sigaction(signal, &before, nil) }
             return before
         }
+    }
+
+    private static func hold(_ signal: Int32) -> sigaction {
+        var action = sigaction()
+        var before = sigaction()
+        unsafe action.__sigaction_handler.sa_sigaction = heldSignalArrived
+        action.sa_flags = SA_SIGINFO | SA_RESTART
+        _ = unsafe sigaction(signal, &action, &before)
+        return before
+    }
+
+    private static func isIgnored(_ action: sigaction) -> Bool {
+        // SAFETY: SIG_IGN is the pointer 1, which is compared and not called.
+        unsafe unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self) == 1
     }
 
     private static func release(_ before: [sigaction]) {
@@ -75,6 +89,8 @@ package enum ChildProcess {
         let before = holdSignals()
         defer { release(before) }
         let child = try start(arguments, environment)
+        // The program may listen to them all the same.
+        for (signal, action) in zip(signals, before) where isIgnored(action) { _ = hold(signal) }
         while true {
             var status: Int32 = 0
             if unsafe waitpid(child, &status, WNOHANG) == child {
@@ -100,7 +116,11 @@ package enum ChildProcess {
         _ = unsafe sigemptyset(&pipe)
         _ = unsafe sigaddset(&pipe, SIGPIPE)
         _ = unsafe posix_spawnattr_setsigdefault(&attributes, &pipe)
-        let flags = Int16(POSIX_SPAWN_SETSIGDEF)
+        // The thread may be one of a pool, which block every signal: the program could not be stopped.
+        var none = sigset_t()
+        _ = unsafe sigemptyset(&none)
+        _ = unsafe posix_spawnattr_setsigmask(&attributes, &none)
+        let flags = Int16(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK)
         _ = unsafe posix_spawnattr_setflags(&attributes, flags)
         var child: pid_t = 0
         // SAFETY: the copies live until they are freed below, behind the call that reads them.

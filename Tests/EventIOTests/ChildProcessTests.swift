@@ -38,6 +38,16 @@ import Testing
         #expect(try await run(script) == 9)
     }
 
+    @Test(arguments: ["INT", "TERM", "HUP", "QUIT", "USR1"])
+    func `a program that is started on a thread of a pool can be stopped`(name: String) throws {
+        // Such a thread blocks all signals, and a test runs on one.
+        let code = try ChildProcess.run(
+            ["sh", "-c", "kill -\(name) $$; exit 3"],
+            environment: ["PATH": "/usr/bin:/bin"]
+        )
+        #expect(code > 128)
+    }
+
     @Test(arguments: [("/nowhere/program", 127), ("/etc/passwd", 126)])
     func `a program that cannot be started has a shell's exit code`(
         program: String,

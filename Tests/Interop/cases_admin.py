@@ -102,6 +102,8 @@ def exec_sends_signals_on(world):
         finally:
             child.kill()
             child.wait(5)
+        for name, code in (("INT", 130), ("TERM", 143), ("HUP", 129)):
+            equal(ran(proxy, "sh", "-c", f"kill -{name} $$")[0], code, "of a program ended by " + name)
 
 
 @case
