@@ -96,7 +96,7 @@ let package = Package(
         .executableTarget(
             name: "netproxy",
             dependencies: [
-                "ProxyDaemon", "ProxyConfig", "RequestLog",
+                "ProxyDaemon", "ProxyConfig", "RequestLog", "Bytes",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict

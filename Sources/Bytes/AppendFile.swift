@@ -15,6 +15,8 @@ public struct AppendFileError: Error, Sendable, Equatable, CustomStringConvertib
 
     /// Whether there is no such file.
     public var isMissing: Bool { code == ENOENT }
+    /// Whether nobody reads at the other end of the pipe any more.
+    package var isReaderGone: Bool { code == EPIPE }
 
     /// The call and the system's words for the reason.
     public var description: String {

@@ -60,7 +60,7 @@ struct AdminSession {
 
     /// Sends, prints what was said, and fails if the daemon refused.
     func perform(_ method: String, _ target: String) async throws {
-        print(try await answer(method, target))
+        try StandardOutput.write(try await answer(method, target))
     }
 }
 
@@ -76,7 +76,7 @@ struct StatusCommand: AsyncParsableCommand {
     func run() async throws {
         let session = AdminSession(try file.load(checksFiles: false))
         if json { return try await session.perform("GET", "/status") }
-        for line in try await session.status().lines { print(line) }
+        try StandardOutput.write(try await session.status().lines.joined(separator: "\n"))
     }
 }
 
@@ -103,7 +103,7 @@ struct WhyCommand: AsyncParsableCommand {
             StandardError.write("netproxy: the daemon's answer is not understood")
             throw ExitCode.failure
         }
-        for line in explanation.lines { print(line) }
+        try StandardOutput.write(explanation.lines.joined(separator: "\n"))
     }
 }
 
@@ -141,19 +141,19 @@ struct TokenCommand: AsyncParsableCommand {
         let session = AdminSession(configuration)
         if refresh {
             let said = try await session.answer("POST", "/channels/\(channel)/token/refresh")
-            if !reveal { print(said) }
+            if !reveal { try StandardOutput.write(said) }
         }
         if reveal {
             return try await SignInSession.run(channel, configuration) {
-                print(try await $0.accessToken())
+                try StandardOutput.write(try await $0.accessToken())
             }
         }
         let status = try await session.status()
         guard let token = status.channels.first(where: { $0.name == channel })?.token else {
-            print("\(channel): no OAuth token")
+            try StandardOutput.write("\(channel): no OAuth token")
             return
         }
-        print("\(channel): \(token.summary)")
-        if let error = token.lastError { print("last error: \(error)") }
+        try StandardOutput.write("\(channel): \(token.summary)")
+        if let error = token.lastError { try StandardOutput.write("last error: \(error)") }
     }
 }

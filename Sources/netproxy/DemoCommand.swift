@@ -31,15 +31,15 @@ struct DemoCommand: AsyncParsableCommand {
 
     private func tour(_ demo: Demo) async throws {
         let address = try await demo.start(handlesSignals: false)
-        let succeeded = try await DemoTour(demo, at: address) { StandardOutput.write($0) }.run()
+        let succeeded = try await DemoTour(demo, at: address) { StandardOutput.tell($0) }.run()
         await demo.stop()
-        StandardOutput.write(succeeded ? "every step did what it says" : "the tour ended early")
+        StandardOutput.tell(succeeded ? "every step did what it says" : "the tour ended early")
         if !succeeded { throw ExitCode.failure }
     }
 
     private func serve(_ demo: Demo) async throws {
         let address = try await demo.start(handlesSignals: true)
-        StandardOutput.write(
+        StandardOutput.tell(
             """
             An API that wants tokens, its authorization server, and netproxy at http://\(address).
 

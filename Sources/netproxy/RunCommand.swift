@@ -45,7 +45,7 @@ struct CheckCommand: ParsableCommand {
 
     func run() throws {
         let configuration = try file.load()
-        print(
+        try StandardOutput.write(
             "the configuration is valid: \(DaemonStatus.count(configuration.channels.count, "channel"))"
         )
     }

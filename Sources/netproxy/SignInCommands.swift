@@ -26,7 +26,7 @@ struct LoginCommand: AsyncParsableCommand {
             } else {
                 try await signIn.throughBrowser()
             }
-            StandardOutput.write("You are signed in to \(channel).")
+            StandardOutput.tell("You are signed in to \(channel).")
         }
         let answer = await SignInSession.tell(configuration, "POST", "\(channel)/token/adopt")
         if case .refused(let words) = answer {
@@ -49,7 +49,7 @@ struct LogoutCommand: AsyncParsableCommand {
     func run() async throws {
         let configuration = try file.load(checksFiles: false)
         try await SignInSession.run(channel, configuration) { signIn in
-            for line in try await signIn.revoke() { StandardOutput.write(line) }
+            for line in try await signIn.revoke() { StandardOutput.tell(line) }
             // The daemon first: what it holds in memory it might store again.
             let answer = await SignInSession.tell(configuration, "DELETE", "\(channel)/token")
             try await signIn.forget()
@@ -57,7 +57,7 @@ struct LogoutCommand: AsyncParsableCommand {
                 StandardError.write("netproxy: the running daemon did not forget them: \(words)")
                 throw ExitCode.failure
             }
-            StandardOutput.write("The tokens of \(channel) are forgotten.")
+            StandardOutput.tell("The tokens of \(channel) are forgotten.")
         }
     }
 }
@@ -83,7 +83,7 @@ enum SignInSession {
                 channel,
                 of: configuration,
                 environment: ProcessInfo.processInfo.environment,
-                say: { StandardOutput.write($0) }
+                say: { StandardOutput.tell($0) }
             )
             defer { signIn.close() }
             try await work(signIn)

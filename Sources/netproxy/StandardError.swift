@@ -1,41 +1,37 @@
 import ArgumentParser
-import Foundation
+import Bytes
 
 /// Lines for people, beside the output of a command.
 ///
-/// What cannot be written is lost: a full disk or a reader that went away is no reason for a daemon
-/// to end. (`FileHandle.write(_:)` without `contentsOf` stops the process.)
+/// Nobody reading them ends nothing, least of all the daemon.
 enum StandardError {
-    /// Writes a line; one that cannot be written is lost.
-    ///
-    /// Nobody is left to be told, and a service must not end with whoever read its messages.
     static func write(_ line: String) {
-        try? FileHandle.standardError.write(contentsOf: Data((line + "\n").utf8))
+        do { try StandardStream.error.write(line + "\n") } catch {}
     }
 }
 
-/// Lines of a command that runs for long: each is out at once, also into a pipe.
+/// The output of a command; each line is out at once, also into a pipe.
 enum StandardOutput {
-    /// Writes a line; one that cannot be written is lost.
-    static func write(_ line: String) {
-        try? FileHandle.standardOutput.write(contentsOf: Data((line + "\n").utf8))
+    /// Writes lines.
+    ///
+    /// - Throws: exit status 1, after the reason was printed on standard error: a script must not
+    ///   take half an answer for a whole one.
+    static func write(_ lines: String) throws {
+        try write(bytes: Array((lines + "\n").utf8))
     }
 
-    /// Writes what a command was asked for.
-    ///
-    /// - Throws: an exit code if it cannot be written, which was told.
-    static func write(_ bytes: [UInt8]) throws {
-        guard !bytes.isEmpty else { return }
+    static func write(bytes: [UInt8]) throws {
         do {
-            try FileHandle.standardOutput.write(contentsOf: Data(bytes))
+            try StandardStream.output.write(bytes)
         } catch {
-            let cause = (error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError
-            // Whoever closed the pipe knows.
-            if cause?.code != Int(EPIPE) {
-                let reason = (cause ?? error as NSError).localizedDescription
-                StandardError.write("netproxy: standard output cannot be written: \(reason)")
-            }
+            // A reader that has seen enough (`| head`) is no fault to tell anybody.
+            if !error.isReaderGone { StandardError.write("netproxy: standard output: \(error)") }
             throw ExitCode.failure
         }
+    }
+
+    /// Writes a line about what goes on, which is done whether somebody reads of it or not.
+    static func tell(_ line: String) {
+        do { try StandardStream.output.write(line + "\n") } catch {}
     }
 }

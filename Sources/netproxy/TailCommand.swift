@@ -1,5 +1,4 @@
 import ArgumentParser
-import Foundation
 import ProxyConfig
 import RequestLog
 
@@ -70,15 +69,15 @@ struct TailCommand: AsyncParsableCommand {
         }
         for name in missing { StandardError.write("netproxy: \(name) has no log yet") }
         var printer = LogPrinter(printed)
-        try StandardOutput.write(printer.render(try tail.last(count)))
+        try StandardOutput.write(bytes: printer.render(try tail.last(count)))
         if follow {
             try await tail.follow {
                 try await Task.sleep(for: .milliseconds(200))
             } show: {
-                try StandardOutput.write(printer.render($0))
+                try StandardOutput.write(bytes: printer.render($0))
             }
         }
-        try StandardOutput.write(printer.end())
+        try StandardOutput.write(bytes: printer.end())
     }
 
     private static func words(_ error: any Error) -> String {

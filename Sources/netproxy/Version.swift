@@ -13,7 +13,7 @@ struct VersionCommand: ParsableCommand {
         abstract: "Print the versions of netproxy, libevent and OpenSSL."
     )
 
-    func run() {
-        print(Version.text)
+    func run() throws {
+        try StandardOutput.write(Version.text)
     }
 }

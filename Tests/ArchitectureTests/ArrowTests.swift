@@ -20,7 +20,7 @@ import Testing
             "ProxyConfig", "RequestLog", "OriginTransport", "NetworkCore", "NetworkTesting",
             "HTTP1", "EventIO", "HTTPMessage", "Bytes",
         ],
-        "netproxy": ["ProxyDaemon", "ProxyConfig", "RequestLog", "ArgumentParser"],
+        "netproxy": ["ProxyDaemon", "ProxyConfig", "RequestLog", "Bytes", "ArgumentParser"],
     ]
 
     private static let system: Set<String> = [

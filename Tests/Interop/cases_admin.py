@@ -158,6 +158,14 @@ def exit_codes(world):
                 ("token", "files"))
         for words in good:
             equal(proxy.command(*words).returncode, 0, " ".join(words))
+        for words in (("check",), ("status",), ("version",)):
+            with open("/dev/full", "w") as full:
+                done = subprocess.run([proxy.world.netproxy, *words], stdout=full,
+                                      stderr=subprocess.PIPE, cwd=proxy.directory, timeout=30,
+                                      env=dict(proxy.environment(),
+                                               NETPROXY_CONFIG=proxy.config_path))
+            equal(done.returncode, 1, " ".join(words) + " onto a full disk")
+            check(done.stderr.startswith(b"netproxy: standard output: "), f"{done.stderr}")
         for words in (("why",), ("status", "--bogus"), ("exec",), ("token", "nobody"),
                       ("tail", "--where", "status")):
             equal(proxy.command(*words).returncode, 64, " ".join(words))

@@ -1,0 +1,40 @@
+import Bytes
+import Foundation
+import Glibc
+import Testing
+
+@Suite struct StandardStreamTests {
+    @Test func `a stream whose reader has gone is an error and not the end of the process`() throws
+    {
+        Glibc.signal(SIGPIPE, SIG_IGN)
+        let pipe = Pipe()
+        let stream = StandardStream(descriptor: pipe.fileHandleForWriting.fileDescriptor)
+        try stream.write("first\n")
+        #expect(pipe.fileHandleForReading.availableData == Data("first\n".utf8))
+        try pipe.fileHandleForReading.close()
+        let error = #expect(throws: AppendFileError.self) { try stream.write("second\n") }
+        #expect(error?.isReaderGone == true)
+    }
+
+    @Test func `a full disk is an error and not the end of the process`() throws {
+        let full = try #require(FileHandle(forWritingAtPath: "/dev/full"))
+        let error = #expect(throws: AppendFileError.self) {
+            try StandardStream(descriptor: full.fileDescriptor).write("line\n")
+        }
+        #expect(error?.isReaderGone == false)
+    }
+
+    @Test func `a stream that does not wait is waited for`() async throws {
+        let pipe = Pipe()
+        let writing = pipe.fileHandleForWriting.fileDescriptor
+        _ = fcntl(writing, F_SETFL, O_NONBLOCK)
+        // Several times what a pipe holds.
+        let text = String(repeating: "x", count: 1 << 20)
+        let thread = Thread {
+            do { try StandardStream(descriptor: writing).write(text) } catch {}
+            do { try pipe.fileHandleForWriting.close() } catch {}
+        }
+        thread.start()
+        #expect(try pipe.fileHandleForReading.readToEnd()?.count == 1 << 20)
+    }
+}
