@@ -30,6 +30,10 @@ package actor Demo {
         console: Daemon.Console,
         report: @escaping Daemon.Report
     ) async throws {
+        directory =
+            FileManager.default.temporaryDirectory.path
+            + "/netproxy-demo-\(ProcessInfo.processInfo.processIdentifier)-\(Int.random(in: 0..<1 << 30))"
+        try FileSystem.makeDirectory(directory, mode: 0o700)
         loop = try EventLoop(index: 99)
         loop.start()
         let upstream = DemoUpstream(authorizationServer)
@@ -41,9 +45,6 @@ package actor Demo {
         }
         server = started.server
         let origin = "http://127.0.0.1:\(started.port)"
-        directory =
-            FileManager.default.temporaryDirectory.path
-            + "/netproxy-demo-\(ProcessInfo.processInfo.processIdentifier)-\(Int.random(in: 0..<1 << 30))"
         let text = Demo.configuration(
             port: port,
             origin: origin,
@@ -51,10 +52,6 @@ package actor Demo {
             server: authorizationServer
         )
         configurationText = text
-        try FileManager.default.createDirectory(
-            atPath: directory,
-            withIntermediateDirectories: true
-        )
         let loaded = ConfigurationLoader.load(text: text, file: "demo.yaml", environment: [:])
         daemon = Daemon(
             try loaded.get(),
@@ -71,7 +68,12 @@ package actor Demo {
     /// - Returns: where it listens.
     /// - Throws: an error that says what could not be started.
     package func start(handlesSignals: Bool) async throws -> SocketAddress {
-        try await daemon.start(handlesSignals: handlesSignals)
+        do {
+            try await daemon.start(handlesSignals: handlesSignals)
+        } catch {
+            await cleanUp()
+            throw error
+        }
         guard let address = await daemon.addresses.first else {
             throw IOError.system("the demo does not listen")
         }
@@ -81,13 +83,13 @@ package actor Demo {
     /// Returns when a signal has ended it; what it wrote is removed.
     package func waitUntilStopped() async {
         await daemon.waitUntilStopped()
-        cleanUp()
+        await cleanUp()
     }
 
     /// Ends it.
     package func stop() async {
         await daemon.stop()
-        cleanUp()
+        await cleanUp()
     }
 
     /// Ends every access token, as an operator of the API might.
@@ -97,7 +99,10 @@ package actor Demo {
     /// The grants that the authorization server was asked for.
     var tokenRequests: [String] { authorizationServer.requests }
 
-    private func cleanUp() {
+    private func cleanUp() async {
+        await server?.call { $0.close() }
+        server = nil
+        loop.stop()
         // Only a directory that this process made.
         try? FileManager.default.removeItem(atPath: directory)
     }
