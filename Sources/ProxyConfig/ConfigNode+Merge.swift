@@ -4,7 +4,14 @@ extension ConfigNode {
     /// The order of the defaults comes first, so that merging does not depend on the channel.
     func mergedAsChannel(over defaults: ConfigNode?) -> ConfigNode {
         guard let defaults else { return self }
-        return merged(over: defaults, as: .channel)
+        // `orders:` with nothing behind it is a channel that has the defaults and no more.
+        let own = ConfigNode(
+            content: isNull ? .map([]) : content,
+            path: path,
+            position: position,
+            keyPosition: keyPosition
+        )
+        return own.merged(over: defaults, as: .channel)
     }
 
     /// The places where more than key by key is to be known.

@@ -25,4 +25,25 @@ extension ConfigurationErrors {
             )
         ])
     }
+
+    /// The one error of a file that is not in UTF-8, at its first byte that is not.
+    package static func notText(_ bytes: [UInt8], file: String) -> ConfigurationErrors {
+        // Decoding puts U+FFFD there; in front of it everything is as it was.
+        let repaired = String(decoding: bytes, as: UTF8.self)
+        var (line, column, offset) = (1, 1, 0)
+        for scalar in repaired.unicodeScalars {
+            let encoded = Array(String(scalar).utf8)
+            guard bytes[offset...].starts(with: encoded) else { break }
+            offset += encoded.count
+            (line, column) = scalar == "\n" ? (line + 1, 1) : (line, column + 1)
+        }
+        return ConfigurationErrors(errors: [
+            ConfigurationError(
+                file: file,
+                position: Position(line: line, column: column),
+                key: "",
+                message: "not a text in UTF-8; write it in that encoding"
+            )
+        ])
+    }
 }

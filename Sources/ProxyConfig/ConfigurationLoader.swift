@@ -1,5 +1,29 @@
 /// Turns the text of a configuration file into values, or into every error that it has.
 package enum ConfigurationLoader {
+    /// The largest configuration.
+    package static var sizeLimit: ByteCount { YAMLText.sizeLimit }
+
+    /// Reads a configuration as it is on disk, which may not be a text at all.
+    package static func load(
+        bytes: [UInt8],
+        file: String,
+        environment: [String: String],
+        resolver: SecretResolver? = nil
+    ) -> Result<ProxyConfiguration, ConfigurationErrors> {
+        // Of one that is too large for a text the end may be missing.
+        let isWhole = bytes.count <= sizeLimit.bytes
+        guard
+            let text = isWhole
+                ? String(validating: bytes, as: UTF8.self) : String(decoding: bytes, as: UTF8.self)
+        else { return .failure(.notText(bytes, file: file)) }
+        return load(
+            text: text,
+            file: file,
+            environment: environment,
+            resolver: resolver
+        )
+    }
+
     /// Reads a configuration.
     ///
     /// Nothing is opened without a resolver: ``ConfigurationChecker`` looks at the files that it names.
@@ -124,12 +148,12 @@ package enum ConfigurationLoader {
     ) {
         var claims = Claims(in: root.reading)
         claims.listeners(configuration.listen, at: root[.listen])
-        checkLocal(configuration.listen, at: root[.listen], of: configuration, root.reading)
+        checkPlaces(configuration.listen, at: root[.listen], of: configuration, root.reading)
         for (channel, section) in zip(configuration.channels, sections) {
             claims.channel(channel, section)
             let node = section.section(.match, MatchKey.self)[.listen]
             let own = channel.match.listen.map { [$0] } ?? []
-            checkLocal(own, at: node, of: configuration, root.reading)
+            checkPlaces(own, at: node, of: configuration, root.reading)
         }
     }
 
@@ -149,19 +173,23 @@ package enum ConfigurationLoader {
         }
     }
 
-    private static func checkLocal(
+    private static func checkPlaces(
         _ addresses: [ListenAddress],
         at node: ConfigNode?,
         of configuration: ProxyConfiguration,
         _ reading: Reading
     ) {
-        guard let node, !configuration.allowRemote else { return }
-        for address in addresses where !address.isLocal {
+        guard let node else { return }
+        for address in addresses {
             let item = (node.items ?? []).first { $0.text == address.description } ?? node
-            reading.report(
-                "'\(address)' is not a loopback address, set allow_remote: true",
-                at: item
-            )
+            if case .tcp(let endpoint) = address, !endpoint.isBindable {
+                reading.report("'\(address)' has a name where an IP address must be", at: item)
+            } else if !configuration.allowRemote, !address.isLocal {
+                reading.report(
+                    "'\(address)' is not a loopback address, set allow_remote: true",
+                    at: item
+                )
+            }
         }
     }
 

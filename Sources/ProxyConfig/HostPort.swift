@@ -13,6 +13,12 @@ package struct HostPort: Sendable, Hashable {
     /// Whether nobody outside this machine can reach the host.
     package var isLoopback: Bool { HostText.isLoopback(host) }
 
+    /// Whether something can listen there: an IP address, or `localhost`, which is 127.0.0.1.
+    var isBindable: Bool {
+        host.lowercased() == "localhost" || HostText.bytes(ofIPv4: host) != nil
+            || HostText.groups(ofIPv6: host) != nil
+    }
+
     init?(text: some StringProtocol) {
         guard let parts = Self.split(text), let port = parts.port else { return nil }
         self.init(host: parts.host, port: port)

@@ -121,7 +121,8 @@ struct RootReader {
             if text == "off" { return AdminAddress.off }
             switch ListenAddress(text: text) {
             case .unix(let path): return .unix(path)
-            case .tcp(let address) where address.isLoopback: return .tcp(address)
+            case .tcp(let address) where address.isLoopback && address.isBindable:
+                return .tcp(address)
             default: return nil
             }
         } ?? .off

@@ -82,7 +82,10 @@ package struct SecretResolver: Sendable {
             }
             return try readFile("\(directory)/\(name)")
         case .exec(let command):
-            guard let path = command.first, FileManager.default.isExecutableFile(atPath: path)
+            var isDirectory = false
+            guard let path = command.first, FileManager.default.isExecutableFile(atPath: path),
+                FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory),
+                !isDirectory
             else { throw SecretError("\(reference) is not an executable file") }
             return []
         case .literal(let text):
@@ -126,6 +129,14 @@ package struct SecretResolver: Sendable {
         // A line break in a secret would end the header field it is sent in.
         guard secret.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
             throw SecretError("\(reference) contains a line break or another control byte")
+        }
+        // It would be sent with other bytes in their place.
+        guard String(validating: secret, as: UTF8.self) != nil else {
+            throw SecretError("\(reference) is not a text in UTF-8")
+        }
+        // Some editors write it in front of what is meant, and nobody sees it.
+        guard !secret.starts(with: [0xEF, 0xBB, 0xBF]) else {
+            throw SecretError("\(reference) begins with a byte order mark; save it without one")
         }
         return Array(secret)
     }

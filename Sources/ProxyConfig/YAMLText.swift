@@ -157,8 +157,10 @@ struct YAMLText {
             .parser(let context, let problem, let mark, _):
             let place = context.map { "\($0.text): " } ?? ""
             return error(place + problem, at: Position(line: mark.line, column: mark.column))
-        case .composer(_, let problem, let mark, _):
-            return error(problem, at: Position(line: mark.line, column: mark.column))
+        case .composer(let context, let problem, let mark, _):
+            // "expected a single document in the stream: but found another document".
+            let place = context.map { "\($0.text): " } ?? ""
+            return error(place + problem, at: Position(line: mark.line, column: mark.column))
         case .duplicatedKeysInMapping(let keys, let context):
             let key = ConfigNode.printable(keys.first ?? "")
             let position = Position(line: context.mark.line, column: context.mark.column)

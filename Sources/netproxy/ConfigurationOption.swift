@@ -1,5 +1,5 @@
 import ArgumentParser
-import FoundationEssentials
+import Foundation
 import ProxyConfig
 
 /// The option that every command with a configuration has.
@@ -55,10 +55,7 @@ struct ConfigurationFile: Sendable {
 
     /// Reads and checks it, with the files it names.
     func read(checksFiles: Bool = true) -> Result<ProxyConfiguration, ConfigurationErrors> {
-        let text: String
-        do {
-            text = try String(contentsOfFile: path, encoding: .utf8)
-        } catch {
+        guard let bytes = contents() else {
             return .failure(
                 .unreadable(
                     path,
@@ -68,10 +65,27 @@ struct ConfigurationFile: Sendable {
             )
         }
         return ConfigurationLoader.load(
-            text: text,
+            bytes: bytes,
             file: path,
             environment: environment,
             resolver: checksFiles ? SecretResolver(environment: environment) : nil
         )
+    }
+
+    /// The bytes of the file, which may be a pipe (`--config <(…)`, `/dev/stdin`); not many more than
+    /// a configuration may have, so that one without an end is refused for its size.
+    private func contents() -> [UInt8]? {
+        guard let file = FileHandle(forReadingAtPath: path) else { return nil }
+        var bytes: [UInt8] = []
+        do {
+            while bytes.count <= ConfigurationLoader.sizeLimit.bytes,
+                let piece = try file.read(upToCount: 1 << 16), !piece.isEmpty
+            {
+                bytes += piece
+            }
+            return bytes
+        } catch {
+            return nil
+        }
     }
 }

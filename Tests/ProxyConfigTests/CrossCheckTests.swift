@@ -36,6 +36,18 @@ import Testing
     }
 
     @Test(arguments: [
+        ("listen: [proxy.example:80]", "listen[0]: 'proxy.example:80' has a name"),
+        ("listen: app.localhost:80", "listen: 'app.localhost:80' has a name"),
+        ("listen: 127.1:80", "listen: '127.1:80' has a name"),
+        ("admin: app.localhost:80", "admin: expected unix:/path, a loopback host:port or off"),
+    ])
+    func `a name that no start could listen on is found`(line: String, expected: String) {
+        let rest = "allow_remote: true\nchannels: { a: { upstream: https://a.example } }\n"
+        let lines = errors(in: "\(line)\n\(rest)")
+        #expect(lines.count == 1 && lines[0].contains(" \(expected)"))
+    }
+
+    @Test(arguments: [
         ("http://api.example.com", "false", 1),
         ("http://api.example.com", "true", 0),
         ("http://127.0.0.1:9000", "false", 0),

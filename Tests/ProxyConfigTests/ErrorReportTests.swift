@@ -164,4 +164,30 @@ import Testing
             ]
         )
     }
+
+    @Test(arguments: [
+        ("a: 1\nb: caf", [0xE9, 0x0A], "2:7"), ("", [0xFF, 0xFE, 0x61, 0], "1:1"),
+        ("é\u{FFFD}: ", [0xE9], "1:5"),
+    ])
+    func `a file in another encoding is told at the first byte that is not UTF-8`(
+        before: String,
+        rest: [UInt8],
+        place: String
+    ) {
+        let bytes = Array(before.utf8) + rest
+        let result = ConfigurationLoader.load(bytes: bytes, file: "n.yaml", environment: someone)
+        guard case .failure(let failure) = result else {
+            Issue.record("accepted")
+            return
+        }
+        #expect(
+            failure.description == "n.yaml:\(place): not a text in UTF-8; write it in that encoding"
+        )
+    }
+
+    @Test func `a second document is told in a whole sentence`() {
+        let text = "channels: { a: { upstream: https://a.example } }\n---\nchannels: {}\n"
+        let lines = errors(in: text)
+        #expect(lines.count == 1 && lines[0].contains("single document"))
+    }
 }

@@ -229,9 +229,10 @@ import Testing
         #expect(try load(channels).stateKey == nil)
     }
 
-    @Test func `a helper that is not there is found by the check`() throws {
+    @Test(arguments: ["/does/not/exist", "/etc/passwd", "/tmp"])
+    func `a helper that is no program is found by the check`(path: String) throws {
         let configuration = try load(
-            "channels: { a: { upstream: https://a.example, auth: { exec: [/does/not/exist] } } }"
+            "channels: { a: { upstream: https://a.example, auth: { exec: [\(path)] } } }"
         )
         let errors = ConfigurationChecker.check(
             configuration,

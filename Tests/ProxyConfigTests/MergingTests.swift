@@ -46,6 +46,17 @@ import Testing
         #expect(try channel(line).authentication == .none)
     }
 
+    @Test func `a channel of which only the name is there has the defaults`() throws {
+        let text = """
+            defaults: { upstream: https://a.example, timeouts: { idle: 2s } }
+            channels:
+              a:
+            """
+        let channel = try load(text).channels[0]
+        #expect(channel.upstreams.map(\.host) == ["a.example"])
+        #expect(channel.timeouts.idle == .seconds(2))
+    }
+
     @Test func `channels keep the order of the file`() throws {
         let text =
             "channels:\n  z: { upstream: https://z.example }\n  b: { upstream: https://b.example }\n"

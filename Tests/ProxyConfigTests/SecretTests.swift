@@ -34,6 +34,21 @@ import Testing
         await #expect(throws: SecretError.self) { try await resolver.resolve(reference) }
     }
 
+    @Test(arguments: [
+        ([0x61, 0xE9], "file:/odd is not a text in UTF-8"),
+        ([0xEF, 0xBB, 0xBF, 0x61], "file:/odd begins with a byte order mark; save it without one"),
+    ])
+    func `a secret that would be sent with other bytes is refused`(
+        bytes: [UInt8],
+        expected: String
+    ) async throws {
+        let resolver = SecretResolver(environment: [:]) { _ throws(SecretError) in bytes }
+        let error = await #expect(throws: SecretError.self) {
+            try await resolver.resolve(.file("/odd"))
+        }
+        #expect(error?.description == expected)
+    }
+
     @Test(arguments: ["hunter2", "file:relative", "env:", "env:A B", "cred:../x", "exec:ls", "a:b"])
     func `a bare string is no reference`(text: String) {
         #expect(SecretReference(text: text) == nil)
