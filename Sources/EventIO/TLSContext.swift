@@ -57,26 +57,27 @@ import COpenSSL
         guard unsafe SSL_CTX_use_certificate_chain_file(context, certificate) == 1 else {
             throw .system("the certificate \(certificate) cannot be used: \(openSSLError())")
         }
-        try useKey(key)
+        try readKey(key)
     }
 
-    private func useKey(_ file: String) throws(IOError) {
-        // Without a callback OpenSSL asks for a passphrase on the terminal, and waits.
+    /// Reads the key of the certificate, which must not have a passphrase: OpenSSL would ask the
+    /// terminal for it, in a reload too.
+    private func readKey(_ file: String) throws(IOError) {
         var isEncrypted = false
-        let code = unsafe withUnsafeMutablePointer(to: &isEncrypted) { pointer in
-            // SAFETY: the callback writes to the flag, which outlives the call in the middle.
-            unsafe SSL_CTX_set_default_passwd_cb(context, refusePassphrase)
-            unsafe SSL_CTX_set_default_passwd_cb_userdata(context, pointer)
+        // SAFETY: OpenSSL calls back within the call only, and the flag outlives that.
+        let isUsed = unsafe withUnsafeMutablePointer(to: &isEncrypted) { flag in
+            unsafe SSL_CTX_set_default_passwd_cb(context, passphraseWanted)
+            unsafe SSL_CTX_set_default_passwd_cb_userdata(context, flag)
             defer { unsafe SSL_CTX_set_default_passwd_cb_userdata(context, nil) }
-            return unsafe SSL_CTX_use_PrivateKey_file(context, file, SSL_FILETYPE_PEM)
+            return unsafe SSL_CTX_use_PrivateKey_file(context, file, SSL_FILETYPE_PEM) == 1
         }
-        guard code == 1 else {
-            let reason = openSSLError()
-            throw .system(
-                "the key \(file) cannot be used: "
-                    + (isEncrypted ? "it needs a passphrase; store it without one" : reason)
-            )
-        }
+        guard !isUsed else { return }
+        let words = openSSLError()
+        throw .system(
+            isEncrypted
+                ? "the key \(file) has a passphrase; write it without one (openssl pkey)"
+                : "the key \(file) cannot be used: \(words)"
+        )
     }
 
     deinit {
@@ -88,14 +89,6 @@ import COpenSSL
         unsafe OpenSSL_version(OPENSSL_VERSION).map { unsafe String(cString: $0) } ?? "unknown"
     }
 }
-
-/// Called for the passphrase of a key; there is none.
-private let refusePassphrase:
-    @convention(c) (UnsafeMutablePointer<CChar>?, Int32, Int32, UnsafeMutableRawPointer?) -> Int32 =
-        { _, _, _, flag in
-            unsafe flag?.assumingMemoryBound(to: Bool.self).pointee = true
-            return -1
-        }
 
 /// What OpenSSL says of its last failure on this thread.
 func openSSLError() -> String {

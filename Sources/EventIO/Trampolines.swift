@@ -80,3 +80,12 @@ func startThread<Context: AnyObject>(
     pthread_detach(thread)
     return 0
 }
+
+// Nobody is there to type a passphrase; whoever reads the key is told that it has one.
+// SAFETY: the flag is the caller's, which waits for the call to end.
+let passphraseWanted:
+    @convention(c) (UnsafeMutablePointer<CChar>?, Int32, Int32, UnsafeMutableRawPointer?) -> Int32 =
+        { _, _, _, context in
+            unsafe context?.assumingMemoryBound(to: Bool.self).pointee = true
+            return -1
+        }

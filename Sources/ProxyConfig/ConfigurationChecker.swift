@@ -3,84 +3,100 @@ import FoundationEssentials
 
 /// Looks at the files and secrets that a configuration names; changes nothing, runs nothing.
 package enum ConfigurationChecker {
+    /// Says what is wrong with the content of a key that could be read; nil if nothing is.
+    ///
+    /// It comes from those who use such keys and know their formats.
+    package typealias KeyJudge = @Sendable (Mention.Resource, [UInt8]) -> String?
+
     /// Tries to read each of them.
     ///
     /// - Parameters:
     ///   - configuration: as it was loaded.
     ///   - file: what errors call the configuration file.
     ///   - resolver: reads the secrets, which are forgotten again.
+    ///   - judge: looks at keys more closely; without it any text will do.
     /// - Returns: what is wrong, in the order of the file.
     package static func check(
         _ configuration: ProxyConfiguration,
         file: String,
-        resolver: SecretResolver
+        resolver: SecretResolver,
+        judge: KeyJudge = { _, _ in nil }
     ) -> [ConfigurationError] {
-        let errors = Set(
-            configuration.mentions.compactMap { mention in
-                problem(with: mention.resource, resolver).map { message in
-                    ConfigurationError(
-                        file: file,
-                        position: mention.position,
-                        key: mention.key,
-                        message: message
-                    )
-                }
+        // What the defaults name, each channel does.
+        let errors = Set(configuration.mentions).compactMap { mention in
+            problem(with: mention.resource, resolver, judge).map { message in
+                ConfigurationError(
+                    file: file,
+                    position: mention.position,
+                    key: mention.key,
+                    message: message
+                )
             }
-        )
+        }
         return errors.sorted { ($0.position, $0.key) < ($1.position, $1.key) }
     }
 
     private static func problem(
         with resource: Mention.Resource,
-        _ resolver: SecretResolver
+        _ resolver: SecretResolver,
+        _ judge: KeyJudge
     ) -> String? {
         switch resource {
         case .secret(let reference):
-            do throws(SecretError) {
-                _ = try resolver.read(reference)
-                return nil
-            } catch {
-                return error.description
+            problem { () throws(SecretError) in _ = try resolver.read(reference) }
+        case .stateKey(let reference):
+            problem(with: resource, reference, judge) { () throws(SecretError) in
+                try resolver.read(reference)
             }
-        case .document(let reference):
-            do throws(SecretError) {
-                _ = try resolver.readDocument(reference)
-                return nil
-            } catch {
-                return error.description
+        case .signingKey(let reference), .serviceAccount(let reference):
+            problem(with: resource, reference, judge) { () throws(SecretError) in
+                try resolver.readDocument(reference)
             }
-        case .certificates(let path):
-            return problem(withPEM: path)
         case .authorities(let path):
-            var options = TLSContext.Options()
-            options.authorities = path
-            return problem(withPEM: path) ?? problem(with: options)
-        case .identity(let certificate, let key):
-            // A file that cannot be read at all is reported where it is named.
-            guard problem(withPEM: certificate) == nil, problem(withPEM: key) == nil else {
-                return nil
-            }
-            var options = TLSContext.Options()
-            (options.certificate, options.key) = (certificate, key)
-            return problem(with: options)
+            unreadable(path) ?? unusable { $0.authorities = path }
+        case .certificates(let path): unreadable(path)
+        case .clientCertificate(let files):
+            // What cannot be read is told where it is named.
+            unreadable(files.certificate) != nil || unreadable(files.key) != nil
+                ? nil
+                : unusable { ($0.certificate, $0.key) = (files.certificate, files.key) }
         case .sample(let path):
-            guard let contents = FileManager.default.contents(atPath: path) else {
-                return UnreadableFile.words(path)
-            }
-            return contents.count > SampleAnswer.fileLimit.bytes
-                ? "\(path) is larger than \(SampleAnswer.fileLimit)" : nil
+            sampleProblem(path)
         case .journal(let path):
-            return FileManager.default.fileExists(atPath: path)
+            FileManager.default.fileExists(atPath: path)
                 ? nil
                 : "nobody listens at \(path): is systemd-journald running? else use file or stdout"
         case .directory(let path):
-            var isDirectory = false
-            let exists = FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory)
-            return exists && !isDirectory ? "\(path) is not a directory" : nil
+            directoryProblem(path)
         }
     }
 
-    private static func problem(withPEM path: String) -> String? {
+    private static func problem(_ read: () throws(SecretError) -> Void) -> String? {
+        do throws(SecretError) {
+            try read()
+            return nil
+        } catch {
+            return error.description
+        }
+    }
+
+    private static func problem(
+        with resource: Mention.Resource,
+        _ reference: SecretReference,
+        _ judge: KeyJudge,
+        _ read: () throws(SecretError) -> [UInt8]
+    ) -> String? {
+        do throws(SecretError) {
+            let bytes = try read()
+            // A program is not run for this.
+            if case .exec = reference { return nil }
+            return judge(resource, bytes).map { "\(reference): \($0)" }
+        } catch {
+            return error.description
+        }
+    }
+
+    private static func unreadable(_ path: String) -> String? {
         guard let contents = FileManager.default.contents(atPath: path) else {
             return UnreadableFile.words(path)
         }
@@ -88,13 +104,29 @@ package enum ConfigurationChecker {
             ? nil : "\(path) is not a PEM file"
     }
 
-    /// What the service would say of them when it starts.
-    private static func problem(with options: TLSContext.Options) -> String? {
+    /// What the TLS library says of files, which is what a start would say.
+    private static func unusable(_ demand: (inout TLSContext.Options) -> Void) -> String? {
+        var options = TLSContext.Options()
+        demand(&options)
         do throws(IOError) {
             _ = try TLSContext(options)
             return nil
         } catch {
-            return error.description
+            return "\(error)"
         }
+    }
+
+    private static func sampleProblem(_ path: String) -> String? {
+        guard let contents = FileManager.default.contents(atPath: path) else {
+            return UnreadableFile.words(path)
+        }
+        return contents.count > SampleAnswer.fileLimit.bytes
+            ? "\(path) is larger than \(SampleAnswer.fileLimit)" : nil
+    }
+
+    private static func directoryProblem(_ path: String) -> String? {
+        var isDirectory = false
+        let exists = FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory)
+        return exists && !isDirectory ? "\(path) is not a directory" : nil
     }
 }

@@ -8,7 +8,8 @@ package enum ConfigurationLoader {
         bytes: [UInt8],
         file: String,
         environment: [String: String],
-        resolver: SecretResolver? = nil
+        resolver: SecretResolver? = nil,
+        judge: ConfigurationChecker.KeyJudge = { _, _ in nil }
     ) -> Result<ProxyConfiguration, ConfigurationErrors> {
         // Of one that is too large for a text the end may be missing.
         let isWhole = bytes.count <= sizeLimit.bytes
@@ -20,7 +21,8 @@ package enum ConfigurationLoader {
             text: text,
             file: file,
             environment: environment,
-            resolver: resolver
+            resolver: resolver,
+            judge: judge
         )
     }
 
@@ -33,12 +35,14 @@ package enum ConfigurationLoader {
     ///   - file: what errors call the file.
     ///   - environment: the variables that name the default directories.
     ///   - resolver: reads the secrets and files, so that their errors are among the others.
+    ///   - judge: looks at the keys among them.
     /// - Returns: the values, or all errors of one pass, in the order of the file.
     package static func load(
         text: String,
         file: String,
         environment: [String: String],
-        resolver: SecretResolver? = nil
+        resolver: SecretResolver? = nil,
+        judge: ConfigurationChecker.KeyJudge = { _, _ in nil }
     ) -> Result<ProxyConfiguration, ConfigurationErrors> {
         let reading = Reading(file: file, completeness: .whole)
         var yaml = YAMLText(file: file)
@@ -61,7 +65,12 @@ package enum ConfigurationLoader {
         errors.formUnion(yaml.duplicates)
         if let resolver {
             errors.formUnion(
-                ConfigurationChecker.check(configuration, file: file, resolver: resolver)
+                ConfigurationChecker.check(
+                    configuration,
+                    file: file,
+                    resolver: resolver,
+                    judge: judge
+                )
             )
         }
         guard errors.isEmpty else {

@@ -14,7 +14,7 @@ struct GrantReader {
         if section[.audience] == nil, oauth[.issuer] == nil {
             section.require(.audience, "required, because there is no issuer to make it out to")
         }
-        guard let key = section.document(.key) else { return nil }
+        guard let key = section.secret(.key, as: Mention.Resource.signingKey) else { return nil }
         return OAuthSettings.ClientKey(key: key, id: id, audience: audience)
     }
 
@@ -24,7 +24,8 @@ struct GrantReader {
         let section = oauth.section(.assertion, AssertionKey.self)
         let (id, issuer) = (section.text(.id), section.text(.issuer))
         let (subject, audience) = (section.text(.subject), section.text(.audience))
-        let (key, account) = (section.document(.key), section.document(.serviceAccount))
+        let key = section.secret(.key, as: Mention.Resource.signingKey)
+        let account = section.secret(.serviceAccount, as: Mention.Resource.serviceAccount)
         let signer: OAuthSettings.Assertion.Signer
         switch (section[.key], section[.serviceAccount]) {
         case (nil, .some):

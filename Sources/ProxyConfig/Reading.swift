@@ -49,14 +49,18 @@ package struct Mention: Sendable, Hashable {
     /// What is named, which decides how it is checked.
     package enum Resource: Sendable, Hashable {
         case secret(SecretReference)
-        /// A secret of several lines.
-        case document(SecretReference)
+        /// A private key in PEM.
+        case signingKey(SecretReference)
+        /// The JSON key file of a service account.
+        case serviceAccount(SecretReference)
+        /// The key that token files are sealed with.
+        case stateKey(SecretReference)
+        /// The absolute path of a PEM file with the roots to trust.
+        case authorities(String)
         /// The absolute path of a PEM file.
         case certificates(String)
-        /// The absolute path of a PEM file with certificates to trust.
-        case authorities(String)
-        /// The absolute paths of a certificate and of its key, both of which are mentioned as well.
-        case identity(certificate: String, key: String)
+        /// Two PEM files that must fit each other.
+        case clientCertificate(UpstreamTLS.ClientCertificate)
         /// The absolute path of a directory that may not exist yet.
         case directory(String)
         /// The absolute path of a file with the content of a sample answer.

@@ -18,7 +18,7 @@ struct RootReader {
             allowRemote: root.flag(.allowRemote, default: false),
             admin: admin(state: state),
             state: state,
-            stateKey: root.secret(.stateKey),
+            stateKey: root.secret(.stateKey, as: Mention.Resource.stateKey),
             workers: workers(),
             drain: root.duration(.drain, atLeast: .zero, default: .seconds(30)),
             limits: limits(),

@@ -88,24 +88,18 @@ extension Section {
     }
 
     /// Reads a secret's whereabouts; the text found is never repeated.
-    func secret(_ key: Key) -> SecretReference? {
+    ///
+    /// `kind` says how it is checked.
+    func secret(
+        _ key: Key,
+        as kind: (SecretReference) -> Mention.Resource = Mention.Resource.secret
+    ) -> SecretReference? {
         guard let node = self[key] else { return nil }
         guard let reference = node.text.flatMap(SecretReference.init(text:)) else {
             reading.report(SecretReference.expectation, at: node)
             return nil
         }
-        reading.mention(.secret(reference), at: node)
-        return reference
-    }
-
-    /// Reads the whereabouts of a secret of several lines; the text found is never repeated.
-    func document(_ key: Key) -> SecretReference? {
-        guard let node = self[key] else { return nil }
-        guard let reference = node.text.flatMap(SecretReference.init(text:)) else {
-            reading.report(SecretReference.expectation, at: node)
-            return nil
-        }
-        reading.mention(.document(reference), at: node)
+        reading.mention(kind(reference), at: node)
         return reference
     }
 

@@ -4,7 +4,7 @@ struct TLSReader {
 
     func tls() -> UpstreamTLS {
         UpstreamTLS(
-            authorities: authorities(),
+            authorities: file(.authorities, as: Mention.Resource.authorities),
             pins: section.list(
                 .pins,
                 of: "sha256/ and the base64 of 32 bytes",
@@ -20,31 +20,22 @@ struct TLSReader {
     }
 
     private func clientCertificate() -> UpstreamTLS.ClientCertificate? {
-        let certificate = certificates(.clientCertificate)
-        let key = certificates(.clientKey)
+        let certificate = file(.clientCertificate, as: Mention.Resource.certificates)
+        let key = file(.clientKey, as: Mention.Resource.certificates)
         switch (section[.clientCertificate], section[.clientKey]) {
         case (.some, nil): section.require(.clientKey, "required with client_certificate")
         case (nil, .some): section.require(.clientCertificate, "required with client_key")
         default: break
         }
-        guard let certificate, let key else { return nil }
-        if let node = section[.clientKey] {
-            section.reading.mention(.identity(certificate: certificate, key: key), at: node)
-        }
-        return UpstreamTLS.ClientCertificate(certificate: certificate, key: key)
+        guard let certificate, let key, let node = section[.clientKey] else { return nil }
+        let both = UpstreamTLS.ClientCertificate(certificate: certificate, key: key)
+        section.reading.mention(.clientCertificate(both), at: node)
+        return both
     }
 
-    private func authorities() -> String? {
-        guard let path = section.absolutePath(.authorities) else { return nil }
-        if let node = section[.authorities] {
-            section.reading.mention(.authorities(path), at: node)
-        }
-        return path
-    }
-
-    private func certificates(_ key: TLSKey) -> String? {
+    private func file(_ key: TLSKey, as kind: (String) -> Mention.Resource) -> String? {
         guard let path = section.absolutePath(key) else { return nil }
-        if let node = section[key] { section.reading.mention(.certificates(path), at: node) }
+        if let node = section[key] { section.reading.mention(kind(path), at: node) }
         return path
     }
 }

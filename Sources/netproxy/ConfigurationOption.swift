@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import ProxyConfig
+import ProxyDaemon
 
 /// The option that every command with a configuration has.
 struct ConfigurationOption: ParsableArguments {
@@ -68,7 +69,8 @@ struct ConfigurationFile: Sendable {
             bytes: bytes,
             file: path,
             environment: environment,
-            resolver: checksFiles ? SecretResolver(environment: environment) : nil
+            resolver: checksFiles ? SecretResolver(environment: environment) : nil,
+            judge: KeyInspection.judge
         )
     }
 
