@@ -10,17 +10,31 @@ import Testing
     /// An authorization server that signs everybody in, and an API that takes its tokens.
     private final class Server: Sendable {
         let origin: OriginServer
+        /// Open once somebody presented the code `held`, which is answered when the other opens.
+        let asked: Gate
+        let released: Gate
 
-        private init(_ origin: OriginServer) { self.origin = origin }
+        private init(_ origin: OriginServer, asked: Gate, released: Gate) {
+            self.origin = origin
+            self.asked = asked
+            self.released = released
+        }
 
         static func start() async throws -> Server {
             let port = Mutex(0)
-            let origin = try await OriginServer.start { request in
-                let issuer = "http://127.0.0.1:\(port.withLock { $0 })"
-                return Server.answer(request, issuer)
+            let (asked, released) = (Gate(), Gate())
+            let origin = try await OriginServer.start { wire in
+                while let request = try await wire.next() {
+                    if request.body.contains("code=held") {
+                        asked.open()
+                        try await released.wait()
+                    }
+                    let issuer = "http://127.0.0.1:\(port.withLock { $0 })"
+                    try await wire.send(Server.answer(request, issuer))
+                }
             }
             port.withLock { $0 = origin.port }
-            return Server(origin)
+            return Server(origin, asked: asked, released: released)
         }
 
         private static func answer(_ request: RawMessage, _ issuer: String) -> String {
@@ -39,7 +53,8 @@ import Testing
                 )
             case "/device":
                 return Raw.ok(
-                    #"{"device_code":"d","user_code":"ABCD","verification_uri":"https://l/d","interval":1}"#,
+                    #"{"device_code":"d","user_code":"ABCD","verification_uri":"https://l/d","#
+                        + #""interval":1,"expires_in":90}"#,
                     json
                 )
             case "/token":
@@ -112,11 +127,19 @@ import Testing
         _ query: String,
         host: String? = nil
     ) async throws -> RawMessage {
+        try await visit(redirect, query, host: host).message(.asFramed)
+    }
+
+    private func visit(
+        _ redirect: String,
+        _ query: String,
+        host: String? = nil
+    ) async throws -> Wire {
         let authority = redirect.dropFirst("http://".count).split(separator: "/")[0]
         let port = try #require(Int(authority.split(separator: ":")[1]))
         let request =
             "GET /callback?\(query) HTTP/1.1\r\nHost: \(host ?? String(authority))\r\n\r\n"
-        return try await RawClient.connect(to: port, sending: request).message(.asFramed)
+        return try await RawClient.connect(to: port, sending: request)
     }
 
     private func signIn(_ proxy: DaemonHarness, _ terminal: Terminal) async throws -> SignIn {
@@ -195,6 +218,29 @@ import Testing
         }
     }
 
+    @Test func `a page that is closed or loaded anew loses no sign-in`() async throws {
+        let server = try await Server.start()
+        try await DaemonHarness.run(channels: server.channel()) { proxy in
+            let terminal = Terminal()
+            let signIn = try await signIn(proxy, terminal)
+            defer { signIn.close() }
+            let signedIn = Task { try await signIn.throughBrowser() }
+            let page = try await terminal.page()
+            let redirect = try #require(page["redirect_uri"])
+            let query = "code=held&state=\(page["state"] ?? "")"
+            let first = try await visit(redirect, query)
+            try await server.asked.wait()
+            try await first.close()
+            let second = try await visit(redirect, query)
+            server.released.open()
+            let answer = try await second.message(.asFramed)
+            #expect(answer.status == 200)
+            #expect(answer.body.contains("You are signed in."))
+            try await signedIn.value
+            #expect(server.forms("/token").count == 1)
+        }
+    }
+
     @Test func `a person signs in on another device`() async throws {
         let server = try await Server.start()
         try await DaemonHarness.run(channels: server.channel("device_code")) { proxy in
@@ -205,6 +251,7 @@ import Testing
             // Waits one poll interval of a real server, which is a second at least.
             try await signIn.onAnotherDevice()
             #expect(terminal.lines.contains("  ABCD"))
+            #expect(terminal.lines.contains("The code is good for 1 min 30 s."))
             #expect(try await proxy.exchange(Raw.get("/mail/inbox")).body == "mail")
         }
     }

@@ -30,9 +30,15 @@ extension SignIn {
         let (shown, shownContinuation) = AsyncStream<Void>.makeStream()
         let attempt = BrowserAttempt()
         let redirect = try await LoopbackRedirect(port: settings.redirectPort, on: loop) { query in
-            guard let ending = await attempt.judge(query, keep) else { return nil }
-            continuation.yield(ending)
-            return ending
+            await attempt.judge(query) { grant in
+                let ending = await keep(grant)
+                continuation.yield(ending)
+                return ending
+            } refused: { error in
+                let ending = LoopbackRedirect.Ending.failed(error.description)
+                continuation.yield(ending)
+                return ending
+            }
         } onShown: {
             shownContinuation.yield()
         }
@@ -104,29 +110,40 @@ extension SignIn {
 
 /// One sign-in through a browser, which takes one answer.
 private final class BrowserAttempt: Sendable {
-    private let state = Mutex<(flow: AuthorizationCodeFlow?, isAnswered: Bool)>((nil, false))
+    private typealias Ending = LoopbackRedirect.Ending
+    private let state = Mutex<(flow: AuthorizationCodeFlow?, ending: Task<Ending, Never>?)>(
+        (nil, nil)
+    )
 
     /// From now on answers are for this flow.
     func begin(_ flow: AuthorizationCodeFlow) {
         state.withLock { $0.flow = flow }
     }
 
-    /// Judges a query; a code is presented once, however often the browser sends it.
+    /// Judges a query; a code is presented once, however often the browser sends it, and every time
+    /// the browser is told how that ended.
     func judge(
         _ query: String,
-        _ present: @Sendable (TokenGrant) async -> LoopbackRedirect.Ending
+        present: @escaping @Sendable (TokenGrant) async -> LoopbackRedirect.Ending,
+        refused: @escaping @Sendable (SignInError) -> LoopbackRedirect.Ending
     ) async -> LoopbackRedirect.Ending? {
-        let answer: AuthorizationCodeFlow.Answer? = state.withLock { state in
-            guard let flow = state.flow, !state.isAnswered else { return nil }
+        let ending: Task<Ending, Never>? = state.withLock { state in
+            guard let flow = state.flow else { return nil }
             let answer = flow.answer(query)
             if case .foreign = answer { return nil }
-            state.isAnswered = true
-            return answer
+            if let ending = state.ending { return ending }
+            // Not a part of the connection's task: with a browser that goes away the code would be
+            // spent, and its tokens lost.
+            let ending = Task<Ending, Never> {
+                switch answer {
+                case .grant(let grant): await present(grant)
+                case .refused(let error): refused(error)
+                case .foreign: .failed("")
+                }
+            }
+            state.ending = ending
+            return ending
         }
-        switch answer {
-        case nil, .foreign: return nil
-        case .refused(let error): return .failed(error.description)
-        case .grant(let grant): return await present(grant)
-        }
+        return await ending?.value
     }
 }

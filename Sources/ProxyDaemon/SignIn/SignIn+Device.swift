@@ -22,7 +22,8 @@ extension SignIn {
             say("  \(code.userCode)")
             say("")
             if let page = code.completePage { say("Or open \(page) and compare the code.") }
-            say("The code is good for \(code.lifetime.components.seconds / 60) minutes.")
+            let lifetime = DaemonStatus.time(Double(code.lifetime.components.seconds))
+            say("The code is good for \(lifetime).")
             let asked = SystemClock().moment
             try await store(try await flow.tokens(for: code), asked: asked)
         } catch let error as MetadataError {
