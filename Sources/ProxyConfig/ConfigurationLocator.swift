@@ -49,6 +49,8 @@ package enum ConfigurationLocator {
     private static let unitDirectories = [
         ("STATE_DIRECTORY", "/var/lib/netproxy"), ("LOGS_DIRECTORY", "/var/log/netproxy"),
         ("RUNTIME_DIRECTORY", "/run/netproxy"),
+        // Where systemd puts what LoadCredential= names, for the unit's user and while the unit runs.
+        ("CREDENTIALS_DIRECTORY", "/run/credentials/netproxy.service"),
     ]
 
     /// Where the user's own configuration is, or would be.

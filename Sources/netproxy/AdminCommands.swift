@@ -144,12 +144,18 @@ struct TokenCommand: AsyncParsableCommand {
             if !reveal { try StandardOutput.write(said) }
         }
         if reveal {
-            return try await SignInSession.run(channel, configuration) {
+            return try await SignInSession.run(channel, configuration, file.environment) {
                 try StandardOutput.write(try await $0.accessToken())
             }
         }
         let status = try await session.status()
-        guard let token = status.channels.first(where: { $0.name == channel })?.token else {
+        guard let known = status.channels.first(where: { $0.name == channel }) else {
+            StandardError.write(
+                "netproxy: the running daemon does not know \(channel) yet; netproxy reload"
+            )
+            throw ExitCode.failure
+        }
+        guard let token = known.token else {
             try StandardOutput.write("\(channel): no OAuth token")
             return
         }

@@ -14,7 +14,8 @@ struct ConfigurationOption: ParsableArguments {
                 (~/.config), else /etc/netproxy/netproxy.yaml.
                 """,
             valueName: "file"
-        )
+        ),
+        completion: .file()
     )
     var config: String?
 
@@ -37,9 +38,16 @@ struct ConfigurationOption: ParsableArguments {
     }
 }
 
+extension ConfigurationOption {
+    /// In which a command looks up secrets: its own, with what the service has beside it.
+    var environment: [String: String] {
+        ConfigurationFile(path: config, isService: false).environment
+    }
+}
+
 /// The configuration on disk.
 struct ConfigurationFile: Sendable {
-    private let environment: [String: String]
+    let environment: [String: String]
     private let path: String
     private let isNamed: Bool
 

@@ -1,5 +1,4 @@
 import ArgumentParser
-import FoundationEssentials
 import ProxyConfig
 import ProxyDaemon
 
@@ -20,7 +19,7 @@ struct LoginCommand: AsyncParsableCommand {
 
     func run() async throws {
         let configuration = try file.load(checksFiles: false)
-        try await SignInSession.run(channel, configuration) { signIn in
+        try await SignInSession.run(channel, configuration, file.environment) { signIn in
             if device || signIn.prefersDevice {
                 try await signIn.onAnotherDevice()
             } else {
@@ -48,7 +47,7 @@ struct LogoutCommand: AsyncParsableCommand {
 
     func run() async throws {
         let configuration = try file.load(checksFiles: false)
-        try await SignInSession.run(channel, configuration) { signIn in
+        try await SignInSession.run(channel, configuration, file.environment) { signIn in
             for line in try await signIn.revoke() { StandardOutput.tell(line) }
             // The daemon first: what it holds in memory it might store again.
             let answer = await SignInSession.tell(configuration, "DELETE", "\(channel)/token")
@@ -76,13 +75,14 @@ enum SignInSession {
     static func run(
         _ channel: String,
         _ configuration: ProxyConfiguration,
+        _ environment: [String: String],
         _ work: (SignIn) async throws -> Void
     ) async throws {
         do {
             let signIn = try await SignIn(
                 channel,
                 of: configuration,
-                environment: ProcessInfo.processInfo.environment,
+                environment: environment,
                 say: { StandardOutput.tell($0) }
             )
             defer { signIn.close() }
@@ -102,7 +102,8 @@ enum SignInSession {
         do {
             let answer = try await AdminClient(configuration.admin)
                 .send(method, "/channels/\(target)")
-            return (200..<300).contains(answer.status) ? .done : .refused(answer.text)
+            return (200..<300).contains(answer.status)
+                ? .done : .refused(answer.problem ?? answer.text)
         } catch is AdminClient.Unreachable {
             return .nobody
         } catch {

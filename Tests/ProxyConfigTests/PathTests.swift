@@ -56,6 +56,20 @@ import Testing
         #expect(found(explicit, at: "/etc/netproxy/netproxy.yaml").log == "/srv/log")
     }
 
+    @Test func `a command finds the credentials of the system's service`() async throws {
+        let environment = ConfigurationLocator.serviceEnvironment(
+            someone,
+            configuration: "/etc/netproxy/netproxy.yaml"
+        ) { _ in true }
+        let resolver = SecretResolver(environment: environment) { path throws(SecretError) in
+            Array(path.utf8)
+        }
+        #expect(
+            try await resolver.resolve(.credential("orders"))
+                == Array("/run/credentials/netproxy.service/orders".utf8)
+        )
+    }
+
     @Test func `a person's directories follow XDG`() throws {
         let configuration = try load("channels: { a: { upstream: https://a.example } }")
         #expect(configuration.state == "/home/someone/.local/state/netproxy")
