@@ -32,7 +32,7 @@ final class ChannelLogs: Sendable {
     /// - Throws: if the directory cannot be made, or nobody listens for the journal.
     init(_ settings: LogSettings, report: @escaping Daemon.Report) throws {
         self.report = report
-        if settings.output == .file { try LogDirectory.create(settings.directory) }
+        if settings.output == .file { try ChannelLogs.makeDirectory(settings.directory) }
         stream = try ChannelLogs.stream(settings)
         state = Mutex(State(settings: settings))
     }
@@ -81,7 +81,7 @@ final class ChannelLogs: Sendable {
         next.directory = wanted.directory
         next.rotate = wanted.rotate
         guard next != present, present.output == .file else { return }
-        try LogDirectory.create(next.directory)
+        try ChannelLogs.makeDirectory(next.directory)
         let sinks = state.withLock { [next] state in
             state.settings = next
             return state.sinks
@@ -147,4 +147,12 @@ extension LogSettings {
 
     /// The form that loops hand over: the journal takes lines apart, and shapes its messages itself.
     fileprivate var lineFormat: LogFormat { output == .journal ? .json : messageFormat }
+
+    private static func makeDirectory(_ path: String) throws {
+        do {
+            try LogDirectory.create(path)
+        } catch {
+            throw IOError.system("log.directory: \(error)")
+        }
+    }
 }

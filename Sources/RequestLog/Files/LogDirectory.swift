@@ -1,3 +1,4 @@
+package import Bytes
 import FoundationEssentials
 
 /// The names of the files beside each other in the log directory.
@@ -19,11 +20,9 @@ package enum LogDirectory {
     }
 
     /// Makes the directory and those above it, with mode 0750, where they do not exist.
-    package static func create(_ directory: String) throws {
-        try FileManager.default.createDirectory(
-            atPath: directory,
-            withIntermediateDirectories: true,
-            attributes: [.posixPermissions: 0o750]
-        )
+    ///
+    /// - Throws: `FileError`, whose description names the directory and says why.
+    package static func create(_ directory: String) throws(FileError) {
+        try FileSystem.makeDirectory(directory, mode: 0o750)
     }
 }
