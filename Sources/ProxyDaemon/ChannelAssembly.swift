@@ -61,13 +61,19 @@ final class ChannelAssembly: Sendable {
     }
 
     /// The secrets and files that a channel is made of.
+    ///
+    /// - Throws: an error that names the channel and the secret that cannot be had.
     func inputs(of channel: ChannelConfiguration) async throws -> ChannelInputs {
         var inputs = ChannelInputs(files: channel.files)
-        for reference in channel.secretReferences {
-            inputs.secrets[reference] = try await secrets.secret(reference)
-        }
-        for reference in channel.documentReferences {
-            inputs.documents[reference] = try await secrets.document(reference)
+        do {
+            for reference in channel.secretReferences {
+                inputs.secrets[reference] = try await secrets.secret(reference)
+            }
+            for reference in channel.documentReferences {
+                inputs.documents[reference] = try await secrets.document(reference)
+            }
+        } catch let error as SecretError {
+            throw IOError.system("channel \(channel.name): \(error)")
         }
         return inputs
     }
