@@ -139,14 +139,6 @@ final class ChannelLogs: Sendable {
             return LogSink(labels: LogLabels(), to: journal)
         }
     }
-}
-
-extension LogSettings {
-    /// The form of the configuration.
-    fileprivate var messageFormat: LogFormat { LogFormat(rawValue: format.rawValue) ?? .json }
-
-    /// The form that loops hand over: the journal takes lines apart, and shapes its messages itself.
-    fileprivate var lineFormat: LogFormat { output == .journal ? .json : messageFormat }
 
     private static func makeDirectory(_ path: String) throws {
         do {
@@ -155,4 +147,12 @@ extension LogSettings {
             throw IOError.system("log.directory: \(error)")
         }
     }
+}
+
+extension LogSettings {
+    /// The form of the configuration.
+    fileprivate var messageFormat: LogFormat { LogFormat(rawValue: format.rawValue) ?? .json }
+
+    /// The form that loops hand over: the journal takes lines apart, and shapes its messages itself.
+    fileprivate var lineFormat: LogFormat { output == .journal ? .json : messageFormat }
 }

@@ -136,6 +136,11 @@ import Testing
         #expect(file.generation == generation + 1)
     }
 
+    @Test func `a directory that cannot be made is told in the system's words`() {
+        let error = #expect(throws: (any Error).self) { try LogDirectory.create("/proc/nowhere") }
+        #expect(error.map { "\($0)" } == "mkdir /proc/nowhere: No such file or directory")
+    }
+
     @Test func `a symbolic link is not followed`() throws {
         try FileManager.default.createSymbolicLink(
             atPath: "\(directory.path)/orders.log",
