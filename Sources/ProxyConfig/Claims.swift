@@ -11,7 +11,27 @@ struct Claims {
         let text: String
     }
 
+    /// A TCP address as the system binds it.
+    private struct Bound {
+        /// Four bytes, or the eight groups of IPv6.
+        let groups: [UInt16]
+        let port: Int
+        let owner: String
+
+        /// Whether the system refuses one while it has the other: `0.0.0.0` is every IPv4 address,
+        /// and `::` takes IPv4 connections too (ipv6(7)).
+        func excludes(_ other: Bound) -> Bool {
+            guard port == other.port else { return false }
+            return groups == other.groups || covers(other) || other.covers(self)
+        }
+
+        private func covers(_ other: Bound) -> Bool {
+            groups.allSatisfy { $0 == 0 } && groups.count >= other.groups.count
+        }
+    }
+
     private var owners: [Claim: String] = [:]
+    private var bound: [Bound] = []
     private let reading: Reading
 
     init(in reading: Reading) {
@@ -27,6 +47,16 @@ struct Claims {
             let place =
                 item.map { ($0.position, $0.path) } ?? (Position(line: 1, column: 1), "listen")
             claim(address, owner: "listen", at: place)
+        }
+    }
+
+    /// Registers where the admin interface answers.
+    mutating func admin(_ address: AdminAddress, at node: ConfigNode?) {
+        let place = node.map { ($0.position, $0.path) } ?? (Position(line: 1, column: 1), "admin")
+        switch address {
+        case .off: return
+        case .tcp(let endpoint): claim(.tcp(endpoint), owner: "admin", at: place)
+        case .unix(let path): claim(.unix(path), owner: "admin", at: place)
         }
     }
 
@@ -55,10 +85,17 @@ struct Claims {
         guard case .tcp(let tcp) = address else {
             return claim(.init(kind: .address, text: address.description), owner, at: place)
         }
-        if tcp.port == 0 { return }
         let host = tcp.host.lowercased() == "localhost" ? "127.0.0.1" : tcp.host
-        let bound = HostPort(host: host, port: tcp.port)
-        claim(.init(kind: .address, text: bound.description), owner, at: place)
+        guard tcp.port != 0,
+            let groups = HostText.bytes(ofIPv4: host)?.map(UInt16.init)
+                ?? HostText.groups(ofIPv6: host)
+        else { return }
+        let wanted = Bound(groups: groups, port: tcp.port, owner: owner)
+        guard let earlier = bound.first(where: wanted.excludes) else {
+            bound.append(wanted)
+            return
+        }
+        report(HostPort(host: host, port: tcp.port).description, earlier.owner, at: place)
     }
 
     private mutating func claim(
@@ -70,8 +107,16 @@ struct Claims {
             owners[claim] = owner
             return
         }
+        report(claim.text, earlier, at: place)
+    }
+
+    private func report(
+        _ text: String,
+        _ owner: String,
+        at place: (position: Position, key: String)
+    ) {
         reading.report(
-            "'\(claim.text)' is already taken by \(earlier)",
+            "'\(text)' is already taken by \(owner)",
             at: place.position,
             key: place.key
         )

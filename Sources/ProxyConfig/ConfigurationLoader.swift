@@ -157,6 +157,7 @@ package enum ConfigurationLoader {
     ) {
         var claims = Claims(in: root.reading)
         claims.listeners(configuration.listen, at: root[.listen])
+        claims.admin(configuration.admin, at: root[.admin])
         checkPlaces(configuration.listen, at: root[.listen], of: configuration, root.reading)
         for (channel, section) in zip(configuration.channels, sections) {
             claims.channel(channel, section)

@@ -142,6 +142,26 @@ import Testing
         #expect(lines.count == 1 && lines[0].hasSuffix("is already taken by listen"))
     }
 
+    @Test(arguments: [
+        ("listen: 127.0.0.1:80\nadmin: 127.0.0.1:80", ["2:8: admin: '127.0.0.1:80'"]),
+        ("listen: unix:/run/a.sock\nadmin: unix:/run/a.sock", ["2:8: admin: 'unix:/run/a.sock'"]),
+        ("listen: [0.0.0.0:80, 127.0.0.1:80]", ["1:22: listen[1]: '127.0.0.1:80'"]),
+        ("listen: [127.0.0.1:80, '[::]:80']", ["1:24: listen[1]: '[::]:80'"]),
+        ("listen: ['[::1]:80', '[0:0::1]:80']", ["1:22: listen[1]: '[0:0::1]:80'"]),
+        ("listen: ['[::1]:80', 0.0.0.0:80, '[::2]:80', 127.0.0.1:81]", []),
+        ("listen: [127.0.0.1:0, 127.0.0.1:0]\nadmin: 127.0.0.1:0", []),
+    ])
+    func `addresses that the system gives once are taken once`(
+        lines: String,
+        expected: [String]
+    ) {
+        let rest = "allow_remote: true\nchannels: { a: { upstream: https://a.example } }\n"
+        #expect(
+            errors(in: "\(lines)\n\(rest)")
+                == expected.map { "netproxy.yaml:\($0) is already taken by listen" }
+        )
+    }
+
     @Test func `a journal that is not there is told`() throws {
         let line = "log: { output: journal }"
         let configuration = try load("\(line)\nchannels: { a: { upstream: https://a.example } }\n")
