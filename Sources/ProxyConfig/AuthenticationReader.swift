@@ -19,7 +19,9 @@ struct AuthenticationReader {
     private func read(_ kind: AuthenticationKey) -> Authentication {
         switch kind {
         case .oauth: oauth()
-        case .bearer: section.secret(.bearer).map(Authentication.bearer) ?? .none
+        case .bearer:
+            section.secret(.bearer) { .fieldValue($0, behind: "Bearer ") }
+                .map(Authentication.bearer) ?? .none
         case .basic: basic()
         case .header: header()
         case .exec: exec()
@@ -57,7 +59,8 @@ struct AuthenticationReader {
         }
         if header[.name] == nil { header.require(.name) }
         if header[.value] == nil { header.require(.value) }
-        guard let value = header.secret(.value), let name else { return .none }
+        guard let value = header.secret(.value, as: { .fieldValue($0, behind: "") }), let name
+        else { return .none }
         return .header(name: name, value: value)
     }
 

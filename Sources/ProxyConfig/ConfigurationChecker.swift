@@ -44,6 +44,10 @@ package enum ConfigurationChecker {
         switch resource {
         case .secret(let reference):
             problem { () throws(SecretError) in _ = try resolver.read(reference) }
+        case .fieldValue(let reference, let start):
+            problem(with: resource, reference, Self.fieldJudge(start)) { () throws(SecretError) in
+                try resolver.read(reference)
+            }
         case .stateKey(let reference):
             problem(with: resource, reference, judge) { () throws(SecretError) in
                 try resolver.read(reference)
@@ -68,6 +72,13 @@ package enum ConfigurationChecker {
                 : "nobody listens at \(path): is systemd-journald running? else use file or stdout"
         case .directory(let path):
             directoryProblem(path)
+        }
+    }
+
+    private static func fieldJudge(_ start: String) -> KeyJudge {
+        { _, bytes in
+            TextRules.isFieldValue(start + String(decoding: bytes, as: UTF8.self))
+                ? nil : "begins or ends with a blank, which no header field may"
         }
     }
 

@@ -49,6 +49,8 @@ package struct Mention: Sendable, Hashable {
     /// What is named, which decides how it is checked.
     package enum Resource: Sendable, Hashable {
         case secret(SecretReference)
+        /// A secret that ends a header field, behind this text.
+        case fieldValue(SecretReference, behind: String)
         /// A private key in PEM.
         case signingKey(SecretReference)
         /// The JSON key file of a service account.

@@ -77,6 +77,22 @@ import Testing
         #expect(configuration.admin == .unix("/home/someone/.local/state/netproxy/admin.sock"))
     }
 
+    @Test(arguments: [
+        ("bearer: 'literal:a '", "auth.bearer"), ("bearer: 'literal: a'", nil),
+        ("header: { name: X-Key, value: 'literal: a' }", "auth.header.value"),
+        ("header: { name: X-Key, value: 'literal:a\u{20}' }", "auth.header.value"),
+        ("basic: { username: a, password: 'literal: a ' }", nil),
+    ])
+    func `a secret that no header field may hold is found`(line: String, key: String?) throws {
+        let errors = ConfigurationChecker.check(
+            try load("channels: { a: { upstream: https://a.example, auth: { \(line) } } }"),
+            file: "netproxy.yaml",
+            resolver: SecretResolver(environment: [:])
+        )
+        #expect(errors.map(\.key) == (key.map { ["channels.a.\($0)"] } ?? []))
+        #expect(errors.allSatisfy { $0.message.contains("with a blank") })
+    }
+
     @Test func `the files that a configuration names are looked at`() throws {
         let configuration = try load(
             """
