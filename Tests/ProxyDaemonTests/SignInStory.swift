@@ -256,6 +256,32 @@ import Testing
         }
     }
 
+    @Test func `nobody signs in where the tokens could not be kept`() async throws {
+        let server = try await Server.start()
+        try await DaemonHarness.run(channels: server.channel()) { proxy in
+            let terminal = Terminal()
+            var configuration = try proxy.configuration()
+            configuration.state += "/other"
+            // What stands under its name is no lock.
+            try FileManager.default.createDirectory(
+                atPath: "\(configuration.state)/mail.lock",
+                withIntermediateDirectories: true
+            )
+            let signIn = try await SignIn(
+                "mail",
+                of: configuration,
+                environment: [:],
+                say: terminal.say
+            )
+            defer { signIn.close() }
+            for work in [signIn.throughBrowser, signIn.onAnotherDevice] {
+                let failure = await #expect(throws: SignIn.Failure.self) { try await work() }
+                #expect(failure?.description.hasPrefix("the tokens could not be stored: ") == true)
+            }
+            #expect(terminal.lines.isEmpty)
+        }
+    }
+
     @Test func `nobody signs in where the client has credentials of its own`() async throws {
         let server = try await Server.start()
         let channel = server.channel("client_credentials")

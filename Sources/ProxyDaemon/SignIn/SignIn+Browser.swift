@@ -12,7 +12,7 @@ extension SignIn {
     ///
     /// - Throws: `Failure`, `CancellationError`.
     package func throughBrowser() async throws {
-        try checkGrant()
+        try await prepare()
         do {
             let server = try await client.server(needing: \.authorizationEndpoint)
             try await throughBrowser(server)

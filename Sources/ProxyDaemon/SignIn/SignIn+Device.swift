@@ -6,7 +6,7 @@ extension SignIn {
     ///
     /// - Throws: `Failure`, `CancellationError`.
     package func onAnotherDevice() async throws {
-        try checkGrant()
+        try await prepare()
         do {
             let flow = DeviceFlow(
                 service: client.service,

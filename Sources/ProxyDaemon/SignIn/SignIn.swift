@@ -62,15 +62,20 @@ package struct SignIn: Sendable {
     /// Ends what runs in the background; nothing else may be called after it.
     package func close() { loop.stop() }
 
-    /// Refuses a sign-in where none is of any use.
-    func checkGrant() throws {
+    /// Refuses a sign-in where none is of any use, or where nothing could be kept of it.
+    func prepare() async throws {
         switch settings.grant {
-        case .authorizationCode, .deviceCode, .refreshToken: return
+        case .authorizationCode, .deviceCode, .refreshToken: break
         case .clientCredentials, .jwtBearer, .tokenExchange:
             throw Failure(
                 description: "the channel \(channel.name) gets its tokens by "
                     + "\(settings.grant.rawValue): nobody signs in"
             )
+        }
+        do {
+            try await client.store.prepareSignIn()
+        } catch let error as TokenStoreError {
+            throw Failure(description: "the tokens could not be stored: \(error)")
         }
     }
 

@@ -1,4 +1,19 @@
 extension TokenStoring {
+    /// Finds out whether ``keepSignIn(_:configuration:asked:clock:)`` could write, before a person
+    /// signs in for nothing.
+    ///
+    /// - Parameter clock: how long to wait for the lock.
+    /// - Throws: `TokenStoreError`, `CancellationError`.
+    public func prepareSignIn(clock: any NetworkClock = SystemClock()) async throws {
+        let lock = try await lock(until: clock.now + .seconds(30), clock: clock)
+        defer { lock.release() }
+        do {
+            _ = try await load(under: lock)
+        } catch TokenStoreError.corrupt {
+            // It was set aside just now.
+        }
+    }
+
     /// Stores what a sign-in brought, in place of whatever is stored.
     ///
     /// Managers that run meanwhile, here or in other processes, find it there.
