@@ -41,22 +41,50 @@ package struct FileDescriptor: ~Copyable, Sendable {
     let path: String
 
     /// Opens a file.
+    ///
+    /// One that root makes belongs to whom its directory belongs: root may sign in beside a service
+    /// that runs as somebody else, and that must be able to read what came of it.
     package init(_ path: String, _ mode: Mode) throws(FileError) {
-        let flags =
+        number =
             switch mode {
-            case .read: O_RDONLY
-            case .createPrivate: O_WRONLY | O_CREAT | O_EXCL
-            case .lock: O_RDWR | O_CREAT
-            case .directory: O_RDONLY | O_DIRECTORY
+            case .read: try Self.open(path, O_RDONLY)
+            case .directory: try Self.open(path, O_RDONLY | O_DIRECTORY)
+            case .createPrivate: try Self.make(path, O_WRONLY)
+            case .lock: try Self.makeOrOpen(path, O_RDWR)
             }
-        var result: Int32
-        // SAFETY: the path is lent for the call.
-        repeat {
-            unsafe result = open(path, flags | O_NOFOLLOW | O_CLOEXEC, 0o600)
-        } while result < 0 && errno == EINTR
-        guard result >= 0 else { throw FileError("open", path) }
-        number = result
         self.path = path
+    }
+
+    private static func makeOrOpen(_ path: String, _ access: Int32) throws(FileError) -> Int32 {
+        do throws(FileError) {
+            return try make(path, access)
+        } catch {
+            guard error.code == EEXIST else { throw error }
+            return try open(path, access | O_CREAT)
+        }
+    }
+
+    /// Makes a file that must not be there yet: what is there already may be anybody's.
+    private static func make(_ path: String, _ access: Int32) throws(FileError) -> Int32 {
+        let number = try open(path, access | O_CREAT | O_EXCL)
+        guard geteuid() == 0 else { return number }
+        let directory = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
+        var owner = stat()
+        // SAFETY: path and structure are lent for the call.
+        guard unsafe stat(directory, &owner) == 0, owner.st_uid != 0
+        else { return number }
+        // A file system without owners refuses, and needs none.
+        _ = fchown(number, owner.st_uid, owner.st_gid)
+        return number
+    }
+
+    private static func open(_ path: String, _ flags: Int32) throws(FileError) -> Int32 {
+        while true {
+            // SAFETY: the path is lent for the call.
+            let number = unsafe Glibc.open(path, flags | O_NOFOLLOW | O_CLOEXEC, 0o600)
+            if number >= 0 { return number }
+            guard errno == EINTR else { throw FileError("open", path) }
+        }
     }
 
     deinit {
