@@ -33,6 +33,7 @@ struct ExecCommand: AsyncParsableCommand {
             StandardError.write("netproxy: the daemon's answer is not understood")
             throw ExitCode.failure
         }
+        if let warning = lease.warning { StandardError.write("netproxy: \(warning)") }
         let environment = lease.environment(adding: ProcessInfo.processInfo.environment)
         switch ForegroundProgram.run(command, environment: environment) {
         case .ended(let code): throw ExitCode(code)

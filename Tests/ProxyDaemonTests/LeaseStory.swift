@@ -69,6 +69,17 @@ import Testing
         }
     }
 
+    @Test func `a program that no variable leads to the proxy is told of`() throws {
+        func warning(_ proxy: String, _ url: String) throws -> String? {
+            let channel = #"{"name":"a","url":\#(url),"upstreamHost":"a.example"}"#
+            let json = #"{"key":"k","proxy":\#(proxy),"channels":[\#(channel)]}"#
+            return try #require(ClientLease(json: json)).warning
+        }
+        #expect(try warning("null", "null")?.hasPrefix("no listener is on TCP") == true)
+        #expect(try warning("null", #""http://127.0.0.1:1""#) == nil)
+        #expect(try warning(#""127.0.0.1:1""#, #""http://127.0.0.1:1/a""#) == nil)
+    }
+
     @Test func `the variables lead to the proxy`() throws {
         let lease = try #require(
             ClientLease(

@@ -36,6 +36,12 @@ package struct ClientLease: Codable, Sendable {
         self.channels = channels
     }
 
+    /// What a person should know before the program runs: it may not come by the proxy at all.
+    package var warning: String? {
+        guard proxy == nil, channels.allSatisfy({ $0.url == nil }) else { return nil }
+        return "no listener is on TCP: NETPROXY_KEY is set, but neither http_proxy nor any URL"
+    }
+
     /// The line that an answer begins with.
     var line: [UInt8] {
         let encoder = JSONEncoder()
