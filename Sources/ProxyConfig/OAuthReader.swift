@@ -23,7 +23,7 @@ struct OAuthReader {
             clientSecret: section.secret(.clientSecret),
             clientAuthentication: authentication,
             clientKey: grants.clientKey(for: authentication),
-            proofKey: section.document(.proofKey),
+            proofKey: section.secret(.proofKey, as: Mention.Resource.signingKey),
             assertion: grants.assertion(for: grant),
             exchange: grants.exchange(for: grant),
             refreshToken: section.secret(.refreshToken),

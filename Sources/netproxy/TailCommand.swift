@@ -1,4 +1,5 @@
 import ArgumentParser
+import Foundation
 import ProxyConfig
 import RequestLog
 

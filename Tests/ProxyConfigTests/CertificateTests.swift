@@ -45,8 +45,8 @@ import Testing
     @Test func `a key with a passphrase is refused and asks nobody`() throws {
         #expect(
             try problems(certificate: Sample.certificate, key: Sample.encryptedKey) == [
-                "channels.a.tls.client_key: the key /k.pem cannot be used: "
-                    + "it needs a passphrase; store it without one"
+                "channels.a.tls.client_key: the key /k.pem has a passphrase; write it without one "
+                    + "(openssl pkey)"
             ]
         )
     }
