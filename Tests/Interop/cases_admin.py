@@ -158,7 +158,7 @@ def exit_codes(world):
                 ("token", "files"))
         for words in good:
             equal(proxy.command(*words).returncode, 0, " ".join(words))
-        for words in (("check",), ("status",), ("version",)):
+        for words in (("check",), ("status",), ("tail",), ("version",)):
             with open("/dev/full", "w") as full:
                 done = subprocess.run([proxy.world.netproxy, *words], stdout=full,
                                       stderr=subprocess.PIPE, cwd=proxy.directory, timeout=30,

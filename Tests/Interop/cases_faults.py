@@ -340,27 +340,3 @@ def a_daemon_without_descriptors_says_so_and_lives(world):
             app.close()
         eventually(lambda: curl(proxy, proxy.url("/helped/hello.txt")).status == 200,
                    "it serves again", 10, 0.1)
-
-
-@case
-def outputs_that_cannot_be_written_end_nothing(world):
-    """/dev/full is a disk without room."""
-    proxy = Netproxy(world, {"orders": world.channel("/files")})
-    proxy.write_config()
-    with open("/dev/full", "wb", buffering=0) as full:
-        daemon = subprocess.Popen(
-            [world.netproxy, "run", "--config", proxy.config_path], stdin=subprocess.DEVNULL,
-            stdout=full, stderr=full, cwd=proxy.directory, env=proxy.environment())
-        try:
-            eventually(lambda: accepts(proxy.port), "the daemon listens")
-            equal(curl(proxy, proxy.url("/orders/hello.txt")).status, 200, "status")
-            daemon.terminate()
-            equal(daemon.wait(10), 0, "exit code of the daemon")
-        finally:
-            daemon.kill()
-            daemon.wait(5)
-        tail = subprocess.run(
-            [world.netproxy, "tail", "--config", proxy.config_path], stdin=subprocess.DEVNULL,
-            stdout=full, stderr=subprocess.PIPE, timeout=20, env=proxy.environment())
-        equal(tail.returncode, 1, "exit code of tail")
-        check(b"standard output cannot be written" in tail.stderr, f"tail says {tail.stderr}")
