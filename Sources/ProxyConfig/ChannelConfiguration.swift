@@ -6,6 +6,7 @@ package struct ChannelConfiguration: Sendable, Equatable {
     package var match: Match
     package var log: LogLabels
     package var headers: HeaderRules
+    package var trace: Trace
     package var authentication: Authentication
     package var onClientCredential: OnClientCredential
     package var allowInsecure: Bool
@@ -48,6 +49,16 @@ package struct ChannelConfiguration: Sendable, Equatable {
             case full
             case off
         }
+    }
+
+    /// What a request gets that belongs to no trace (W3C Trace Context).
+    package enum Trace: String, Sendable, CaseIterable {
+        /// Nothing.
+        case pass
+        /// A trace of its own, which nobody has asked to record.
+        case start
+        /// A trace of its own, to be recorded.
+        case sampled
     }
 
     /// What happens when the app sends the credential's header itself.

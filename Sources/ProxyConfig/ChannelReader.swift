@@ -17,6 +17,7 @@ struct ChannelReader {
             match: match(),
             log: log(),
             headers: HeaderRulesReader(section: channel.section(.headers, HeadersKey.self)).rules(),
+            trace: channel.choice(.trace, default: .pass),
             authentication: authentication.authentication(),
             onClientCredential: authentication.section.choice(
                 .onClientCredential,

@@ -25,7 +25,7 @@ enum RotationKey: String, SectionKey {
 }
 
 enum ChannelKey: String, SectionKey {
-    case upstream, match, log, headers, auth, retry, timeouts, pool, tls, access, proxy, stub
+    case upstream, match, log, headers, trace, auth, retry, timeouts, pool, tls, access, proxy, stub
 }
 
 enum AnswerKey: String, SectionKey {

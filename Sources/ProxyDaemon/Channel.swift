@@ -64,6 +64,7 @@ final class Channel {
     var idleTimeout: Duration? { shared.idleTimeout }
     var totalTimeout: Duration? { shared.totalTimeout }
     var credentialFields: [HTTPFieldName] { shared.credentialFields }
+    var trace: ChannelConfiguration.Trace { shared.trace }
     var loggedHeaders: [HTTPFieldName] { shared.loggedHeaders }
     var logsHeaders: Bool { !shared.loggedHeaders.isEmpty }
 

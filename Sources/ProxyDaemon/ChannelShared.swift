@@ -22,6 +22,7 @@ final class ChannelShared: Sendable {
     let log: ChannelLog
     let credentialFields: [HTTPFieldName]
     let loggedHeaders: [HTTPFieldName]
+    let trace: ChannelConfiguration.Trace
     let stack: InterceptorStack
 
     init(
@@ -57,6 +58,7 @@ final class ChannelShared: Sendable {
             samples == nil && upstreams.contains { $0.origin.scheme == .https }
             ? try TLSContext(configuration.tls.options) : nil
         credentialFields = configuration.authentication.credentialFields
+        trace = configuration.trace
         loggedHeaders = configuration.log.headers.compactMap { HTTPFieldName($0) }
         stack = InterceptorStack(
             configuration,

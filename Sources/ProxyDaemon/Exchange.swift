@@ -2,6 +2,7 @@ import EventIO
 import HTTP1
 import HTTPMessage
 import NetworkCore
+import ProxyConfig
 import RequestLog
 
 /// What is known of an exchange until its record is written.
@@ -78,6 +79,12 @@ struct Exchange {
         record.responseHeaders = response.headers.filter { names.contains($0.name) }
     }
 
+    /// Begins a trace, if the app's request belongs to none and the channel wants one.
+    mutating func beginTrace(in request: inout Request, as rule: ChannelConfiguration.Trace) {
+        guard rule != .pass, record.traceID == nil else { return }
+        record.traceID = TraceContext.begin(in: &request.headers, isSampled: rule == .sampled)
+    }
+
     /// Takes over where the request goes.
     mutating func take(_ request: borrowing Request) {
         take(request.origin, request.target)
@@ -151,19 +158,5 @@ struct Exchange {
         record.bytesIn = app.bytesIn
         record.duration = Duration(elapsed: now &- started)
         record.take(&context)
-    }
-}
-
-/// W3C Trace Context, as far as the log needs it.
-enum TraceContext {
-    /// The trace id of a `traceparent` value, if it is well-formed.
-    static func traceID(_ value: String) -> String? {
-        let parts = value.split(separator: "-", omittingEmptySubsequences: false)
-        // All zeros are no id (W3C Trace Context §3.2.2.3).
-        guard parts.count >= 4, parts[1].utf8.count == 32,
-            parts[1].utf8.allSatisfy({ Grammar.hexValue($0) != nil }),
-            parts[1].utf8.contains(where: { $0 != UInt8(ascii: "0") })
-        else { return nil }
-        return String(parts[1])
     }
 }

@@ -77,7 +77,7 @@ final class ProxyHandler {
             if let own = try lastStop(head, channel) {
                 response = own
             } else {
-                let request = try requests.make(
+                var request = try requests.make(
                     &head,
                     for: channel.origin,
                     target: route.target,
@@ -86,6 +86,7 @@ final class ProxyHandler {
                     protecting: channel.credentialFields,
                     nominated: &nominated
                 )
+                exchange.beginTrace(in: &request, as: channel.trace)
                 exchange.take(request)
                 if !nominated.isEmpty { tell(nominated, of: exchange, in: channel) }
                 do {

@@ -73,7 +73,11 @@ struct ExchangeTeller {
     // MARK: - What was sent
 
     private var headers: String {
-        let changes = HeaderChanges(exchange, rules: configuration?.headers)
+        let changes = HeaderChanges(
+            exchange,
+            rules: configuration?.headers,
+            trace: configuration?.trace ?? .pass
+        )
         var parts: [String] = []
         for (word, names) in [
             ("added", changes.added), ("replaced", changes.replaced), ("removed", changes.removed),

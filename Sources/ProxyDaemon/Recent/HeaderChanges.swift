@@ -11,7 +11,11 @@ struct HeaderChanges {
     private let rare: [HTTPFieldName]
 
     /// Works out what the channel's rules did to a request with these fields.
-    init(_ exchange: RecentExchange, rules: HeaderRules?) {
+    init(
+        _ exchange: RecentExchange,
+        rules: HeaderRules?,
+        trace: ChannelConfiguration.Trace = .pass
+    ) {
         let known = KnownField.allCases.filter { exchange.fields.contains($0) }
         rare = rules?.rareNames ?? []
         present = Set(known.map(HTTPFieldName.init(known:)))
@@ -22,6 +26,7 @@ struct HeaderChanges {
         for field in known where field.isHopByHop { remove(HTTPFieldName(known: field)) }
         add(.via)
         if !present.contains(.xRequestId) { add(.xRequestId) }
+        if trace != .pass, !present.contains(.traceparent) { add(.traceparent) }
         guard let rules else { return }
         for name in rules.remove.compactMap({ HTTPFieldName($0) }) { remove(name) }
         for field in rules.defaults {
