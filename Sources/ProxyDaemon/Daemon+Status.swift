@@ -83,13 +83,14 @@ extension Daemon {
         return DaemonStatus.Token(
             state: status.state.rawValue,
             generation: status.generation == 0 ? nil : status.generation,
-            ageS: status.age.map { ($0.seconds * 10).rounded() / 10 },
-            expiresInS: status.expiresIn.map { ($0.seconds * 10).rounded() / 10 },
+            ageS: status.age.map(DaemonStatus.tenths),
+            expiresInS: status.expiresIn.map(DaemonStatus.tenths),
+            refreshExpiresInS: status.refreshExpiresIn.map(DaemonStatus.tenths),
             scope: status.scope,
             isUnsaved: status.isUnsaved ? true : nil,
             waiters: status.waiters,
             lastError: status.lastFailure?.words,
-            nextAttemptS: status.nextAttempt.map { ($0.seconds * 10).rounded() / 10 }
+            nextAttemptS: status.nextAttempt.map(DaemonStatus.tenths)
         )
     }
 
@@ -143,5 +144,12 @@ extension OAuthFailure {
     fileprivate var words: String {
         guard let serverError, !detail.contains(serverError) else { return detail }
         return "\(serverError): \(detail)"
+    }
+}
+
+extension DaemonStatus {
+    /// Seconds, in tenths.
+    fileprivate static func tenths(_ duration: Duration) -> Double {
+        (duration.seconds * 10).rounded() / 10
     }
 }

@@ -52,7 +52,8 @@ import Testing
             "connections":1,"log_lines_dropped":0,"channels":[{"name":"orders",
             "upstream":"https://api.example","pool":{"open":1,"idle":1,"queued":0},"requests":0,
             "errors":0,"retries":1,"statuses":{},"bytes_in":0,"bytes_out":0,
-            "token":{"state":"failed","generation":3,"age_s":75,"expires_in_s":-2,"waiters":2,"scope":"",
+            "token":{"state":"failed","generation":3,"age_s":75,"expires_in_s":-2,
+            "refresh_expires_in_s":90000,"waiters":2,"scope":"",
             "last_error":"invalid_client: who are you?","next_attempt_s":4.6}}]}
             """
         #expect(
@@ -61,8 +62,8 @@ import Testing
                 "orders → https://api.example",
                 "  traffic  0 requests, 0 errors, 1 retry",
                 "  pool     1 open, 1 idle, 0 waiting",
-                "  token    failed, generation 3, 1 min 15 s old, expired, 2 requests waiting, "
-                    + "next attempt in 5 s",
+                "  token    failed, generation 3, 1 min 15 s old, expired, sign-in ends in 1 d 1 h, "
+                    + "2 requests waiting, next attempt in 5 s",
                 "           last error: invalid_client: who are you?",
             ]
         )

@@ -70,6 +70,9 @@ extension DaemonStatus.Token {
                 expiresInS > 0 ? "expires in \(DaemonStatus.time(expiresInS))" : "expired"
             )
         }
+        if let refreshExpiresInS, state != "dead" {
+            parts.append("sign-in ends in \(DaemonStatus.time(refreshExpiresInS))")
+        }
         if let scope, !scope.isEmpty { parts.append("scope \(scope)") }
         if let waiters, waiters > 0 {
             parts.append("\(DaemonStatus.count(waiters, "request")) waiting")

@@ -38,6 +38,9 @@ package struct DaemonStatus: Sendable, Codable {
         package var ageS: Double?
         /// How long it still lives, in seconds.
         package var expiresInS: Double?
+        /// How long the refresh token still lives, in seconds, where the server told; then a person must
+        /// sign in again.
+        package var refreshExpiresInS: Double?
         /// What it is good for, as granted.
         package var scope: String?
         /// Whether the token is not in the state directory, because writing failed.

@@ -115,6 +115,14 @@ enum PrometheusText {
                 channel.token?.expiresInS.map { ("channel=\"\(channel.name)\"", $0) }
             }
         )
+        metric(
+            "netproxy_refresh_token_expires_in_seconds",
+            "gauge",
+            "Seconds until a person must sign in again, where the server tells.",
+            status.channels.compactMap { channel in
+                channel.token?.refreshExpiresInS.map { ("channel=\"\(channel.name)\"", $0) }
+            }
+        )
         return text
     }
 }
