@@ -29,6 +29,16 @@ import Testing
         #expect(server.offset == .zero)
     }
 
+    @Test func `what a cache kept for a while teaches nothing`() throws {
+        let server = ServerClock(clock: ManualClock())
+        for (age, offset) in [("3600", 0), ("0", -3600), ("1", -3600)] {
+            var answer = try headers("Fri, 15 Jan 2027 07:00:00 GMT")
+            answer.append(try #require(HTTPField(.age, age)))
+            server.learn(from: answer)
+            #expect(server.offset == .seconds(offset), "Age: \(age)")
+        }
+    }
+
     @Test func `what is no date teaches nothing`() throws {
         let server = ServerClock(clock: ManualClock())
         server.learn(from: try headers("Fri, 15 Jan 2027 08:10:00 GMT"))

@@ -23,8 +23,10 @@ public final class ServerClock: Sendable {
     /// The time of day as the server has it.
     public var now: UnixTime { clock.wallNow + offset }
 
-    /// Learns from an answer that has just come; one without a `Date` that makes sense says nothing.
+    /// Learns from an answer that has just come; one without a `Date` that makes sense says nothing,
+    /// nor does one that a cache kept for a while (`Age`, RFC 9111 §5.1): its date is an old one.
     public func learn(from headers: HTTPHeaders) {
+        guard (headers[.age] ?? "0") == "0" else { return }
         guard let date = headers[.date].flatMap(RetryAfter.date) else { return }
         let seen = date - clock.wallNow
         let isBlur = seen < Self.blur && .zero - seen < Self.blur
