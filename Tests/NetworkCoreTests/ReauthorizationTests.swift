@@ -143,6 +143,24 @@ import Testing
         #expect(context.authorization?.isRefreshed == false)
     }
 
+    @Test func `a token that ends before its replay leaves the first 401, and the reason`()
+        async throws
+    {
+        let authorizer = LapsingAuthorizer()
+        let upstream = Upstream { _, _ in
+            Response(status: 401, body: .bytes(ByteSlice("the origin's words")))
+        }
+        let (response, context) = try await RequestChain.authorized(by: authorizer, upstream)
+            .exchange()
+        #expect(response.status == 401)
+        #expect(
+            try await response.body.collect(upTo: 100).array == Array("the origin's words".utf8)
+        )
+        #expect(upstream.arrived.count == 1)
+        #expect(authorizer.rejections == 1)
+        #expect(context.authorization?.notReplayed == "refresh_failed")
+    }
+
     @Test func `the authorizer sees the challenges of all lines`() async throws {
         let authorizer = TurnstileAuthorizer(verdict: .passThrough(.excess))
         let upstream = Upstream { _, _ in
@@ -216,6 +234,29 @@ private final class TurnstileAuthorizer: Authorizing {
             state.generation += 1
         }
         return verdict
+    }
+}
+
+/// Says that there is another token now, and has none when it is asked for it.
+private final class LapsingAuthorizer: Authorizing {
+    let kind = "stub"
+    let fieldName = HTTPFieldName.authorization
+    private let state = Mutex(0)
+
+    var rejections: Int { state.withLock { $0 } }
+
+    func currentCredential() -> Credential? {
+        guard rejections == 0 else { return nil }
+        return Credential(.authorization, Secret("Bearer 1"), generation: 1)
+    }
+
+    func credential(until deadline: ContinuousClock.Instant?) async throws -> Credential {
+        throw NetworkError(.credentialUnavailable, side: .upstream, detail: "no token came")
+    }
+
+    func rejected(_ rejection: Rejection) async -> Verdict {
+        state.withLock { $0 += 1 }
+        return .replay
     }
 }
 

@@ -31,7 +31,7 @@ public struct ReauthorizationInterceptor: ReviewingInterceptor {
         self.spill = spill
     }
 
-    /// Sends the request, at most twice.
+    /// Sends the request, and again where that may cure a 401.
     ///
     /// - Throws: what `next` throws.
     public func intercept(
@@ -135,7 +135,20 @@ public struct ReauthorizationInterceptor: ReviewingInterceptor {
         let kept = await drain(first.body, context)
         // The body is here, or on its way: there is nothing left to expect.
         again.headers.remove(HTTPFieldName.expect)
-        let second = try await replay(again, first, kept, context: &context, next: next)
+        let second: Response
+        do {
+            second = try await next.send(again, context: &context)
+        } catch let error as NetworkError
+            where error.kind == .credentialUnavailable || error.kind == .reauthorizationRequired
+        {
+            // The new token ended before it was used: the upstream's own words are the better answer.
+            guard let kept else { throw error }
+            var answer = first
+            answer.body = kept.isEmpty ? .empty : .bytes(kept)
+            context.authorization?.notReplayed = NotReplayed.refreshFailed.rawValue
+            context.upstreamStatus = first.status
+            return answer
+        }
         if accepts(second, context: &context) { return second }
         // Once for the token and once for the proof: neither is judged with the other.
         return try await cure(second, request, buffer, context: &context, next: next)
@@ -170,29 +183,6 @@ public struct ReauthorizationInterceptor: ReviewingInterceptor {
     private var isUnproven: Bool {
         guard let credential = authorizer.currentCredential() else { return true }
         return credential.generation != nil && !credential.isProven
-    }
-
-    /// Sends the request once more.
-    private func replay(
-        _ request: Request,
-        _ first: Response,
-        _ kept: ByteSlice?,
-        context: inout RequestContext,
-        next: RequestChain
-    ) async throws -> Response {
-        do {
-            return try await next.send(request, context: &context)
-        } catch let error as NetworkError
-            where error.kind == .credentialUnavailable || error.kind == .reauthorizationRequired
-        {
-            // The new token ended before it was used: the upstream's own words are the better answer.
-            guard let kept else { throw error }
-            var answer = first
-            answer.body = kept.isEmpty ? .empty : .bytes(kept)
-            context.authorization?.notReplayed = NotReplayed.refreshFailed.rawValue
-            context.upstreamStatus = first.status
-            return answer
-        }
     }
 
     private func rejection(
