@@ -166,7 +166,7 @@ struct BoundSession {
     let store: any TokenStoring
     let login: Upstream
     let origin: Upstream
-    private let manager: OAuthManager
+    let manager: OAuthManager
 
     init(
         key: Secret = SampleKeys.p256,
@@ -174,7 +174,8 @@ struct BoundSession {
         store: any TokenStoring = MemoryTokenStore(),
         metadata: String? = nil,
         login: @escaping Answering = { _, count in BoundSession.token(count, nonce: nil) },
-        origin: @escaping Answering = { _, _ in Response(status: 200) }
+        origin: @escaping Answering = { _, _ in Response(status: 200) },
+        door: Door = Door()
     ) throws {
         self.store = store
         self.login = Upstream { arrived, count in
@@ -184,7 +185,10 @@ struct BoundSession {
         self.origin = Upstream(origin)
         var configuration = OAuthHarness.configuration(grant)
         configuration.proof = ProofOfPossession(key: try SigningKey(pem: key), clock: clock)
-        let direct = TokenEndpointClient(transport: self.login, clock: clock)
+        let direct = TokenEndpointClient(
+            transport: BehindDoor(server: self.login, door: door),
+            clock: clock
+        )
         var service: any OAuthService = direct
         if metadata != nil {
             let directory = MetadataDirectory(
@@ -205,16 +209,19 @@ struct BoundSession {
     func send(
         _ request: Request = Request(origin: BoundSession.api, target: "/")
     ) async throws -> (response: Response, context: RequestContext) {
-        let chain = RequestChain(
+        var context = RequestContext()
+        let response = try await chain(origin).send(request, context: &context)
+        return (response, context)
+    }
+
+    func chain(_ origin: any HTTPTransport, replayLimit: Int = 64 * 1024) -> RequestChain {
+        RequestChain(
             [
-                ReauthorizationInterceptor(authorizer: manager),
+                ReauthorizationInterceptor(authorizer: manager, replayLimit: replayLimit),
                 AuthorizationInterceptor(authorizer: manager, origins: [BoundSession.api]),
             ],
             transport: origin
         )
-        var context = RequestContext()
-        let response = try await chain.send(request, context: &context)
-        return (response, context)
     }
 
     static func token(_ count: Int, nonce: String?) -> Response {

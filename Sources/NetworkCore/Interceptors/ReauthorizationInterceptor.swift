@@ -113,7 +113,9 @@ public struct ReauthorizationInterceptor: ReviewingInterceptor {
         case .replayOnce(let credential) where !isReplay:
             cause = .unauthorized
             context.ownCredential = credential
-        case .proveAgain where !context.retries.contains(.proof): cause = .proof
+        case .proveAgain(let credential) where !context.retries.contains(.proof):
+            cause = .proof
+            context.ownCredential = credential
         case .proveAgain:
             context.authorization?.notReplayed = NotReplayed.proofRefused.rawValue
             return first

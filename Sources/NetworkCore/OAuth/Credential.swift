@@ -146,9 +146,9 @@ public enum Verdict: Sendable, Hashable {
     /// Send the request again with this credential: it serves the replay alone, and is not given to
     /// anybody who asks.
     case replayOnce(Credential)
-    /// Send the request again with the same credential and another proof of possession: the token
-    /// was not judged.
-    case proveAgain
+    /// Send the request again with another proof of possession: the token was not judged. With this
+    /// credential, where it is one that is not given to anybody who asks.
+    case proveAgain(Credential?)
     /// Give the app the 401 as it is, and why.
     case passThrough(NotReplayed)
 }

@@ -12,9 +12,7 @@ extension OAuthManager {
         let doubt: CurrentToken.Doubt
         switch ChallengeTriage.judge(rejection.headers, isBound: configuration.proof != nil) {
         case .passThrough(let reason): return .passThrough(reason)
-        case .proofRefused:
-            // The token was not judged: it stays as good as it was.
-            return rejection.intent == .report ? .passThrough(.bodyNotReplayable) : .proveAgain
+        case .proofRefused: return await judgeProof(generation, rejection.intent)
         case .suspected: doubt = .suspected
         case .refused: doubt = .refused
         }
@@ -26,6 +24,21 @@ extension OAuthManager {
                 await outlivesFailure(until: patience, as: .replay)
             else { return verdict }
         }
+    }
+
+    /// The token was not judged: it stays as good as it was, and who tries it for others or has it
+    /// alone keeps it.
+    private func judgeProof(_ generation: Int, _ intent: Rejection.Intent) -> Verdict {
+        guard intent != .report else {
+            // Nobody tries it any longer.
+            endProbe(of: generation, .nothing)
+            return .passThrough(.bodyNotReplayable)
+        }
+        if let probe, probe.generation == generation { return .proveAgain(probe.credential) }
+        guard let current, current.token.generation == generation, current.token.isForOneUse else {
+            return .proveAgain(nil)
+        }
+        return .proveAgain(current.credential)
     }
 
     /// Judges, and waits for the renewal if there is one.

@@ -1,0 +1,107 @@
+import NetworkCore
+import Synchronization
+import TestSupport
+import Testing
+
+/// Nonces of an API that change while tokens, requests and uploads are under way (RFC 9449 §9).
+@Suite struct ProofNonces {
+    @Test func `who tries a new token for others tries it again with the nonce it lacked`()
+        async throws
+    {
+        let door = Door()
+        let session = try BoundSession(
+            login: { _, count in BoundSession.token(count, nonce: nil) },
+            origin: { arrived, _ in
+                guard arrived.token == "DPoP token-2" else { return Response(status: 200) }
+                return try BoundSession.challenging("r2", arrived) ?? Response(status: 200)
+            },
+            door: door
+        )
+        #expect(try await session.send().response.status == 200)
+        door.close()
+        _ = await session.manager.rejected(
+            Rejection(
+                generation: 1,
+                headers: [.wwwAuthenticate: #"DPoP error="invalid_token""#],
+                intent: .report
+            )
+        )
+        let statuses = Collected<HTTPStatus>()
+        for _ in 0..<12 {
+            Task {
+                let status = try await session.send().response.status
+                statuses.add(status)
+            }
+        }
+        #expect(await eventually { await session.manager.status().waiters == 12 })
+        door.open()
+        // The clock stands still: nobody waits for the end of the trial's two seconds.
+        #expect(await eventually { statuses.all.count == 12 })
+        #expect(statuses.all.allSatisfy { $0 == 200 })
+        #expect(session.login.arrived.count == 2)
+        #expect(session.origin.arrived.count == 14, "one of twelve met the nonce")
+    }
+
+    @Test func `an upload without a replay that meets the nonce ends the trial`() async throws {
+        let door = Door()
+        let session = try BoundSession(door: door)
+        _ = try await session.send()
+        door.close()
+        let refused: HTTPHeaders = [.wwwAuthenticate: #"DPoP error="invalid_token""#]
+        _ = await session.manager.rejected(
+            Rejection(generation: 1, headers: refused, intent: .report)
+        )
+        let credentials = Collected<Credential>()
+        for _ in 0..<12 {
+            Task {
+                let credential = try await session.manager.credential(until: nil)
+                credentials.add(credential)
+            }
+        }
+        #expect(await eventually { await session.manager.status().waiters == 12 })
+        door.open()
+        #expect(await eventually { credentials.all.count == 1 })
+        let headers: HTTPHeaders = [.wwwAuthenticate: #"DPoP error="use_dpop_nonce""#]
+        let verdict = await session.manager.rejected(
+            Rejection(generation: 2, headers: headers, intent: .report)
+        )
+        #expect(verdict == .passThrough(.bodyNotReplayable))
+        #expect(await eventually { credentials.all.count == 12 })
+    }
+
+    @Test func `a token for one use is sent again with the nonce, and no other fetched`()
+        async throws
+    {
+        let session = try BoundSession(
+            login: { _, count in
+                let text =
+                    #"{"access_token":"once-\#(count)","token_type":"DPoP","expires_in":0}"#
+                return BoundSession.refusal(200, text, nonce: nil)
+            },
+            origin: { arrived, _ in
+                try BoundSession.challenging("r1", arrived) ?? Response(status: 200)
+            }
+        )
+        #expect(try await session.send().response.status == 200)
+        #expect(session.origin.arrived.map(\.token) == ["DPoP once-0", "DPoP once-0"])
+        #expect(session.login.arrived.count == 1)
+    }
+}
+
+/// What tasks came to, in their order.
+private final class Collected<Item: Sendable>: Sendable {
+    private let items = Mutex<[Item]>([])
+    var all: [Item] { items.withLock { $0 } }
+    func add(_ item: Item) { items.withLock { $0.append(item) } }
+}
+
+/// A server behind a door.
+struct BehindDoor: HTTPTransport {
+    let server: any HTTPTransport
+    let door: Door
+
+    func send(_ request: Request, context: inout RequestContext) async throws -> Response {
+        await door.pass()
+        return try await server.send(request, context: &context)
+    }
+}
