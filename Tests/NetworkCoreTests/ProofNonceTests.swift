@@ -86,6 +86,31 @@ import Testing
         #expect(session.origin.arrived.map(\.token) == ["DPoP once-0", "DPoP once-0"])
         #expect(session.login.arrived.count == 1)
     }
+
+    @Test func `a long upload asks first where the nonce may have run out`() async throws {
+        let session = try BoundSession()
+        let origin = RotatingOrigin()
+        func upload() async throws -> HTTPStatus {
+            let source = PieceSource(["one", "two", "six"])
+            let request = Request(
+                method: .post,
+                origin: BoundSession.api,
+                target: "/",
+                body: .stream(source, length: 9)
+            )
+            var context = RequestContext()
+            return try await session.chain(origin, replayLimit: 4)
+                .send(request, context: &context).status
+        }
+        #expect(try await upload() == 200)
+        #expect(origin.seen == ["asked: 401", "onetwosix: 200"], "the token has not served yet")
+        #expect(try await upload() == 200)
+        #expect(origin.seen.last == "onetwosix: 200", "the nonce is a new one")
+        session.clock.advance(by: .seconds(60))
+        origin.rotate()
+        #expect(try await upload() == 200)
+        #expect(origin.seen.suffix(2) == ["asked: 401", "onetwosix: 200"])
+    }
 }
 
 /// What tasks came to, in their order.
@@ -93,6 +118,36 @@ private final class Collected<Item: Sendable>: Sendable {
     private let items = Mutex<[Item]>([])
     var all: [Item] { items.withLock { $0 } }
     func add(_ item: Item) { items.withLock { $0.append(item) } }
+}
+
+/// Wants a nonce that changes, and looks at it before it reads the body where it is asked to.
+private final class RotatingOrigin: HTTPTransport {
+    private struct State {
+        var nonce = 1
+        var seen: [String] = []
+    }
+
+    private let state = Mutex(State())
+
+    var seen: [String] { state.withLock { $0.seen } }
+    func rotate() { state.withLock { $0.nonce += 1 } }
+
+    func send(_ request: Request, context: inout RequestContext) async throws -> Response {
+        let nonce = state.withLock { "r\($0.nonce)" }
+        let isGood = try Proof(request.headers[.dpop]).claims["nonce"] as? String == nonce
+        let asks = request.headers[.expect] != nil
+        var text = asks ? "asked" : ""
+        if !asks || isGood {
+            let body = try await request.body.collect(upTo: 1 << 20)
+            text += String(decoding: body.array, as: UTF8.self)
+        } else {
+            request.body.cancel()
+        }
+        let status: HTTPStatus = isGood ? 200 : 401
+        state.withLock { $0.seen.append("\(text): \(status)") }
+        let error = isGood ? nil : "use_dpop_nonce"
+        return BoundSession.refusal(status, "", nonce: nonce, error: error)
+    }
 }
 
 /// A server behind a door.

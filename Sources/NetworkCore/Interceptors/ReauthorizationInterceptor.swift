@@ -158,8 +158,8 @@ public struct ReauthorizationInterceptor: ReviewingInterceptor {
 
     /// Sends the request for the first time.
     ///
-    /// An upload that cannot be kept for a replay asks first where the token has not served yet: a
-    /// 401 then costs no body.
+    /// An upload that cannot be kept for a replay asks first where the token has not served yet, or
+    /// the nonce of the proof may have run out: a 401 then costs no body.
     private func attempt(
         _ request: Request,
         _ buffer: ReplayBuffer,
@@ -167,7 +167,7 @@ public struct ReauthorizationInterceptor: ReviewingInterceptor {
         next: RequestChain
     ) async throws -> Response {
         guard !buffer.isRecording, !request.headers.contains(HTTPFieldName.expect),
-            isUnproven
+            mayBeRefused(request)
         else { return try await next.send(request, context: &context) }
         var asking = request
         asking.headers.append(.expect, validated: "100-continue")
@@ -181,9 +181,13 @@ public struct ReauthorizationInterceptor: ReviewingInterceptor {
         return try await next.send(plain, context: &context)
     }
 
-    /// Whether the token that goes with the next attempt may be refused for all that is known.
-    private var isUnproven: Bool {
+    /// Whether the token that goes with the next attempt may be refused for all that is known, or the
+    /// proof that goes with it.
+    private func mayBeRefused(_ request: Request) -> Bool {
         guard let credential = authorizer.currentCredential() else { return true }
+        if let proof = credential.binding?.proof, proof.mayLackNonce(for: request.origin) {
+            return true
+        }
         return credential.generation != nil && !credential.isProven
     }
 

@@ -26,7 +26,12 @@ public final class ProofOfPossession: Sendable {
     private struct Server {
         let clock: ServerClock
         var nonce: String?
+        /// When it named the nonce, the same one again too.
+        var heardAt: ContinuousClock.Instant?
     }
+
+    /// How long a nonce is taken for good: servers that change them do so every minute or less often.
+    private static let nonceTrust = Duration.seconds(30)
 
     private struct Claims: Encodable {
         var jti: String
@@ -105,11 +110,18 @@ public final class ProofOfPossession: Sendable {
         let server = servers.withLock { servers in
             let place = Place(origin: origin, role: role)
             var server = servers[place] ?? Server(clock: ServerClock(clock: clock))
-            if let nonce { server.nonce = nonce }
+            if let nonce { (server.nonce, server.heardAt) = (nonce, clock.now) }
             servers[place] = server
             return server
         }
         server.clock.learn(from: headers)
+    }
+
+    /// Whether an API that wants nonces has not named one for a while, and so may refuse the next proof.
+    func mayLackNonce(for origin: Origin) -> Bool {
+        let place = Place(origin: origin, role: .resourceServer)
+        guard let heardAt = servers.withLock({ $0[place]?.heardAt }) else { return false }
+        return clock.now - heardAt >= ProofOfPossession.nonceTrust
     }
 
     /// Whether a server's `error` is about the proof and not about what was presented with it:
