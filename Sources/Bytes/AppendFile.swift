@@ -18,6 +18,9 @@ public struct AppendFileError: Error, Sendable, Equatable, CustomStringConvertib
     /// Whether nobody reads at the other end of the pipe any more.
     package var isReaderGone: Bool { code == EPIPE }
 
+    /// Whether somebody else writes the file.
+    package var isLocked: Bool { call == "lock" }
+
     /// The call and the system's words for the reason.
     public var description: String {
         // SAFETY: strerror returns a terminated text that is copied on this line.

@@ -90,6 +90,7 @@ struct Download {
             try file.finish(as: path)
         } catch let error as AppendFileError {
             response.body.cancel()
+            if error.isLocked { hasFile = false }
             throw NetworkError(
                 .httpRequestError,
                 side: .downstream,

@@ -228,6 +228,28 @@ import Testing
         #expect(try content(target) == "first")
     }
 
+    @Test func `who would go on with a file that another download writes leaves it alone`()
+        async throws
+    {
+        let clock = ManualClock()
+        let body = HeldBody(clock)
+        let slow = StubTransport { _ in
+            .response(Response(status: 200, body: .stream(body, length: nil)))
+        }
+        let first = Task { try await manager(slow).download(endpoint, to: target) }
+        await clock.untilSomebodySleeps()
+        let point = ResumePoint(partialPath: "\(target).part", received: 3, validator: "\"1\"")
+        // The content is another: nothing of what came before is of use.
+        let changed = StubTransport { _ in .pieces(["second"], headers: [.etag: "\"2\""]) }
+        let error = await #expect(throws: NetworkError.self) {
+            try await manager(changed).download(endpoint, to: target, resuming: point)
+        }
+        #expect(error?.kind == .httpRequestError)
+        clock.advance(by: .seconds(1))
+        #expect(try await first.value.length == 5)
+        #expect(try content(target) == "first")
+    }
+
     @Test func `progress counts what came before`() async throws {
         let stub = StubTransport()
         stub.answer(
