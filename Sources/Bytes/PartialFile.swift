@@ -18,8 +18,9 @@ public final class PartialFile: Sendable {
         let flags = O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW
         descriptor = unsafe open(path, flags, 0o600)
         guard descriptor >= 0 else { throw AppendFileError(call: "open", code: errno) }
-        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-            throw AppendFileError(call: "lock", code: errno)
+        // A file system without locks (some network ones) keeps nobody from a download.
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK else {
+            throw AppendFileError(call: "lock", code: EWOULDBLOCK)
         }
         // Who held the lock may have given the file its name since it was opened.
         guard try FileStatus.of(path: path).isSameFile(as: FileStatus(descriptor: descriptor))
