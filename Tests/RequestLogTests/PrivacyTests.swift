@@ -54,6 +54,11 @@ import Testing
             "https://a/b?x=1#access_token=<redacted>&y=?token=<redacted>"
         ),
         ("Location", "https://a/code=b?", "https://a/code=b?"),
+        (
+            "Link", "<https://a/?access_token=abc&page=2>; rel=next, <https://a/?token=d>; rel=up",
+            "<https://a/?access_token=<redacted>&page=2>; rel=next, <https://a/?token=<redacted>"
+        ),
+        ("Refresh", "0; url=https://a/?code=abc", "0; url=https://a/?code=<redacted>"),
         ("X-Other", "/cb?code=abc", "/cb?code=abc"),
     ])
     func `a URL in a named field is shown without credentials`(

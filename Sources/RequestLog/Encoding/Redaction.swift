@@ -25,8 +25,11 @@ package struct Redaction: Sendable {
         "passwd", "pwd", "subscription-key",
     ]
 
-    /// Fields whose value is a URL, which may have a credential among its parameters.
-    private static let urlFields: Set<HTTPFieldName> = ["Referer", "Location", "Content-Location"]
+    /// Fields whose value is a URL or has some in it (links to the next page repeat the query),
+    /// which may have a credential among their parameters.
+    private static let urlFields: Set<HTTPFieldName> = [
+        "Referer", "Location", "Content-Location", "Link", "Refresh",
+    ]
 
     private let channelField: HTTPFieldName?
 
