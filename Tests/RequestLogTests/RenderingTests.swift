@@ -97,6 +97,7 @@ import Testing
         ("GET", "/v1/a/../b", 0, "curl --path-as-is http://h/v1/a/../b"),
         ("GET", "/v1/a/%2E%2e/b", 0, "curl --path-as-is 'http://h/v1/a/%2E%2e/b'"),
         ("HEAD", "/v1/a.b", 0, "curl --head http://h/v1/a.b"),
+        ("OPTIONS", "*", 0, "curl -X OPTIONS --request-target '*' http://h"),
     ])
     func `a curl command sends what the app sent`(
         method: String,

@@ -14,6 +14,7 @@ package struct CurlCommand: Sendable, CustomStringConvertible {
         case "HEAD": words.append("--head")
         default: words += ["-X", Self.quoted(method)]
         }
+        if url.isAsterisk { words += ["--request-target", Self.quoted("*")] }
         words.append(Self.quoted(url.description))
         var names: Set<String> = []
         if case .object(let fields)? = line["headers"] {
@@ -74,9 +75,14 @@ struct RequestURL: CustomStringConvertible {
     /// Names and values of the query; no value where the log shows names only.
     let parameters: [(name: String, value: String?)]
     let description: String
+    /// Whether the request was for the server as a whole (`OPTIONS *`): then there is no path (RFC
+    /// 9112 §3.2.4).
+    let isAsterisk: Bool
 
     init?(_ line: LogLine) {
-        guard let host = line["host"]?.text, let path = line["path"]?.text else { return nil }
+        guard let host = line["host"]?.text, let target = line["path"]?.text else { return nil }
+        isAsterisk = target == "*"
+        let path = isAsterisk ? "" : target
         let query = line["query"]?.text ?? ""
         // With `query: keys` the line has names with commas between them.
         let isFull = query.contains("=") || query.contains("&")
