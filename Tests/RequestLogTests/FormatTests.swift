@@ -123,6 +123,12 @@ import Testing
         )
     }
 
+    @Test func `CLF says of what was no request that there is none`() throws {
+        var record = Samples.minimal(path: "")
+        (record.method, record.status) = ("", 400)
+        #expect(try text(.clf, record).contains(#"+0000] "-" 400 0 "-" "-""#))
+    }
+
     @Test func `CLF has no line for other events`() throws {
         let event = EventRecord(time: Samples.time, event: .token, message: "renewed")
         let line = try #require(Samples.parsed(String(Samples.line(event).dropLast())))

@@ -17,12 +17,7 @@ enum CombinedLine {
         output.append(" [")
         output.append(date(line.time))
         output.append("] \"")
-        let query = line["query"].map { "?\($0.plain)" } ?? ""
-        // CONNECT has a host in place of a path.
-        let target = (line["path"] ?? line["host"])?.plain ?? "-"
-        quoted("\(line["method"]?.plain ?? "-") \(target)\(query)", output)
-        output.append(" ")
-        quoted(line["protocol"]?.plain ?? "HTTP/1.1", output)
+        request(line, output)
         output.append("\" ")
         output.append(line["status"]?.plain ?? "-")
         output.append(" ")
@@ -32,6 +27,17 @@ enum CombinedLine {
             quoted(line["headers"]?[name]?.plain ?? "-", output)
             output.append("\"")
         }
+    }
+
+    /// The request line; `-` for what was no request, as Apache has it.
+    private static func request(_ line: LogLine, _ output: OutputBuffer) {
+        guard let method = line["method"]?.plain else { return output.append("-") }
+        let query = line["query"].map { "?\($0.plain)" } ?? ""
+        // CONNECT has a host in place of a path.
+        let target = (line["path"] ?? line["host"])?.plain ?? "-"
+        quoted("\(method) \(target)\(query)", output)
+        output.append(" ")
+        quoted(line["protocol"]?.plain ?? "HTTP/1.1", output)
     }
 
     /// Without the port.
