@@ -42,4 +42,44 @@ package struct StandardStream: Sendable {
             }
         }
     }
+
+    /// What a pipe takes at once if it is ready at all (pipe(7): `PIPE_BUF`), in bytes.
+    private static let pieceSize = 4096
+
+    /// Writes what can be written without waiting for the reader longer than `patience`, and
+    /// returns how many bytes that were.
+    ///
+    /// - Throws: `AppendFileError`: `EAGAIN` if the reader takes nothing, the reader has gone, the disk
+    ///   is full.
+    func writePiece(
+        _ bytes: ArraySlice<UInt8>,
+        patience: Duration
+    ) throws(AppendFileError) -> Int {
+        // O_NONBLOCK would change the terminal of everybody who shares it; so ask first.
+        var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        guard unsafe poll(&entry, 1, Int32(patience / .milliseconds(1))) > 0 else {
+            throw AppendFileError(call: "write", code: EAGAIN)
+        }
+        let piece = bytes.prefix(StandardStream.pieceSize)
+        // SAFETY: the slice is lent for the call with its own length.
+        let (count, code) = unsafe piece.withUnsafeBytes { source in
+            let count = unsafe Glibc.write(descriptor, source.baseAddress, source.count)
+            return (count, errno)
+        }
+        guard count >= 0 else { throw AppendFileError(call: "write", code: code) }
+        return count
+    }
+
+    /// Has each standard stream that the process was started without be one that nothing can be
+    /// written to.
+    ///
+    /// The next socket or file would get its number, and what is meant for a person with it. Call it
+    /// before anything is opened.
+    package static func openMissing() {
+        for number in STDIN_FILENO...STDERR_FILENO where fcntl(number, F_GETFD) < 0 {
+            // The lowest number that is free is this one. Not for writing: an answer that nobody gets
+            // is an error.
+            _ = unsafe open("/dev/null", O_RDONLY)
+        }
+    }
 }

@@ -88,6 +88,8 @@ package actor Daemon {
     }
 
     private func open(handlesSignals: Bool) async throws {
+        // Nobody may read what is reported from here on.
+        SignalSource.ignoreBrokenPipes()
         // A process of its own: what belongs to the process is the daemon's.
         if handlesSignals { claimDescriptors() }
         let count =
@@ -114,7 +116,6 @@ package actor Daemon {
         )
         self.assembly = assembly
         channels = try await assembly.channels(of: configuration, keeping: [])
-        SignalSource.ignoreBrokenPipes()
         try await startWorkers()
         let places = configuration.listenPlaces
         try await serve(try open(places))

@@ -18,7 +18,7 @@ struct DemoCommand: AsyncParsableCommand {
             let demo = try await Demo(
                 port: once ? 0 : port,
                 console: once ? .off : Terminal.isStandardOutput ? .colored : .plain,
-                report: { StandardError.write("netproxy: \($0)") }
+                report: { StandardError.report("netproxy: \($0)") }
             )
             if once { try await tour(demo) } else { try await serve(demo) }
         } catch let code as ExitCode {

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Bytes
 
 /// The command line (contract section 1).
 @main
@@ -19,4 +20,9 @@ struct Netproxy: AsyncParsableCommand {
             VersionCommand.self,
         ]
     )
+
+    static func main() async {
+        StandardStream.openMissing()
+        await main(nil)
+    }
 }

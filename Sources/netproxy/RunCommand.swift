@@ -19,17 +19,17 @@ struct RunCommand: AsyncParsableCommand {
             environment: ProcessInfo.processInfo.environment,
             inherited: InheritedSockets(ProcessInfo.processInfo.environment),
             console: Terminal.isStandardOutput ? .colored : .off,
-            report: { StandardError.write("netproxy: \($0)") },
+            report: { StandardError.report("netproxy: \($0)") },
             reload: { ConfigurationFile(path: path, isService: true).read() }
         )
         do {
             try await daemon.start(handlesSignals: true)
         } catch {
-            StandardError.write("netproxy: \(error)")
+            StandardError.report("netproxy: \(error)")
             throw ExitCode.failure
         }
         for address in await daemon.addresses {
-            StandardError.write("netproxy: listening on \(address)")
+            StandardError.report("netproxy: listening on \(address)")
         }
         await daemon.waitUntilStopped()
     }

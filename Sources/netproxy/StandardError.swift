@@ -5,6 +5,11 @@ import Bytes
 ///
 /// Nobody reading them ends nothing, least of all the daemon.
 enum StandardError {
+    private static let reports = LossyLines(.error) { "netproxy: \($0) messages were lost here" }
+
+    /// Writes a line of the daemon's, which does not wait for a reader that hangs.
+    static func report(_ line: String) { reports.write(line) }
+
     static func write(_ line: String) {
         do { try StandardStream.error.write(line + "\n") } catch {}
     }

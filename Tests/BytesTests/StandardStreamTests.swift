@@ -37,4 +37,23 @@ import Testing
         thread.start()
         #expect(try pipe.fileHandleForReading.readToEnd()?.count == 1 << 20)
     }
+
+    @Test func `a reader that hangs costs lines, and is told how many`() throws {
+        let pipe = Pipe()
+        let writing = pipe.fileHandleForWriting.fileDescriptor
+        // F_SETPIPE_SZ of fcntl(2), which Swift does not know.
+        let size = Int(fcntl(writing, 1031, 4096))
+        let stream = StandardStream(descriptor: writing)
+        let lines = LossyLines(stream, patience: .zero) { "\($0) lost" }
+        // A pipe is ready for writing while it has room for a page.
+        let long = String(repeating: "x", count: size + 9)
+        for line in [long, "second", "third"] { lines.write(line) }
+        #expect(pipe.fileHandleForReading.availableData.count == size)
+        lines.write("fourth")
+        let rest = String(decoding: pipe.fileHandleForReading.availableData, as: UTF8.self)
+        #expect(rest == "xxxxxxxxx\n")
+        lines.write("fifth")
+        let more = String(decoding: pipe.fileHandleForReading.availableData, as: UTF8.self)
+        #expect(more == "3 lost\n")
+    }
 }

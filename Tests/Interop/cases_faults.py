@@ -1,5 +1,6 @@
 """Bad input from every side: configuration, requests, upstreams. The daemon says so and lives."""
 
+import fcntl
 import json
 import os
 import re
@@ -296,19 +297,30 @@ class Odd(Netproxy):
 
 
 @case
-def messages_that_nobody_can_read_stop_nothing(world):
-    channels = {"static": world.channel("/files")}
-
+def closed_streams_are_nobody_elses(world):
+    """What is meant for a person must not go to whatever gets the number of a closed stream."""
     def close_all():
         for number in range(3):
             os.close(number)
 
-    with open("/dev/full", "w") as full:
-        odd = Odd(world, channels, streams={"stderr": full, "stdout": full})
-        with odd as proxy:
-            equal(curl(proxy, proxy.url("/static/hello.txt")).status, 200, "on a full disk")
-    with Odd(world, channels, prepare=close_all) as proxy:
+    with Odd(world, {"static": world.channel("/files")}, prepare=close_all) as proxy:
         equal(curl(proxy, proxy.url("/static/hello.txt")).status, 200, "with closed streams")
+        streams = [os.readlink(f"/proc/{proxy.process.pid}/fd/{number}") for number in range(3)]
+        equal(streams, ["/dev/null"] * 3, "standard streams")
+
+
+@case
+def a_reader_that_hangs_stops_nothing(world):
+    """Standard error is a full pipe: a pager, a terminal after Ctrl-S, a collector that hangs."""
+    reading, writing = os.pipe()
+    fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
+    proxy = Odd(world, {"static": world.channel("/files")}, streams={"stderr": writing})
+    with proxy:
+        for _ in range(100):
+            equal(proxy.command("reload").returncode, 0, "exit code of reload")
+        equal(curl(proxy, proxy.url("/static/hello.txt")).status, 200, "status")
+    os.close(writing)
+    os.close(reading)
 
 
 @case
@@ -340,3 +352,27 @@ def a_daemon_without_descriptors_says_so_and_lives(world):
             app.close()
         eventually(lambda: curl(proxy, proxy.url("/helped/hello.txt")).status == 200,
                    "it serves again", 10, 0.1)
+
+
+@case
+def outputs_that_cannot_be_written_end_nothing(world):
+    """/dev/full is a disk without room."""
+    proxy = Netproxy(world, {"orders": world.channel("/files")})
+    proxy.write_config()
+    with open("/dev/full", "wb", buffering=0) as full:
+        daemon = subprocess.Popen(
+            [world.netproxy, "run", "--config", proxy.config_path], stdin=subprocess.DEVNULL,
+            stdout=full, stderr=full, cwd=proxy.directory, env=proxy.environment())
+        try:
+            eventually(lambda: accepts(proxy.port), "the daemon listens")
+            equal(curl(proxy, proxy.url("/orders/hello.txt")).status, 200, "status")
+            daemon.terminate()
+            equal(daemon.wait(10), 0, "exit code of the daemon")
+        finally:
+            daemon.kill()
+            daemon.wait(5)
+        tail = subprocess.run(
+            [world.netproxy, "tail", "--config", proxy.config_path], stdin=subprocess.DEVNULL,
+            stdout=full, stderr=subprocess.PIPE, timeout=20, env=proxy.environment())
+        equal(tail.returncode, 1, "exit code of tail")
+        check(b"standard output: write: No space left" in tail.stderr, f"tail says {tail.stderr}")
