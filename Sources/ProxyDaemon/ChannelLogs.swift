@@ -53,6 +53,7 @@ final class ChannelLogs: Sendable {
                     onLoss: { [weak self] in self?.tellLoss(of: name, $0) }
                 )
             if stream == nil { state.sinks[name] = sink }
+            sink.revive()
             return ChannelLog(labels: labels, sink: sink, feed: feed, format: format)
         }
     }
@@ -94,11 +95,12 @@ final class ChannelLogs: Sendable {
         for sink in state.withLock({ $0.sinks }).values { sink.reopen() }
     }
 
-    /// Closes the files of all channels but these; an exchange that still ends opens its own again.
+    /// Closes the files of all channels but these; an exchange that still ends opens its own again for
+    /// its line.
     func close(except channels: some Sequence<String>) {
         let kept = Set(channels).union([LogDirectory.ownLog])
         for (name, sink) in state.withLock({ $0.sinks }) where !kept.contains(name) {
-            sink.reopen()
+            sink.retire()
         }
     }
 

@@ -131,7 +131,7 @@ import Testing
         }
     }
 
-    @Test func `an exchange that outlives its channel is logged`() async throws {
+    @Test func `an exchange that outlives its channel is logged, the file closed`() async throws {
         let (asked, reloaded) = (Gate(), Gate())
         let origin = try await OriginServer.start { wire in
             _ = try await wire.message()
@@ -144,9 +144,13 @@ import Testing
             let app = try await proxy.connect()
             try await app.send(Raw.get("/orders/1"))
             try await asked.wait()
-            await proxy.reload(channels: "orders: { \(upstream), pool: { connections: 7 } }")
+            await proxy.reload(channels: "others: { \(upstream) }")
             reloaded.open()
             #expect(try await app.message().status == 200)
+            #expect(await proxy.hasLoggedExchange("orders"))
+            // Answered by the loop that writes, behind that.
+            _ = try await proxy.ask(Raw.get("/metrics"))
+            #expect(openFiles("\(proxy.directory)/log/orders.log") == 0)
             #expect(try await proxy.onlyLine("orders").facts.status == 200)
         }
     }

@@ -29,6 +29,8 @@ package final class LogSink: Sendable {
         var generation = 0
         /// Whether the last lines were lost.
         var isLosing = false
+        /// Whether nobody writes any more but what still ends.
+        var isRetired = false
         let notice = OutputBuffer(capacity: 512)
     }
 
@@ -62,6 +64,19 @@ package final class LogSink: Sendable {
     /// Opens the file anew (SIGUSR1).
     package func reopen() {
         state.withLock { $0.destination.reopen() }
+    }
+
+    /// Closes the file, and again behind each write that still comes.
+    package func retire() {
+        state.withLock { state in
+            state.isRetired = true
+            state.destination.reopen()
+        }
+    }
+
+    /// Keeps the file open from now on.
+    package func revive() {
+        state.withLock { $0.isRetired = false }
     }
 
     /// Goes on in another place.
@@ -118,6 +133,7 @@ extension LogSink.State {
             try write(all: lines, written: &written)
             counters.written += count
             isLosing = false
+            if isRetired { destination.reopen() }
             return nil
         } catch {
             counters.lastError = error
