@@ -1,7 +1,7 @@
 package import Bytes
 import CLibevent
 import Glibc
-// The C struct timespec counts as this module's or as Glibc's, whichever the compiler loads first.
+// The C struct timeval counts as this module's or as Glibc's, whichever the compiler loads first.
 import SwiftOverlayShims
 import Synchronization
 
@@ -31,11 +31,7 @@ import Synchronization
     /// A change of the system's clock is seen after 50 ms at the latest.
     package var wallNow: UInt64 {
         let present = now &- lead
-        if unsafe present &- wallRead >= 50_000_000 {
-            unsafe wallRead = present
-            unsafe wallAtRead = wallNanoseconds() &- (monotonicNanoseconds() &- present)
-        }
-        return unsafe wallAtRead &+ (present &- wallRead)
+        return unsafe calendar.time(at: present)
     }
 
     let base: OpaquePointer
@@ -50,9 +46,7 @@ import Synchronization
     @exclusivity(unchecked) private var time: UInt64
     /// Whether the loop has waited since `time` was read.
     @exclusivity(unchecked) private var isTimeOver = false
-    /// When the calendar's clock was read, and what it said.
-    @exclusivity(unchecked) private var wallRead: UInt64 = 0
-    @exclusivity(unchecked) private var wallAtRead: UInt64 = 0
+    @exclusivity(unchecked) private var calendar = CalendarClock()
     @exclusivity(unchecked) private var jobs: [UnownedJob] = []
     @exclusivity(unchecked) private var spareJobs: [UnownedJob] = []
     /// How many jobs of the present run are still to come.
@@ -342,18 +336,4 @@ import Synchronization
         )
         unsafe event_add(timerEvent, &interval)
     }
-}
-
-/// The clock of the calendar, in nanoseconds since 1970.
-private func wallNanoseconds() -> UInt64 {
-    var time = timespec()
-    unsafe clock_gettime(CLOCK_REALTIME, &time)
-    return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
-}
-
-/// The monotonic clock, in nanoseconds.
-package func monotonicNanoseconds() -> UInt64 {
-    var time = timespec()
-    unsafe clock_gettime(CLOCK_MONOTONIC, &time)
-    return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
 }
