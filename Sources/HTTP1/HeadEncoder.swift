@@ -151,7 +151,7 @@ package enum HeadEncoder {
 
     private static func isVisible(_ text: String) -> Bool {
         let bytes = text.utf8.span
-        return !bytes.isEmpty && bytes.isVisible(without: UInt8(ascii: "#"))
+        return !bytes.isEmpty && Grammar.isTarget(bytes)
     }
 }
 

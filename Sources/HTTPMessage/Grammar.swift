@@ -1,3 +1,5 @@
+import Bytes
+
 /// The character classes of RFC 9110 §5.6.
 ///
 /// Bit masks and comparisons rather than a table: nothing to initialise, nothing to load.
@@ -18,6 +20,11 @@ public enum Grammar {
     /// no place there (RFC 9112 §3.2).
     @inlinable public static func isTargetByte(_ byte: UInt8) -> Bool {
         byte &- 0x21 < 0x5E && byte != 0x23
+    }
+
+    /// Whether each byte may stand in a request target, as `isTargetByte` has it.
+    package static func isTarget(_ bytes: Span<UInt8>) -> Bool {
+        bytes.isVisible(without: UInt8(ascii: "#"))
     }
 
     /// Whether a byte is a decimal digit.

@@ -77,7 +77,7 @@ public enum RequestTarget: Sendable, Hashable, CustomStringConvertible {
     }
 
     private static func isWellFormed(_ bytes: Span<UInt8>) -> Bool {
-        guard bytes.isVisible(without: UInt8(ascii: "#")) else { return false }
+        guard Grammar.isTarget(bytes) else { return false }
         var start = 0
         while let percent = bytes.firstIndex(of: UInt8(ascii: "%"), from: start) {
             guard percent + 2 < bytes.count, let high = Grammar.hexValue(bytes[percent + 1]),

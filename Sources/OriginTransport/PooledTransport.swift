@@ -100,8 +100,8 @@ public final class PooledTransport: HTTPTransport {
         let isPath =
             target.utf8.first == UInt8(ascii: "/")
             || target == "*" && request.method == .options
-        return isPath && target.utf8.allSatisfy(Grammar.isTargetByte)
-            && request.origin.authority.utf8.allSatisfy(Grammar.isTargetByte)
+        return isPath && Grammar.isTarget(target.utf8.span)
+            && Grammar.isTarget(request.origin.authority.utf8.span)
     }
 
     private func attempt(

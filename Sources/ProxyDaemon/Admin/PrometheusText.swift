@@ -9,8 +9,10 @@ enum PrometheusText {
                 text += "\(name)\(labels.isEmpty ? "" : "{\(labels)}") \(number)\n"
             }
         }
-        func perChannel(_ value: (DaemonStatus.Channel) -> Double) -> [(String, Double)] {
-            status.channels.map { ("channel=\"\($0.name)\"", value($0)) }
+        func perChannel(_ value: (DaemonStatus.Channel) -> Double?) -> [(String, Double)] {
+            status.channels.compactMap { channel in
+                value(channel).map { ("channel=\"\(channel.name)\"", $0) }
+            }
         }
         metric("netproxy_up", "gauge", "Whether the daemon serves.", [("", 1)])
         metric(
@@ -103,25 +105,19 @@ enum PrometheusText {
             "netproxy_token_generation",
             "gauge",
             "How many access tokens the family has had.",
-            status.channels.compactMap { channel in
-                channel.token?.generation.map { ("channel=\"\(channel.name)\"", Double($0)) }
-            }
+            perChannel { $0.token?.generation.map(Double.init) }
         )
         metric(
             "netproxy_token_expires_in_seconds",
             "gauge",
             "Seconds that the access token lives.",
-            status.channels.compactMap { channel in
-                channel.token?.expiresInS.map { ("channel=\"\(channel.name)\"", $0) }
-            }
+            perChannel(\.token?.expiresInS)
         )
         metric(
             "netproxy_refresh_token_expires_in_seconds",
             "gauge",
             "Seconds until a person must sign in again, where the server tells.",
-            status.channels.compactMap { channel in
-                channel.token?.refreshExpiresInS.map { ("channel=\"\(channel.name)\"", $0) }
-            }
+            perChannel(\.token?.refreshExpiresInS)
         )
         return text
     }
