@@ -16,7 +16,15 @@ static inline long netproxy_SSL_CTX_set_mode(SSL_CTX *ctx, long mode) {
     return SSL_CTX_set_mode(ctx, mode);
 }
 static inline void netproxy_SSL_CTX_read_ahead(SSL_CTX *ctx) { SSL_CTX_set_read_ahead(ctx, 1); }
-static inline int netproxy_BIO_should_retry_flags(void) { return BIO_FLAGS_SHOULD_RETRY; }
 static inline void netproxy_BIO_retry_read(BIO *bio) { BIO_set_retry_read(bio); }
 static inline void netproxy_BIO_retry_write(BIO *bio) { BIO_set_retry_write(bio); }
 static inline void netproxy_BIO_clear_retry(BIO *bio) { BIO_clear_retry_flags(bio); }
+
+// What the last call waits for before it can be made again: SSL_READING, SSL_WRITING, or
+// SSL_NOTHING. Unlike SSL_get_error it does not look at the thread's queue of errors.
+static inline int netproxy_SSL_wanted(SSL *ssl) {
+    int wanted = SSL_want(ssl);
+    BIO *bio = wanted == SSL_READING ? SSL_get_rbio(ssl)
+             : wanted == SSL_WRITING ? SSL_get_wbio(ssl) : NULL;
+    return bio != NULL && BIO_should_retry(bio) ? wanted : SSL_NOTHING;
+}

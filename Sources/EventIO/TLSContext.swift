@@ -29,6 +29,7 @@ import COpenSSL
     /// - Throws: `IOError.system` that names the file and what OpenSSL says of it.
     package init(_ options: Options) throws(IOError) {
         ERR_clear_error()
+        defer { ERR_clear_error() }
         guard let context = unsafe SSL_CTX_new(TLS_client_method()) else {
             throw .system("OpenSSL: \(openSSLError())")
         }

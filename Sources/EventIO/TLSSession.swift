@@ -37,6 +37,7 @@ import Glibc
                 unsafe SSL_set1_host(ssl, serverName) == 1
                 && netproxy_SSL_set_server_name(ssl, serverName) == 1
         }
+        ERR_clear_error()
         guard accepted else { throw .tlsCertificate("\(serverName) is no name to verify") }
     }
 
@@ -58,6 +59,7 @@ import Glibc
         _ socket: StreamSocket,
         until deadline: UInt64
     ) async throws(IOError) {
+        defer { ERR_clear_error() }
         while true {
             ERR_clear_error()
             let code = unsafe SSL_do_handshake(ssl)
@@ -71,12 +73,17 @@ import Glibc
         try checkPins()
     }
 
+    /// Which event the last call wants before it is made again: `SSL_READING` or `SSL_WRITING`.
+    ///
+    /// `SSL_get_error` would be wrong with an error of somebody else's in the thread's queue, and
+    /// emptying that before each call costs as much as reading a record's header.
+    private var wanted: Int32 { unsafe netproxy_SSL_wanted(ssl) }
+
     /// Decrypts what is there; nothing if no whole record is, 0 at a clean end.
     func read(
         into buffer: ReadBuffer,
         from socket: StreamSocket
     ) throws(IOError) -> Int? {
-        ERR_clear_error()
         var code: Int32 = 0
         let count = unsafe buffer.withFreeSpace { free in
             code = unsafe SSL_read(ssl, free.baseAddress, Int32(clamping: free.count))
@@ -91,7 +98,6 @@ import Glibc
 
     /// Lets TLS take in what is no content (session tickets), so that a quiet connection is quiet.
     func probe(_ socket: StreamSocket) {
-        ERR_clear_error()
         var byte: UInt8 = 0
         let code = unsafe SSL_peek(ssl, &byte, 1)
         if code > 0 {
@@ -102,12 +108,9 @@ import Glibc
     }
 
     private func readOutcome(_ code: Int32, _ socket: StreamSocket) throws(IOError) -> Int? {
+        // To write: an answer to a key update waits for the kernel; reading goes on afterwards.
+        guard wanted == SSL_NOTHING else { return nil }
         switch unsafe SSL_get_error(ssl, code) {
-        case SSL_ERROR_WANT_READ:
-            return nil
-        case SSL_ERROR_WANT_WRITE:
-            // An answer to a key update waits for the kernel; reading goes on afterwards.
-            return nil
         case SSL_ERROR_ZERO_RETURN:
             socket.setPeerClosed()
             return 0
@@ -128,7 +131,6 @@ import Glibc
         from offset: Int,
         to socket: StreamSocket
     ) throws(IOError) -> Int? {
-        ERR_clear_error()
         let code: Int32
         // SAFETY: output and body are kept alive by the caller for the duration of the call.
         if offset < output.count {
@@ -148,9 +150,8 @@ import Glibc
             return 0
         }
         if code > 0 { return Int(code) }
+        guard wanted != SSL_WRITING else { return nil }
         switch unsafe SSL_get_error(ssl, code) {
-        case SSL_ERROR_WANT_WRITE:
-            return nil
         case SSL_ERROR_SYSCALL: throw .closedByPeer
         default: throw .tlsProtocol(openSSLError())
         }
@@ -159,7 +160,6 @@ import Glibc
     /// Sends a close_notify, if the kernel takes it.
     func shutdown(_ socket: StreamSocket) {
         guard unsafe SSL_is_init_finished(ssl) == 1 else { return }
-        ERR_clear_error()
         _ = unsafe SSL_shutdown(ssl)
         ERR_clear_error()
     }
