@@ -214,12 +214,18 @@ struct ChannelReader {
         return text.count > 1 && text.hasSuffix("/") ? String(text.dropLast()) : text
     }
 
-    /// A serialised origin (RFC 6454 §6.2), lower case; extensions have schemes of their own.
+    /// A serialised origin (RFC 6454 §6.2) as browsers send it: lower case, without the scheme's own
+    /// port; extensions have schemes of their own.
     private static func origin(_ text: String) -> String? {
         guard let separator = text.firstRange(of: "://"), separator.lowerBound > text.startIndex,
             text[..<separator.lowerBound].allSatisfy({ $0.isASCII && ($0.isLetter || $0 == "-") }),
-            HostPort.split(text[separator.upperBound...]) != nil
+            let authority = HostPort.split(text[separator.upperBound...])
         else { return nil }
-        return text.lowercased()
+        let origin = text.lowercased()
+        let scheme = URLScheme(rawValue: text[..<separator.lowerBound].lowercased())
+        guard let port = authority.port, port == scheme?.defaultPort,
+            let colon = origin.lastIndex(of: ":")
+        else { return origin }
+        return String(origin[..<colon])
     }
 }

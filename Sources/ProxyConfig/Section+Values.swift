@@ -103,7 +103,7 @@ extension Section {
         return reference
     }
 
-    /// Reads a list, or one value in its place, through a parser for each.
+    /// Reads a list, or one value in its place, through a parser for each; `off` is an empty list.
     func list<Value>(
         _ key: Key,
         of expected: String,
@@ -111,6 +111,7 @@ extension Section {
         parse: (String) -> Value?
     ) -> [Value] {
         guard let node = self[key] else { return fallback }
+        if isOff(key) { return [] }
         return (node.items ?? [node]).compactMap { item in
             reading.value(item, expected: expected, parse: parse)
         }

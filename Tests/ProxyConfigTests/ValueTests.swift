@@ -56,6 +56,43 @@ import Testing
         #expect(channel.log.query == .off)
     }
 
+    @Test(arguments: ["off", "'off'"])
+    func `off in place of a list is an empty one`(off: String) throws {
+        let configuration = try load(
+            """
+            listen: \(off)
+            connect: \(off)
+            defaults: { retry: { status: [503] }, headers: { remove: [X-Debug] } }
+            channels:
+              a:
+                upstream: https://a.example
+                match: { hosts: \(off), listen: "127.0.0.1:0" }
+                retry: { status: \(off) }
+                headers: { remove: \(off) }
+                access: { hosts: \(off), origins: \(off), users: \(off) }
+                log: { headers: \(off) }
+            """
+        )
+        let channel = configuration.channels[0]
+        #expect(configuration.listen.isEmpty && configuration.connect.isEmpty)
+        #expect(channel.match.hosts.isEmpty)
+        #expect(channel.retry.status.isEmpty)
+        #expect(channel.headers.remove.isEmpty)
+        #expect(channel.access.hosts.isEmpty && channel.access.origins.isEmpty)
+        #expect(channel.access.users.isEmpty && channel.log.headers.isEmpty)
+    }
+
+    @Test(arguments: [
+        ("HTTP://App.Example:80", "http://app.example"),
+        ("https://app.example:443", "https://app.example"),
+        ("https://app.example:80", "https://app.example:80"),
+        ("http://[::1]:80", "http://[::1]"), ("http://[::1]", "http://[::1]"),
+        ("chrome-extension://abcdef", "chrome-extension://abcdef"),
+    ])
+    func `an origin is compared as browsers send it`(text: String, expected: String) throws {
+        #expect(try channel("access: { origins: ['\(text)'] }").access.origins == [expected])
+    }
+
     @Test(arguments: [("1.2", UpstreamTLS.Version.v1_2), ("\"1.3\"", .v1_3)])
     func `a TLS version may be quoted`(text: String, expected: UpstreamTLS.Version) throws {
         #expect(try channel("tls: { minimum: \(text) }").tls.minimum == expected)
