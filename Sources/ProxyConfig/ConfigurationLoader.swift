@@ -125,10 +125,11 @@ package enum ConfigurationLoader {
             root.require(.channels, "at least one channel is required")
             return []
         }
-        guard let entries = node.entries, !entries.isEmpty else {
+        guard let entries = node.entries else {
             root.reading.report("expected a map of channels, found \(node.found)", at: node)
             return []
         }
+        if entries.isEmpty { root.reading.report("at least one channel is required", at: node) }
         return entries.map { entry in
             if !TextRules.isChannelName(entry.key) {
                 root.reading.report(

@@ -46,10 +46,21 @@ struct RootReader {
     private func limits() -> ProxyConfiguration.Limits {
         let limits = root.section(.limits, LimitsKey.self)
         let sizes = ByteCount.kibibytes(1)...ByteCount.mebibytes(1)
+        let headerSize = limits.size(.headerSize, in: sizes, default: .kibibytes(16))
+        let targetSize = limits.size(.targetSize, in: sizes, default: .kibibytes(8))
+        // A target is part of the head: a larger limit would never come into force.
+        if limits[.targetSize] != nil, targetSize > headerSize {
+            let place = limits.place(of: .targetSize)
+            reading.report(
+                "must not be larger than header_size, which is \(headerSize)",
+                at: place.position,
+                key: place.key
+            )
+        }
         return ProxyConfiguration.Limits(
-            headerSize: limits.size(.headerSize, in: sizes, default: .kibibytes(16)),
+            headerSize: headerSize,
             headerCount: limits.integer(.headerCount, in: 1...10_000, default: 100),
-            targetSize: limits.size(.targetSize, in: sizes, default: .kibibytes(8)),
+            targetSize: targetSize,
             connections: limits.integer(.connections, in: 1...1_000_000, default: 4096),
             headTimeout: limits.duration(.headTimeout, default: .seconds(10)),
             bodyRate: limits.isOff(.bodyRate)

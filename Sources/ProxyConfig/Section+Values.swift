@@ -49,17 +49,34 @@ extension Section {
         atLeast minimum: Duration = .milliseconds(1),
         default fallback: Duration
     ) -> Duration {
-        value(key, expected: "a duration such as 5s") { text in
-            DurationText.parse(text).flatMap { $0 >= minimum ? $0 : nil }
-        } ?? fallback
+        duration(key, atLeast: minimum, orElse: "") ?? fallback
     }
 
     func durationOrOff(_ key: Key, default fallback: Duration?) -> Duration? {
         if isOff(key) { return nil }
-        let parsed = value(key, expected: "a duration such as 5s") { text in
-            DurationText.parse(text).flatMap { $0 > .zero ? $0 : nil }
+        return duration(key, atLeast: .milliseconds(1), orElse: " or off") ?? fallback
+    }
+
+    /// Reads a duration; one that is too short is told what else there is.
+    private func duration(
+        _ key: Key,
+        atLeast minimum: Duration,
+        orElse alternative: String
+    ) -> Duration? {
+        let form = "a duration such as 5s"
+        guard let duration = value(key, expected: form, parse: DurationText.parse) else {
+            return nil
         }
-        return parsed ?? fallback
+        guard duration >= minimum else {
+            let place = place(of: key)
+            reading.report(
+                "expected a duration above zero\(alternative), found '\(self[key]?.text ?? "")'",
+                at: place.position,
+                key: place.key
+            )
+            return nil
+        }
+        return duration
     }
 
     func size(

@@ -52,7 +52,8 @@ import Testing
         ),
         ("- a\n", "1:1: expected a map with listen, channels and other keys, found a list"),
         ("drain: 5s\n", "1:1: channels: at least one channel is required"),
-        ("channels: {}\n", "1:11: channels: expected a map of channels, found a map"),
+        ("channels: {}\n", "1:11: channels: at least one channel is required"),
+        ("channels: []\n", "1:11: channels: expected a map of channels, found a list"),
         (
             "drain: 5s\ndrain: 6s\nchannels: { a: { upstream: https://a.example } }\n",
             "1:1: duplicate key 'drain'"
@@ -135,6 +136,36 @@ import Testing
         let text = "a0: &a0 x\n" + levels.joined(separator: "\n")
         #expect(errors(in: text).count == 1)
         #expect(errors(in: text).first?.hasSuffix("more than 100000 values") == true)
+    }
+
+    @Test(arguments: [
+        ("timeouts: { connect: 0s }", "timeouts.connect: expected a duration above zero or off"),
+        ("pool: { wait: 0ms }", "pool.wait: expected a duration above zero"),
+    ])
+    func `a duration of nothing is told from what is no duration`(line: String, said: String) {
+        #expect(errors(inChannel: line).first?.hasPrefix("channels.a.\(said), found '0") == true)
+    }
+
+    @Test(arguments: [
+        ("target_size: 32KiB", "1:24: limits.target_size: ", "16KiB"),
+        ("target_size: 8KiB, header_size: 4KiB", "1:24: limits.target_size: ", "4KiB"),
+    ])
+    func `a target limit that the head's would never let through is an error`(
+        limits: String,
+        place: String,
+        head: String
+    ) {
+        let text = "limits: { \(limits) }\nchannels: { a: { upstream: https://a.example } }\n"
+        #expect(
+            errors(in: text) == [
+                "netproxy.yaml:\(place)must not be larger than header_size, which is \(head)"
+            ]
+        )
+    }
+
+    @Test func `a smaller head than the default target limit is none`() {
+        let text = "limits: { header_size: 4KiB }\nchannels: { a: { upstream: https://a.example } }"
+        #expect(errors(in: text).isEmpty)
     }
 
     @Test(arguments: [40, 100_000])
