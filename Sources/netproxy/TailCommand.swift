@@ -68,6 +68,9 @@ struct TailCommand: AsyncParsableCommand {
             StandardError.write(place + TailCommand.words(error))
             throw ExitCode.failure
         }
+        if tail.isEmpty {
+            StandardError.write("netproxy: there is no log in \(settings.directory) yet")
+        }
         for name in missing { StandardError.write("netproxy: \(name) has no log yet") }
         var printer = LogPrinter(printed)
         try StandardOutput.write(bytes: printer.render(try tail.last(count)))
@@ -83,7 +86,12 @@ struct TailCommand: AsyncParsableCommand {
 
     private static func words(_ error: any Error) -> String {
         // Foundation's description is for programmers.
-        error is CocoaError ? (error as NSError).localizedDescription : "\(error)"
+        switch error {
+        case let error as CocoaError where error.code == .fileReadNoPermission:
+            "permission denied; run this as a user of the daemon's group, or as root"
+        case let error as CocoaError: error.localizedDescription
+        default: "\(error)"
+        }
     }
 
     private var printed: LogPrinter.Rendering {

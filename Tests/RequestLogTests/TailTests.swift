@@ -123,6 +123,19 @@ import Testing
         #expect(paths(try tail.newLines()) == ["/first"])
     }
 
+    @Test func `following waits for a directory that the daemon has not made yet`() throws {
+        let place = "\(directory.path)/later"
+        var every = try LogTail(directory: place)
+        var one = try LogTail(directory: place, channels: ["a"])
+        #expect(every.isEmpty)
+        #expect(try one.missing == ["a"])
+        #expect(try every.last(10).isEmpty && every.newLines().isEmpty && one.newLines().isEmpty)
+        try LogDirectory.create(place)
+        try directory.append(Samples.entry(1, "/first"), to: "later/a.log")
+        #expect(paths(try every.newLines()) == ["/first"])
+        #expect(paths(try one.newLines()) == ["/first"])
+    }
+
     @Test func `following goes on until the pause ends it`() async throws {
         struct Stop: Error {}
         var tail = try LogTail(directory: directory.path)

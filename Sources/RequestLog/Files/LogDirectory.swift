@@ -11,10 +11,16 @@ package enum LogDirectory {
         directory.hasSuffix("/") ? "\(directory)\(channel).log" : "\(directory)/\(channel).log"
     }
 
-    /// The channels that have a log, in alphabetical order.
+    /// The channels that have a log, in alphabetical order; none while there is no directory, which
+    /// the daemon makes when it starts.
     package static func channels(in directory: String) throws -> [String] {
-        try FileManager.default.contentsOfDirectory(atPath: directory)
-            .filter { $0.hasSuffix(".log") && $0.count > 4 }
+        let names: [String]
+        do {
+            names = try FileManager.default.contentsOfDirectory(atPath: directory)
+        } catch let error as CocoaError where error.code == .fileReadNoSuchFile {
+            return []
+        }
+        return names.filter { $0.hasSuffix(".log") && $0.count > 4 }
             .map { String($0.dropLast(4)) }
             .sorted()
     }

@@ -13,7 +13,7 @@ package struct LogTail {
     /// Without a channel, at every log in the directory, also those that begin later. A line must
     /// satisfy all of the filter.
     ///
-    /// - Throws: if the directory cannot be read.
+    /// - Throws: if the directory is there and cannot be read.
     package init(
         directory: String,
         channels: [String] = [],
@@ -36,6 +36,9 @@ package struct LogTail {
             return channels.filter { !present.contains($0) }
         }
     }
+
+    /// Whether there is no log at all (yet).
+    package var isEmpty: Bool { files.isEmpty }
 
     /// The last `count` lines before this value was made, oldest first, rotated files included.
     ///
