@@ -59,6 +59,9 @@ import Testing
             "<https://a/?access_token=<redacted>&page=2>; rel=next, <https://a/?token=<redacted>"
         ),
         ("Refresh", "0; url=https://a/?code=abc", "0; url=https://a/?code=<redacted>"),
+        ("Location", "https://me:pa&ss@a/?x=1@b", "https://<redacted>@a/?x=1@b"),
+        ("Location", "//token@a/b//c@d", "//<redacted>@a/b//c@d"),
+        ("Link", "<http://u:p@q@a>; rel=up, </b@c>", "<http://<redacted>@a>; rel=up, </b@c>"),
         ("X-Other", "/cb?code=abc", "/cb?code=abc"),
     ])
     func `a URL in a named field is shown without credentials`(

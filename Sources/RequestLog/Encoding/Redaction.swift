@@ -45,7 +45,29 @@ package struct Redaction: Sendable {
 
     /// What is shown of a field's value, unless `hides` has it hidden.
     package func shown(_ field: HTTPField) -> String {
-        Self.urlFields.contains(field.name) ? redacted(url: field.value) : field.value
+        guard Self.urlFields.contains(field.name) else { return field.value }
+        return redacted(url: Self.withoutUserInformation(field.value))
+    }
+
+    /// URLs without what is in front of the `@` of their authorities: a password, or a token in place
+    /// of a name (RFC 3986 §3.2.1).
+    private static func withoutUserInformation(_ value: String) -> String {
+        guard value.utf8.contains(UInt8(ascii: "@")) else { return value }
+        let scalars = value.unicodeScalars
+        var text = ""
+        var rest = scalars[...]
+        while let slashes = rest.firstRange(of: "//".unicodeScalars) {
+            let isAuthority =
+                slashes.lowerBound == scalars.startIndex
+                || scalars[scalars.index(before: slashes.lowerBound)] == ":"
+            text += "\(Substring(rest[..<slashes.upperBound]))"
+            rest = rest[slashes.upperBound...]
+            let authority = rest.prefix { !"/?#<>\" ".unicodeScalars.contains($0) }
+            guard isAuthority, let at = authority.lastIndex(of: "@") else { continue }
+            text += "\(Redaction.mark)"
+            rest = rest[at...]
+        }
+        return text + Substring(rest)
     }
 
     /// A URL without the credentials in its query, and in its fragment, where OAuth's implicit grant
