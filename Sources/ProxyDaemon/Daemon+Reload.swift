@@ -25,10 +25,11 @@ extension Daemon {
         case .failure(let errors): return refuse(errors.errors.map(\.description))
         case .success(let next):
             do {
-                try await install(next)
-                report("the configuration was reloaded: \(counted)")
+                let remarks = try await install(next)
+                let lines = ["the configuration was reloaded: \(counted)"] + remarks
+                for line in lines { report(line) }
                 assembly?.tell(.reload, "the configuration was reloaded")
-                return .success(["the configuration was reloaded: \(counted)"])
+                return .success(lines)
             } catch {
                 return refuse(["\(error)"])
             }
@@ -42,8 +43,10 @@ extension Daemon {
         return .failure(ReloadFailure(lines: lines))
     }
 
-    private func install(_ next: ProxyConfiguration) async throws {
-        guard let assembly else { return }
+    /// Puts a configuration in force, and says what of it is not.
+    private func install(_ next: ProxyConfiguration) async throws -> [String] {
+        guard let assembly else { return [] }
+        var remarks: [String] = []
         // What can fail comes first; until then nothing has changed.
         for channel in next.channels where channel.pool.connections < loops.count {
             throw ReloadRefusal.smallPool(channel.name, loops: loops.count)
@@ -56,7 +59,7 @@ extension Daemon {
         channels = nextChannels
         let ignored = configuration.needingRestart(comparedTo: next)
         if !ignored.isEmpty {
-            report("\(ignored.joined(separator: ", ")): takes effect at the next start")
+            remarks.append("\(ignored.joined(separator: ", ")): takes effect at the next start")
         }
         configuration = next
         let moving = plan.moving
@@ -93,10 +96,11 @@ extension Daemon {
         } catch {
             // Short of descriptors: not served at all, so that the next reload tries again.
             await stopServing(opened)
-            report("\(error); the rest of the configuration is in force")
+            remarks.append("\(error); the rest of the configuration is in force")
         }
         assembly.logs.close(except: channels.map(\.name))
         await stopServing(plan.leaving)
+        return remarks
     }
 }
 

@@ -84,8 +84,9 @@ import Testing
             #expect(try await proxy.exchange(long).status == 200)
             await proxy.reload(channels: channels, root: "limits: { target_size: 1KiB }")
             #expect(try await proxy.exchange(long).status == 414)
-            await proxy.reload(channels: channels, root: "workers: 2")
-            #expect(proxy.reports.contains("workers: takes effect at the next start"))
+            let told = await proxy.reload(channels: channels, root: "workers: 2")
+            #expect(told.contains("workers: takes effect at the next start"))
+            #expect(proxy.reports.suffix(told.count) == told[...])
         }
     }
 

@@ -157,11 +157,15 @@ package final class DaemonHarness: Sendable {
         try DaemonHarness.load(source.value.withLock { $0 }).get()
     }
 
-    /// Reads another configuration, as after SIGHUP.
-    package func reload(channels: String, root: String = "") async {
+    /// Reads another configuration, as after SIGHUP; returns what whoever asked for it is told.
+    @discardableResult
+    package func reload(channels: String, root: String = "") async -> [String] {
         let text = DaemonHarness.yaml(channels, root, directory)
         source.value.withLock { $0 = text }
-        await daemon.reload()
+        return switch await daemon.reload() {
+        case .success(let lines): lines
+        case .failure(let refusal): refusal.lines
+        }
     }
 
     /// The ports that it listens on now.
