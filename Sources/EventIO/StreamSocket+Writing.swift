@@ -145,8 +145,18 @@ extension StreamSocket {
             unsafe isWritable = false
             return nil
         }
-        if failure != 0 { throw writeFailure(failure) }
+        if failure != 0 {
+            noteLostSend()
+            throw writeFailure(failure)
+        }
         return count
+    }
+
+    /// The kernel tells of a reset once, and may have told it to a send: whoever reads looks for
+    /// himself, since no other edge follows.
+    func noteLostSend() {
+        unsafe mayBeReadable = true
+        resumeReader()
     }
 
     func waitWritable(until deadline: UInt64) async throws(IOError) {

@@ -310,10 +310,13 @@ extension StreamSocket {
         repeat {
             sent = unsafe send(descriptor, bytes, count, Int32(MSG_NOSIGNAL))
         } while sent < 0 && systemError() == EINTR
-        if sent < 0, systemError() == EAGAIN {
+        guard sent < 0 else { return Int32(clamping: sent) }
+        if systemError() == EAGAIN {
             setUnwritable()
             unsafe netproxy_BIO_retry_write(bio)
+        } else {
+            noteLostSend()
         }
-        return Int32(clamping: sent)
+        return -1
     }
 }

@@ -127,10 +127,13 @@ extension UpstreamConnection {
             return
         } catch let error as UploadFault {
             if isAnswering { return giveUpUpload() }
-            if error.fault == .timedOut {
-                uploadFault = fault(.timedOut, in: .sending)
-                socket.abort()
+            guard error.fault == .timedOut else {
+                // Its answer may be here all the same, and from now on has a deadline.
+                if isUploading { source.cancel() }
+                return giveUpUpload()
             }
+            uploadFault = fault(.timedOut, in: .sending)
+            socket.abort()
         } catch {
             if isAnswering, UpstreamConnection.isTimeout(error) { return giveUpUpload() }
             uploadFault = error

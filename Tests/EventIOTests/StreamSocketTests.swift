@@ -86,6 +86,33 @@ import Testing
         }
     }
 
+    @Test func `a reset that a write was told of is noticed by whoever reads`() async throws {
+        let origin = try await OriginServer.start { wire in
+            try await wire.read(through: "go")
+            try await wire.send("last words")
+            try await wire.reset()
+        }
+        let failure = try await withSocket(to: origin) { socket -> IOError? in
+            let output = OutputBuffer()
+            output.append("go")
+            try await socket.write(output, until: .max)
+            let buffer = ReadBuffer()
+            let deadline = socket.loop.deadline(after: Wire.patience)
+            _ = try await socket.read(into: buffer, until: deadline)
+            await #expect(throws: IOError.closedByPeer) {
+                try await socket.write(output, until: .max)
+            }
+            do throws(IOError) {
+                while try await socket.read(into: buffer, until: deadline) > 0 {}
+                return nil
+            } catch {
+                return error
+            }
+        }
+        // The kernel has told of the fault: what is left of it is an end.
+        #expect(failure == nil)
+    }
+
     @Test func `more than the kernel takes at once arrives whole`() async throws {
         let size = 8 << 20
         let arrived = Gate()

@@ -218,6 +218,36 @@ import Testing
         #expect(origin.connections.isEmpty)
     }
 
+    @Test func `an upload fails at once on a connection that was reset behind its last answer`()
+        async throws
+    {
+        let origin = try await OriginServer.start { wire in
+            _ = try await wire.message()
+            // In one turn of the loop, which the transport shares: there is one edge for both.
+            try await wire.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            try await wire.reset()
+        }
+        let loop = try TestLoop.shared()
+        let transport = try PooledTransport(options: UpstreamOptions(), on: loop)
+        let authority = Origin(scheme: .http, host: "127.0.0.1", port: UInt16(origin.port))
+        let upload = Task(executorPreference: loop) {
+            var context = RequestContext()
+            let first = Request(method: .get, origin: authority, target: "/")
+            #expect(try await transport.send(first, context: &context).status == 200)
+            let body = HTTPBody.stream(PiecedBody(["ab", "cd"]), length: nil)
+            let second = Request(method: .post, origin: authority, target: "/", body: body)
+            return try await transport.send(second, context: &context)
+        }
+        let guardian = Task {
+            try await Task.sleep(for: Wire.patience)
+            upload.cancel()
+        }
+        defer { guardian.cancel() }
+        let error = await #expect(throws: NetworkError.self) { try await upload.value }
+        #expect(error?.kind == .connectionTerminated)
+        #expect(error?.retry == .idempotentOnly)
+    }
+
     @Test func `an empty piece is no end of a chunked body`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         let transport = try PooledTransport()
