@@ -198,18 +198,26 @@ final class DownstreamConnection {
 
     /// Closes in such a way that the app can still read what was written: a close with unread bytes
     /// would reset the connection and may take the answer with it.
+    ///
+    /// Many apps send all of their content before they read, so that what still comes is read until
+    /// the app is silent for a second, however long it is.
     func closeAfterLingering() async {
         await stopPulling()
         await settle()
         if !isRequestComplete || !buffer.isEmpty || !socket.isQuiet, !socket.isPeerClosed {
             socket.shutdownWriting()
-            let deadline = loop.deadline(after: .seconds(1))
-            var discarded = 0
-            while discarded < 1 << 20, loop.now < deadline {
+            let begun = loop.now
+            // Like nginx's `lingering_time`; whoever wants to stop does not wait for it.
+            while loop.now &- begun < (isDraining ? 1_000_000_000 : 30_000_000_000) {
                 buffer.consume(buffer.count)
-                guard let count = try? await socket.read(into: buffer, until: deadline), count > 0
-                else { break }
-                discarded += count
+                let count = try? await socket.read(
+                    into: buffer,
+                    minimum: Slab.standardCapacity,
+                    until: loop.deadline(after: .seconds(1))
+                )
+                guard let count, count > 0 else { break }
+                // A fast app would keep the loop from everybody else.
+                await Task.yield()
             }
         }
         close()

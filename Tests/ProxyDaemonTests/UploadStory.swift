@@ -22,6 +22,32 @@ import Testing
         }
     }
 
+    @Test(arguments: [("/orders/1", 413), ("/nobody", 404)])
+    func `an app that sends a long upload whole before it reads gets the answer`(
+        target: String,
+        status: Int
+    ) async throws {
+        let origin = try await OriginServer.start { wire in
+            try await wire.read(through: "\r\n\r\n")
+            try await wire.send(Raw.response("413 Content Too Large", body: "no"))
+            try await wire.close()
+        }
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
+        ) { proxy in
+            let app = try await proxy.connect()
+            // More than all buffers on the way take.
+            let length = 64 << 20
+            try await app.send(
+                "POST \(target) HTTP/1.1\r\nHost: localhost\r\nContent-Length: \(length)\r\n\r\n"
+            )
+            let piece = String(repeating: "x", count: 1 << 20)
+            #expect(try await app.flood(piece, upTo: length) == length)
+            #expect(try await app.message().status == status)
+            #expect(try await app.rest().end == .closed)
+        }
+    }
+
     @Test(arguments: [true, false])
     func `an origin may read on while it answers`(_ isChunked: Bool) async throws {
         let origin = try await OriginServer.start { wire in
