@@ -135,9 +135,7 @@ struct TokenCommand: AsyncParsableCommand {
 
     func run() async throws {
         let configuration = try file.load(checksFiles: false)
-        guard configuration.channels.contains(where: { $0.name == channel }) else {
-            throw ValidationError("there is no channel \(channel)")
-        }
+        try configuration.require([channel])
         let session = AdminSession(configuration)
         if refresh {
             let said = try await session.answer("POST", "/channels/\(channel)/token/refresh")

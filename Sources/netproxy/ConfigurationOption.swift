@@ -45,6 +45,20 @@ extension ConfigurationOption {
     }
 }
 
+extension ProxyConfiguration {
+    /// Looks for channels that were named on the command line.
+    ///
+    /// - Throws: wrong usage that names the one that is missing, and those that there are.
+    func require(_ names: [String]) throws {
+        let present = channels.map(\.name)
+        for name in names where !present.contains(name) {
+            throw ValidationError(
+                "there is no channel \(name); there are: \(present.joined(separator: ", "))"
+            )
+        }
+    }
+}
+
 /// The configuration on disk.
 struct ConfigurationFile: Sendable {
     let environment: [String: String]

@@ -25,7 +25,9 @@ struct ExecCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let session = AdminSession(try file.load(checksFiles: false))
+        let configuration = try file.load(checksFiles: false)
+        try configuration.require(channels)
+        let session = AdminSession(configuration)
         let names = channels.map { "channel=" + AdminClient.pathSegment($0) }
         let held = try await session.hold("POST", "/keys?" + names.joined(separator: "&"))
         defer { held.close() }

@@ -19,6 +19,7 @@ struct LoginCommand: AsyncParsableCommand {
 
     func run() async throws {
         let configuration = try file.load(checksFiles: false)
+        try configuration.require([channel])
         try await SignInSession.run(channel, configuration, file.environment) { signIn in
             if device || signIn.prefersDevice {
                 try await signIn.onAnotherDevice()
@@ -47,6 +48,7 @@ struct LogoutCommand: AsyncParsableCommand {
 
     func run() async throws {
         let configuration = try file.load(checksFiles: false)
+        try configuration.require([channel])
         try await SignInSession.run(channel, configuration, file.environment) { signIn in
             for line in try await signIn.revoke() { StandardOutput.tell(line) }
             // The daemon first: what it holds in memory it might store again.

@@ -167,6 +167,8 @@ def exit_codes(world):
             equal(done.returncode, 1, " ".join(words) + " onto a full disk")
             check(done.stderr.startswith(b"netproxy: standard output: "), f"{done.stderr}")
         for words in (("why",), ("status", "--bogus"), ("exec",), ("token", "nobody"),
+                      ("login", "nobody"), ("logout", "nobody"),
+                      ("exec", "--channel", "nobody", "--", "true"),
                       ("tail", "--where", "status")):
             equal(proxy.command(*words).returncode, 64, " ".join(words))
         for name in ("run", "check", "demo", "tail", "status", "why", "exec", "reload", "token",
