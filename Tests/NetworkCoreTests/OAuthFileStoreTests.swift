@@ -76,6 +76,31 @@ import Testing
         lock.release()
     }
 
+    @Test(arguments: [
+        #""revision":9223372036854775807"#, #""revision":0"#,
+        #""revision":1,"refresh_expires_at":1e300"#, #""revision":1,"refresh_expires_at":-1e300"#,
+        #""revision":1,"intent":{"fingerprint":"a","started_at":1,"attempts":9223372036854775807}"#,
+        #""revision":1,"intent":{"fingerprint":"a","started_at":1e99,"attempts":1}"#,
+        #""revision":1,"quarantine":{"fingerprint":"a","reason":"b","since":1e99}"#,
+    ])
+    func `numbers that cannot be reckoned with make no sense`(numbers: String) async throws {
+        let directory = try TokenDirectory()
+        let content = #"{"version":1,"authority":"a","access_tokens":{},\#(numbers)}"#
+        try directory.write(content, to: "orders.json")
+        let store = FileTokenStore(directory: directory.path, family: "orders")
+        await #expect(throws: TokenStoreError.self) { try await store.load() }
+    }
+
+    @Test(arguments: [#""issued_at":1e300"#, #""issued_at":1,"expires_at":1e300"#])
+    func `a token's time that is none makes no sense`(times: String) async throws {
+        let directory = try TokenDirectory()
+        let tokens = #"{"key":{"value":"t",\#(times)}}"#
+        let content = #"{"version":1,"revision":1,"authority":"a","access_tokens":\#(tokens)}"#
+        try directory.write(content, to: "orders.json")
+        let store = FileTokenStore(directory: directory.path, family: "orders")
+        await #expect(throws: TokenStoreError.self) { try await store.load() }
+    }
+
     @Test func `without the lock a file that makes no sense stays where it is`() async throws {
         let directory = try TokenDirectory()
         try directory.write("garbage", to: "orders.json")

@@ -4,6 +4,10 @@ import FoundationEssentials
 enum TokenFile {
     /// The form of the file; a higher number is not understood.
     private static let version = 1
+    /// What a count may be: those that JSON keeps exactly (RFC 8259 §6).
+    private static let counts = 0..<(1 << 53)
+    /// What a time may be, in seconds since 1970: the years 1 to 9999 (RFC 3339 §1).
+    private static let seconds = -62_135_596_800.0...253_402_300_799.0
 
     private struct Document: Codable {
         var version: Int
@@ -76,7 +80,8 @@ enum TokenFile {
         return try Array(encoder.encode(document))
     }
 
-    /// Nothing for content that makes no sense.
+    /// Nothing for content that makes no sense: not this form, or numbers that no save ever wrote and
+    /// that arithmetic on times and counts would overflow with.
     static func decode(_ content: [UInt8]) -> TokenRecord? {
         let document: Document
         do {
@@ -85,7 +90,7 @@ enum TokenFile {
             // The decoder's words may quote a token; "makes no sense" is all that is passed on.
             return nil
         }
-        guard document.version == version, document.revision > 0 else { return nil }
+        guard document.version == version, isSound(document) else { return nil }
         var record = TokenRecord(authority: document.authority)
         record.revision = document.revision
         record.refreshToken = document.refresh_token.map { Secret($0) }
@@ -118,5 +123,14 @@ enum TokenFile {
             )
         }
         return record
+    }
+    private static func isSound(_ document: Document) -> Bool {
+        var times = document.access_tokens.values.flatMap { [$0.issued_at, $0.expires_at] }
+        times += [
+            document.refresh_expires_at, document.intent?.started_at, document.quarantine?.since,
+        ]
+        return document.revision > 0 && counts.contains(document.revision)
+            && document.intent.map { counts.contains($0.attempts) } != false
+            && times.allSatisfy { $0.map(seconds.contains) != false }
     }
 }
