@@ -87,6 +87,8 @@ import Testing
             let told = await proxy.reload(channels: channels, root: "workers: 2")
             #expect(told.contains("workers: takes effect at the next start"))
             #expect(proxy.reports.suffix(told.count) == told[...])
+            let key = await proxy.reload(channels: channels, root: "state_key: \"env:STATE_KEY\"")
+            #expect(key.contains { $0.contains("state_key: takes effect at the next start") })
         }
     }
 
