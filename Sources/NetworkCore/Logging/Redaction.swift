@@ -14,33 +14,90 @@ public struct Redaction: Sendable, Hashable {
         self.parameters = parameters
     }
 
-    /// What usually carries credentials.
+    /// What usually carries credentials: parameters by specification (RFC 6750 §2.3, RFC 6749 §2.3.1
+    /// and §4, RFC 8628 §3.4, RFC 8693 §2.1, RFC 5849 §3.5.3) or by wide habit.
     public static let standard = Redaction(
         fields: [
-            .authorization, .proxyAuthorization, .cookie, .setCookie, "DPoP", "X-Api-Key",
-            "Api-Key", "X-Auth-Token", "X-Csrf-Token",
+            .authorization, .proxyAuthorization, .cookie, .setCookie, .dpop, "X-Api-Key", "Api-Key",
+            "X-Auth-Token", "X-Csrf-Token", "X-Amz-Security-Token", "Authentication-Info",
+            .proxyAuthenticationInfo, "X-Access-Token", "X-Api-Token", "X-Auth-Key",
+            "X-Goog-Api-Key", "X-Functions-Key", "Ocp-Apim-Subscription-Key", "Private-Token",
+            "Job-Token", "X-Vault-Token", "X-Shopify-Access-Token",
         ],
         parameters: [
-            "access_token", "refresh_token", "id_token", "token", "client_secret", "api_key",
-            "apikey", "key", "password", "code", "code_verifier", "assertion", "client_assertion",
-            "sig", "signature", "x-amz-signature", "x-amz-credential", "x-amz-security-token",
+            "access_token", "refresh_token", "id_token", "token", "client_secret",
+            "client_assertion", "assertion", "code", "code_verifier", "password", "api_key",
+            "apikey", "api-key", "key", "sig", "signature", "x-amz-signature", "x-amz-credential",
+            "x-amz-security-token", "x-goog-signature", "device_code", "subject_token",
+            "actor_token", "oauth_token", "oauth_signature", "oauth_verifier", "private_token",
+            "job_token", "auth_token", "api_token", "secret", "jwt", "passwd", "pwd",
+            "subscription-key",
         ]
     )
 
+    /// Fields whose value is a URL or has some in it (links to the next page repeat the query),
+    /// which may have a credential among their parameters.
+    private static let urlFields: Set<HTTPFieldName> = [
+        "Referer", "Location", "Content-Location", "Link", "Refresh",
+    ]
+
     /// The value of a field as it may be shown.
     public func value(of field: HTTPField) -> String {
-        fields.contains(field.name) ? Redaction.mark : field.value
+        if fields.contains(field.name) { return Redaction.mark }
+        guard Redaction.urlFields.contains(field.name) else { return field.value }
+        return target(Redaction.withoutUserInformation(field.value))
     }
 
-    /// Path and query as they may be shown.
-    public func target(_ target: String) -> String {
-        let parts = TargetPath(target)
-        guard let query = parts.query else { return target }
-        let shown = query.split(separator: "&", omittingEmptySubsequences: false).map { pair in
-            let name = pair.prefix { $0 != "=" }
-            let isSecret = parameters.contains(PercentEncoding.decoded(name).lowercased())
-            return isSecret && name.count < pair.count ? "\(name)=\(Redaction.mark)" : String(pair)
+    /// URLs without what is in front of the `@` of their authorities: a password, or a token in place
+    /// of a name (RFC 3986 §3.2.1).
+    private static func withoutUserInformation(_ value: String) -> String {
+        guard value.utf8.contains(UInt8(ascii: "@")) else { return value }
+        let scalars = value.unicodeScalars
+        var text = ""
+        var rest = scalars[...]
+        while let slashes = rest.firstRange(of: "//".unicodeScalars) {
+            let isAuthority =
+                slashes.lowerBound == scalars.startIndex
+                || scalars[scalars.index(before: slashes.lowerBound)] == ":"
+            text += "\(Substring(rest[..<slashes.upperBound]))"
+            rest = rest[slashes.upperBound...]
+            let authority = rest.prefix { !"/?#<>\" ".unicodeScalars.contains($0) }
+            guard isAuthority, let at = authority.lastIndex(of: "@") else { continue }
+            text += "\(Redaction.mark)"
+            rest = rest[at...]
         }
-        return "\(parts.path)?\(shown.joined(separator: "&"))"
+        return text + Substring(rest)
+    }
+
+    /// Path and query, or a whole URL, as they may be shown: without the credentials in the query,
+    /// and in the fragment, where OAuth's implicit grant puts them.
+    public func target(_ target: String) -> String {
+        var text = ""
+        // Scalars: as a character, a separator with an accent is none.
+        var rest = Substring(target).unicodeScalars
+        var isParameter = false
+        while !rest.isEmpty {
+            let piece = rest.prefix { $0 != "?" && $0 != "#" && $0 != "&" }
+            if isParameter, let equals = piece.firstIndex(of: "="),
+                hides(parameter: Substring(piece[..<equals]))
+            {
+                text += "\(Substring(piece[...equals]))\(Redaction.mark)"
+            } else {
+                text += Substring(piece)
+            }
+            rest = rest[piece.endIndex...]
+            if let separator = rest.popFirst() {
+                text.unicodeScalars.append(separator)
+                isParameter = true
+            }
+        }
+        return text
+    }
+
+    /// Whether the value of a query parameter is left out.
+    ///
+    /// `%61ccess_token` is another spelling of `access_token`, which servers decode.
+    package func hides(parameter name: Substring) -> Bool {
+        parameters.contains(PercentEncoding.decoded(name).lowercased())
     }
 }

@@ -92,10 +92,10 @@ extension LineEncoder {
             if hides(field.name) {
                 output.append(Redaction.mark)
             } else {
-                output.append(escaped: redaction.shown(field))
+                output.append(escaped: redaction.value(of: field))
                 for other in fields[(index + 1)...] where other.name == field.name {
                     output.append(", ")
-                    output.append(escaped: redaction.shown(other))
+                    output.append(escaped: redaction.value(of: other))
                 }
             }
             output.append(UInt8(ascii: "\""))
@@ -104,5 +104,5 @@ extension LineEncoder {
     }
 
     private func shows(_ name: HTTPFieldName) -> Bool { labels.headers.contains(name) }
-    private func hides(_ name: HTTPFieldName) -> Bool { redaction.hides(name) }
+    private func hides(_ name: HTTPFieldName) -> Bool { redaction.fields.contains(name) }
 }

@@ -16,7 +16,9 @@ package struct LineEncoder {
     /// Prepares the lines of a channel.
     package init(labels: LogLabels) {
         self.labels = labels
-        redaction = Redaction(channelField: labels.credentialField)
+        var redaction = Redaction.standard
+        if let field = labels.credentialField { redaction.fields.insert(field) }
+        self.redaction = redaction
         query = QueryText(mode: labels.query, redaction: redaction)
         let output = OutputBuffer()
         output.append("\"")

@@ -1,4 +1,5 @@
 import Bytes
+import NetworkCore
 
 /// Writes as much of a query as the mode allows; percent-encoded text is kept as it is.
 struct QueryText {
@@ -23,7 +24,7 @@ struct QueryText {
         output.append(escaped: parameter.extracting(0..<nameEnd))
         guard mode == .full, let equals else { return }
         output.append(UInt8(ascii: "="))
-        if redaction.hides(parameter: parameter.string(in: 0..<nameEnd)) {
+        if redaction.hides(parameter: parameter.string(in: 0..<nameEnd)[...]) {
             output.append(Redaction.mark)
         } else {
             output.append(escaped: parameter.extracting((equals + 1)..<parameter.count))

@@ -104,6 +104,31 @@ import Testing
         #expect(request.curlCommand(body: .shown).contains(#"--data-raw '{"k":"it'\''s"}'"#))
     }
 
+    @Test(arguments: [
+        ("X-Amz-Security-Token", "s3cret", "<redacted>"), ("Private-Token", "s3cret", "<redacted>"),
+        (
+            "Referer", "https://b.example/?page=1&code=s3cret#token=s3cret",
+            "https://b.example/?page=1&code=<redacted>#token=<redacted>"
+        ),
+        ("X-Note", "/?code=is-no-url-here", "/?code=is-no-url-here"),
+    ])
+    func `a field shows no credential, and no URL in it does`(
+        name: String,
+        value: String,
+        shown: String
+    ) throws {
+        let request = try RequestBuilder("https://a.example").header(name, value).build()
+        #expect(request.curlCommand() == "curl -H '\(name): \(shown)' 'https://a.example/'")
+    }
+
+    @Test func `a target shows no credential, however it is spelled`() {
+        #expect(
+            Redaction.standard.target("/token=a?device_code=a&%6Bey=b&page=2&jwt=c?pwd=d&=")
+                == "/token=a?device_code=<redacted>&%6Bey=<redacted>&page=2&jwt=<redacted>"
+                + "?pwd=<redacted>&="
+        )
+    }
+
     @Test func `no mark that combines hides the end of a quoted word`() throws {
         let request = try RequestBuilder("https://a.example")
             .header("X-Note", "'\u{301}; touch pwned").build()
