@@ -18,24 +18,35 @@ public final class PooledTransport: HTTPTransport {
     /// - Throws: `NetworkError` when the files that `options` names cannot be used.
     public convenience init(options: UpstreamOptions = UpstreamOptions()) throws {
         do {
+            // The files first: a loop that has started goes on until somebody stops it.
+            let tls = try TLSContext(options.tls)
             let loop = try EventLoop()
             loop.start()
-            try self.init(options: options, on: loop, ownsLoop: true)
+            self.init(options, tls, loop, ownsLoop: true)
         } catch let error as IOError {
             throw NetworkError(.proxyInternalError, side: .proxy, detail: "\(error)")
         }
     }
 
-    /// Makes a transport on a loop that runs already.
-    package init(
+    /// Makes a transport on a loop that runs already, and that ends with it if it is its own.
+    package convenience init(
         options: UpstreamOptions,
         on loop: EventLoop,
         ownsLoop: Bool = false
     ) throws {
+        self.init(options, try TLSContext(options.tls), loop, ownsLoop: ownsLoop)
+    }
+
+    private init(
+        _ options: UpstreamOptions,
+        _ tls: TLSContext,
+        _ loop: EventLoop,
+        ownsLoop: Bool
+    ) {
         self.ownsLoop = ownsLoop
         self.loop = loop
         self.options = options
-        tls = try TLSContext(options.tls)
+        self.tls = tls
         SignalSource.ignoreBrokenPipes()
     }
 

@@ -1,4 +1,5 @@
 import EventIO
+import FoundationEssentials
 import NetworkCore
 import OriginTransport
 import Synchronization
@@ -34,6 +35,19 @@ import Testing
         #expect(context.attempts == 1)
         #expect(context.isConnectionReused)
         #expect(try await manager.response(for: first).context.isConnectionReused == false)
+    }
+
+    @Test func `a transport that cannot be made leaves no thread behind`() throws {
+        let directory = "/proc/self/task"
+        let before = try FileManager.default.contentsOfDirectory(atPath: directory).count
+        var options = UpstreamOptions()
+        options.authorities = "/nowhere"
+        for _ in 0..<200 {
+            #expect(throws: NetworkError.self) { try PooledTransport(options: options) }
+        }
+        // Other tests' threads come and go meanwhile.
+        let after = try FileManager.default.contentsOfDirectory(atPath: directory).count
+        #expect(after < before + 100)
     }
 
     @Test func `a call goes over a socket from any executor`() async throws {
