@@ -26,7 +26,7 @@ enum HopFields {
     static func agreed(_ answer: HTTPHeaders, offered request: HTTPHeaders) -> String? {
         let chosen = answer.values(of: .upgrade)
         guard chosen.count == 1, let offer = request[.upgrade] else { return nil }
-        let names = offer.split(separator: ",").map { $0.drop { $0 == " " || $0 == "\t" } }
+        let names = offer.split { $0 == "," || $0 == " " || $0 == "\t" }
         return names.contains { Grammar.equalIgnoringCase(String($0), chosen[0]) }
             ? chosen[0] : nil
     }

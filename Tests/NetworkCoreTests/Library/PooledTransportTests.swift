@@ -134,6 +134,27 @@ import Testing
         #expect(origin.connections.count == 1)
     }
 
+    @Test(arguments: ["chat/2 , websocket", "WebSocket\t,chat", "websocket"])
+    func `a protocol is agreed on however the offer is spaced`(offer: String) async throws {
+        let origin = try await OriginServer.start { wire in
+            _ = try await wire.next()
+            try await wire.send(
+                "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\n"
+                    + "Upgrade: websocket\r\n\r\n"
+            )
+        }
+        let transport = try PooledTransport()
+        let request = Request(
+            method: .get,
+            origin: Origin(scheme: .http, host: "127.0.0.1", port: UInt16(origin.port)),
+            target: "/",
+            headers: [.upgrade: offer]
+        )
+        var context = RequestContext()
+        let response = try await transport.send(request, context: &context)
+        #expect(response.status == 101)
+    }
+
     @Test func `a call over a socket ends at its timeout, and its connection with it`()
         async throws
     {
