@@ -112,6 +112,16 @@ struct IPv6Address: CustomStringConvertible {
         return text
     }
 
+    /// Whether it is `::1`, or one of 127.0.0.0/8 as IPv6 (RFC 4291 §2.5.3, §2.5.5.2).
+    var isLoopback: Bool {
+        for position in 0..<5 where groups[position] != 0 { return false }
+        return switch (groups[5], groups[6], groups[7]) {
+        case (0, 0, 1): true
+        case (0xFFFF, let group, _): group >> 8 == 127
+        default: false
+        }
+    }
+
     private static func group(_ part: Span<UInt8>) -> UInt16? {
         guard (1...4).contains(part.count) else { return nil }
         var value: UInt16 = 0

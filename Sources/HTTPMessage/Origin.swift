@@ -26,11 +26,12 @@ public struct Origin: Sendable, Hashable, CustomStringConvertible {
         authority = self.port == scheme.defaultPort ? name : "\(name):\(self.port)"
     }
 
-    /// Whether the host is `localhost`, a name below it, or a loopback address.
+    /// Whether a connection to the host cannot leave the machine: `localhost`, a name below it (RFC
+    /// 6761 §6.3), or a loopback address.
     public var isLoopback: Bool {
-        if host == "localhost" || host.hasSuffix(".localhost") || host == "::1" { return true }
-        let parts = host.split(separator: ".", omittingEmptySubsequences: false)
-        return parts.count == 4 && parts[0] == "127" && parts.allSatisfy { UInt8($0) != nil }
+        if let octets = IPv4Address.octets(host.utf8.span) { return octets >> 24 == 127 }
+        if let address = IPv6Address(host.utf8.span) { return address.isLoopback }
+        return host == "localhost" || host.hasSuffix(".localhost")
     }
 
     /// The origin as a URI without path.
