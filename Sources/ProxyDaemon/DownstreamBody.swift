@@ -60,12 +60,7 @@ extension DownstreamConnection {
             do throws(HTTP1Error) {
                 event = try nextEvent(&decoder)
             } catch {
-                throw NetworkError(
-                    .httpRequestError,
-                    side: .downstream,
-                    detail: "\(error.reason)",
-                    status: error.status
-                )
+                throw NetworkError(error)
             }
             body = decoder
             switch event {

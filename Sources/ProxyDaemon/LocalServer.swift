@@ -76,15 +76,7 @@ final class LocalServer {
                 guard try await handle(head, connection) else { break }
             }
         } catch let error as HTTP1Error {
-            let refusal = NetworkError(
-                .httpRequestError,
-                side: .downstream,
-                detail: "\(error.reason)",
-                status: error.status
-            )
-            let response = ErrorResponder.response(to: refusal, channel: nil, requestID: "")
-            _ = try? await connection.write(response, to: .unreadable, mayContinue: false)
-            await connection.closeAfterLingering()
+            await refuse(.unreadable, NetworkError(error), connection)
         } catch {
             // The peer is gone or too slow; there is nobody to answer.
         }
@@ -93,12 +85,31 @@ final class LocalServer {
         if connections.isEmpty { onDrained?() }
     }
 
+    private func refuse(
+        _ head: RequestHead,
+        _ reason: NetworkError,
+        _ connection: DownstreamConnection
+    ) async {
+        let response = ErrorResponder.response(to: reason, channel: nil, requestID: "")
+        _ = try? await connection.write(response, to: head, mayContinue: false)
+        await connection.closeAfterLingering()
+    }
+
+    /// Answers one request.
+    ///
+    /// - Returns: whether another may follow.
     private func handle(
         _ head: RequestHead,
         _ connection: DownstreamConnection
     ) async throws -> Bool {
-        let body = try await connection.requestBody(head.framing)
-            .collect(upTo: LocalServer.bodyLimit)
+        let body: ByteSlice
+        do {
+            body = try await connection.requestBody(head.framing)
+                .collect(upTo: LocalServer.bodyLimit)
+        } catch let error as NetworkError where error.kind != .cancelled {
+            await refuse(head, LocalServer.refusal(error), connection)
+            return false
+        }
         let response = await answer(
             Call(
                 method: head.method,
@@ -114,6 +125,17 @@ final class LocalServer {
         onAnswered?(response)
         if !delivery.mayContinue { await connection.closeAfterLingering() }
         return delivery.mayContinue
+    }
+
+    /// What the peer is told of content that was not read to its end.
+    private static func refusal(_ error: NetworkError) -> NetworkError {
+        guard error.kind == .httpResponseBodySize else { return error }
+        return NetworkError(
+            .httpRequestError,
+            side: .downstream,
+            detail: "the request's content is longer than the \(bodyLimit) bytes that are read",
+            status: 413
+        )
     }
 
     /// Accepts no more, and lets what is open come to its end; `completion` is called then.

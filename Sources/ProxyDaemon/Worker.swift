@@ -223,15 +223,7 @@ final class Worker {
                 guard await handler.handle(head, on: connection) else { break }
             }
         } catch let error as HTTP1Error {
-            await handler.refuse(
-                NetworkError(
-                    .httpRequestError,
-                    side: .downstream,
-                    detail: "\(error.reason)",
-                    status: error.status
-                ),
-                on: connection
-            )
+            await handler.refuse(NetworkError(error), on: connection)
         } catch {
             await handler.refuse(
                 NetworkError(

@@ -60,6 +60,22 @@ import Testing
         #expect(try await ask(line, "Netproxy-Admin: 1").status != 403)
     }
 
+    @Test func `content that is too long is refused, not dropped`() async throws {
+        try await DaemonHarness.run(channels: "orders: { upstream: http://127.0.0.1:9 }") { proxy in
+            let head = Raw.request("POST", "/reload", fields: ["Content-Length: 16777217"])
+            let app = try await proxy.admin(sending: head)
+            _ = try await app.flood(String(repeating: "x", count: 1 << 16), upTo: 1 << 24 + 1)
+            let answer = try await app.message()
+            #expect(answer.status == 413)
+            #expect(answer.body.contains("longer than the 16777216 bytes"))
+        }
+    }
+
+    @Test func `content that is malformed is told so`() async throws {
+        let answer = try await ask("POST /reload", "Transfer-Encoding: chunked", "\r\nnone")
+        #expect(answer.status == 400)
+    }
+
     @Test(arguments: ["/healthz", "/readyz", "/metrics", "/status", "/"])
     func `a probe may ask for the head alone`(path: String) async throws {
         try await DaemonHarness.run(channels: "orders: { upstream: http://127.0.0.1:9 }") { proxy in
