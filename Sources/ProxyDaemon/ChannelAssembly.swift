@@ -48,7 +48,7 @@ final class ChannelAssembly: Sendable {
         defer { secrets.forget() }
         var channels: [ChannelShared] = []
         for wanted in configuration.channels {
-            let inputs = try await inputs(of: wanted)
+            let inputs = try await inputs(of: wanted, reading: secrets)
             if let kept = present.first(where: {
                 $0.configuration == wanted && $0.inputs == inputs
             }) {
@@ -63,7 +63,10 @@ final class ChannelAssembly: Sendable {
     /// The secrets and files that a channel is made of.
     ///
     /// - Throws: an error that names the channel and the secret that cannot be had.
-    func inputs(of channel: ChannelConfiguration) async throws -> ChannelInputs {
+    func inputs(
+        of channel: ChannelConfiguration,
+        reading secrets: SecretReadings
+    ) async throws -> ChannelInputs {
         var inputs = ChannelInputs(files: channel.files)
         do {
             for reference in channel.secretReferences {

@@ -105,11 +105,12 @@ extension Daemon {
     /// to tell.
     private func isChanged(
         _ wanted: ChannelConfiguration,
-        comparedTo present: ChannelConfiguration
+        comparedTo present: ChannelConfiguration,
+        _ secrets: SecretReadings?
     ) async -> Bool {
         guard wanted == present else { return true }
         guard let shared = channels.first(where: { $0.name == wanted.name }),
-            let inputs = try? await assembly?.inputs(of: wanted)
+            let secrets, let inputs = try? await assembly?.inputs(of: wanted, reading: secrets)
         else { return true }
         return shared.inputs != inputs
     }
@@ -120,13 +121,13 @@ extension Daemon {
         case .failure(let errors):
             return .failure(ReloadFailure(lines: errors.errors.map(\.description)))
         case .success(let next):
-            assembly?.secrets.forget()
-            defer { assembly?.secrets.forget() }
+            // Of its own: a reload may be reading at the same time.
+            let secrets = assembly.map { SecretReadings($0.secrets.resolver) }
             var lines: [String] = []
             for channel in next.channels {
                 let present = configuration.channels.first { $0.name == channel.name }
                 if present == nil { lines.append("added: \(channel.name)") }
-                if let present, await isChanged(channel, comparedTo: present) {
+                if let present, await isChanged(channel, comparedTo: present, secrets) {
                     lines.append("changed: \(channel.name)")
                 }
             }

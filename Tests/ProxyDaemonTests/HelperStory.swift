@@ -91,6 +91,23 @@ import Testing
         }
     }
 
+    @Test func `a plan does not have a reload ask for a secret twice`() async throws {
+        let key = try Helper("echo c4nary-$(wc -l < environment | tr -d ' ')")
+        let gated = try Helper("mkfifo gate; cat gate")
+        let access = "upstream: http://127.0.0.1:9, access: { key: 'exec:\(key.path)' }"
+        try await DaemonHarness.run(channels: "orders: { \(access) }") { proxy in
+            let channels = "orders: { \(access), auth: { bearer: 'exec:\(gated.path)' } }"
+            async let reload: Void = proxy.reload(channels: channels)
+            let gate = "\(gated.directory)/gate"
+            #expect(await eventually { FileManager.default.fileExists(atPath: gate) })
+            #expect(try await proxy.plan() == ["changed: orders"])
+            try Data("token\n".utf8).write(to: URL(filePath: gate))
+            await reload
+            #expect(!proxy.reports.contains { $0.contains("was not reloaded") })
+            #expect(key.runs == 2)
+        }
+    }
+
     @Test func `a helper is asked once for many requests, and again after a 401`() async throws {
         let helper = try Helper(#"echo "{\"token\":\"c4nary-$count\",\"expires_in\":3600}""#)
         let origin = try await OriginServer.start { request in
