@@ -50,6 +50,11 @@ extension OAuthManager {
         return lifetime >= .seconds(1) && clock.now - issued.steady >= lifetime / 2
     }
 
+    /// Notes a request for `excess()`, which forgets those of long ago.
+    func noteRequest(at time: ContinuousClock.Instant) {
+        if configuration.excessGuard != nil { requestTimes.append(time) }
+    }
+
     /// Refuses a token request that would be one too many.
     func excess() -> WaitingRoom.Outcome? {
         guard let limit = configuration.excessGuard else { return nil }

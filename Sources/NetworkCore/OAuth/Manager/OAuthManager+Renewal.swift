@@ -70,7 +70,7 @@ extension OAuthManager {
             if !isExpected, let excess = excess() { return excess }
             guard let wasOpen = await announce(grant) else { return yieldToStored() }
             let sent = clock.moment
-            if !isExpected { requestTimes.append(sent.steady) }
+            if !isExpected { noteRequest(at: sent.steady) }
             do {
                 let response = try await service.tokens(
                     for: grant,
