@@ -11,7 +11,7 @@ final class DemoAuthorizationServer: Sendable {
     private struct State {
         var accessTokens: [String: ContinuousClock.Instant] = [:]
         var refreshTokens: Set<String> = []
-        var requests: [String] = []
+        var requests = DemoLog()
     }
 
     let clientID = "demo-client"
@@ -25,8 +25,8 @@ final class DemoAuthorizationServer: Sendable {
         clientSecret = DemoAuthorizationServer.random()
     }
 
-    /// The grants that were asked for, in order.
-    var requests: [String] { state.withLock { $0.requests } }
+    /// The grants that were asked for lately, in order.
+    var requests: [String] { state.withLock { $0.requests.lines } }
 
     /// A refresh token to begin with.
     func issueRefreshToken() -> String {
@@ -88,7 +88,10 @@ final class DemoAuthorizationServer: Sendable {
         default: return .json(400, #"{"error":"unsupported_grant_type"}"#)
         }
         let access = DemoAuthorizationServer.random()
-        state.withLock { $0.accessTokens[access] = .now + lifetime }
+        state.withLock { state in
+            state.accessTokens = state.accessTokens.filter { $0.value > .now }
+            state.accessTokens[access] = .now + lifetime
+        }
         let refresh = rotated.map { #","refresh_token":"\#($0)""# } ?? ""
         return .json(
             200,

@@ -7,14 +7,14 @@ import Synchronization
 /// The demo's API: it wants a token for everything but `/public`.
 final class DemoUpstream: Sendable {
     private let authorizationServer: DemoAuthorizationServer
-    private let requests = Mutex<[String]>([])
+    private let requests = Mutex(DemoLog())
 
     init(_ authorizationServer: DemoAuthorizationServer) {
         self.authorizationServer = authorizationServer
     }
 
-    /// What arrived, as `GET /v1/orders 200`, in order.
-    var log: [String] { requests.withLock { $0 } }
+    /// What arrived lately, as `GET /v1/orders 200`, in order.
+    var log: [String] { requests.withLock { $0.lines } }
 
     /// Answers a request.
     func answer(_ call: LocalServer.Call) -> Response {
@@ -66,6 +66,17 @@ final class DemoUpstream: Sendable {
         }
         output.append("}")
         return .json(200, String(decoding: output.span.array, as: UTF8.self))
+    }
+}
+
+/// The last of what a demo's server saw: it may run for days.
+struct DemoLog {
+    private static let limit = 1000
+    private(set) var lines: [String] = []
+
+    mutating func append(_ line: String) {
+        if lines.count == 2 * DemoLog.limit { lines.removeFirst(DemoLog.limit) }
+        lines.append(line)
     }
 }
 
