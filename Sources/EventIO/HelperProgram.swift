@@ -119,10 +119,7 @@ final class HelperRun: Sendable {
         } catch {
             return .failure(.notStarted(error.description))
         }
-        let limit =
-            UInt64(clamping: program.timeLimit.components.seconds) * 1_000_000_000
-            + UInt64(clamping: program.timeLimit.components.attoseconds / 1_000_000_000)
-        let deadline = monotonicNanoseconds() + limit
+        let deadline = monotonicNanoseconds() + program.timeLimit.nanoseconds
         while true {
             let end = process.look()
             guard process.output.count <= program.outputLimit else {
