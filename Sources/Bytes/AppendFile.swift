@@ -131,9 +131,6 @@ public enum StandardOutput {
         let piece = bytes.extracting(0..<min(bytes.count, pieceSize))
         return try writeOnce(piece, to: STDOUT_FILENO)
     }
-
-    /// Whether a person looks at it.
-    public static var isTerminal: Bool { isatty(STDOUT_FILENO) == 1 }
 }
 
 private func writeOnce(_ bytes: Span<UInt8>, to descriptor: Int32) throws(AppendFileError) -> Int {

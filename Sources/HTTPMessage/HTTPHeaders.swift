@@ -122,18 +122,6 @@ public struct HTTPHeaders: Sendable {
         present &= ~known.rawValue
     }
 
-    /// Removes the lines that `isRemoved` names; it gets the known field, if it is one, and the name.
-    package mutating func removeAll(where isRemoved: (KnownField?, Span<UInt8>) -> Bool) {
-        var stillPresent: UInt64 = 0
-        arena.removeLines { line, bytes in
-            let known = KnownField(rawValue: line.tag)
-            if isRemoved(known, bytes.extracting(line.name)) { return true }
-            if let known { stillPresent |= 1 << UInt64(known.rawValue) }
-            return false
-        }
-        present = stillPresent
-    }
-
     private func firstIndex(of name: HTTPFieldName) -> Int? {
         if let known = name.known, !contains(known) { return nil }
         let (lines, bytes) = (arena.lines, arena.bytes)
@@ -197,20 +185,6 @@ public struct HTTPHeaders: Sendable {
         if let known { present |= 1 << UInt64(known.rawValue) } else { hasOthers = true }
     }
 
-    /// The value bytes of the first line of a known field.
-    @inline(__always)
-    package func withValue<Result>(
-        of known: KnownField,
-        _ body: (Span<UInt8>) -> Result
-    ) -> Result? {
-        guard contains(known) else { return nil }
-        let lines = arena.lines
-        for index in lines.indices where lines[index].tag == known.rawValue {
-            return body(arena.bytes.extracting(lines[index].value))
-        }
-        return nil
-    }
-
     /// Visits the values of a known field's lines as bytes, in order.
     @inline(__always)
     package func forEachValue(of known: KnownField, _ body: (Span<UInt8>) -> Void) {
@@ -218,21 +192,6 @@ public struct HTTPHeaders: Sendable {
         let (lines, bytes) = (arena.lines, arena.bytes)
         for index in lines.indices where lines[index].tag == known.rawValue {
             body(bytes.extracting(lines[index].value))
-        }
-    }
-
-    /// Visits every line as bytes, in order.
-    package func forEachLine(
-        _ body: (KnownField?, _ name: Span<UInt8>, _ value: Span<UInt8>) -> Void
-    ) {
-        let (lines, bytes) = (arena.lines, arena.bytes)
-        for index in lines.indices {
-            let line = lines[index]
-            body(
-                KnownField(rawValue: line.tag),
-                bytes.extracting(line.name),
-                bytes.extracting(line.value)
-            )
         }
     }
 

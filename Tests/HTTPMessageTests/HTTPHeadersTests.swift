@@ -47,14 +47,6 @@ import Testing
         #expect(headers.knownFields == KnownFieldSet(.host))
     }
 
-    @Test func `removing by predicate keeps the others findable`() {
-        var headers: HTTPHeaders = ["Via": "1", "X": "2", "Age": "3", "Y": "4"]
-        headers.removeAll { known, name in known == .via || name.array == Array("X".utf8) }
-        #expect(headers == ["Age": "3", "Y": "4"])
-        #expect(!headers.contains(HTTPFieldName.via))
-        #expect(headers[.age] == "3")
-    }
-
     @Test func `a copy does not change with the original`() {
         let first = parsed()
         var second = first

@@ -36,6 +36,6 @@ struct AdminGuard {
             return host.host == "localhost" || host.host.hasSuffix(".localhost")
         }
         // A literal's text is canonical here: four numbers, or the form of RFC 5952.
-        return host.host.hasPrefix("127.") || host.host == "::1" || host.host == "[::1]"
+        return host.host.hasPrefix("127.") || host.host == "::1"
     }
 }

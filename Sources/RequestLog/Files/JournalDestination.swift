@@ -6,9 +6,6 @@ package import Bytes
 /// `MESSAGE` is the line in the format of the configuration, `PRIORITY` its level; `status` is
 /// `NETPROXY_STATUS`, and so on. It never waits: what the journal does not take is lost and counted.
 package final class JournalDestination: LogDestination {
-    /// Where the journal listens.
-    package static let standardPath = "/run/systemd/journal/socket"
-
     /// Always the same stream.
     package let generation = 0
     private let path: String
@@ -16,11 +13,8 @@ package final class JournalDestination: LogDestination {
     private let socket: DatagramSocket
     private let message = OutputBuffer(capacity: 1024)
 
-    /// Opens a socket; the journal need not listen yet.
-    package init(
-        path: String = JournalDestination.standardPath,
-        format: LogFormat = .json
-    ) throws(AppendFileError) {
+    /// Opens a socket to send to the one at `path`, where the journal need not listen yet.
+    package init(path: String, format: LogFormat) throws(AppendFileError) {
         self.path = path
         self.format = format
         socket = try DatagramSocket()

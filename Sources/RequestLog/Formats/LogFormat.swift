@@ -14,9 +14,6 @@ package enum LogFormat: String, Sendable, CaseIterable {
     /// The Combined Log Format of Apache and nginx; only exchanges have a line.
     case clf
 
-    /// Whether `netproxy tail` can read it back.
-    package var isReadable: Bool { self == .json || self == .logfmt }
-
     /// Appends a line in this form, with its newline; nothing where the form has no line for it.
     package func append(_ line: LogLine, to output: OutputBuffer) {
         switch self {
