@@ -139,18 +139,15 @@ private final class ScriptBox: Sendable {
         #expect(box.lines[0].hasPrefix("fi{") && box.lines[1] == "second")
     }
 
-    @Test func `a buffer hands its lines over with one write after 200 ms`() {
+    @Test func `a buffer hands its lines over with one write`() {
         let box = ScriptBox([])
         let buffer = LogBuffer(ChannelLog(labels: LogLabels(), sink: Self.sink(box)))
-        #expect(buffer.flushDeadline == nil)
         buffer.write(Samples.minimal(), now: Self.now)
         buffer.write(Samples.minimal(), now: Self.now + .milliseconds(150))
-        buffer.flushDue(now: Self.now + .milliseconds(199))
         #expect(box.value.withLock { $0.calls } == 0)
-        buffer.flushDue(now: Self.now + .milliseconds(200))
+        buffer.flush(now: Self.now + .milliseconds(200))
         #expect(box.value.withLock { $0.calls } == 1)
         #expect(box.lines.count == 3)
-        #expect(buffer.flushDeadline == nil)
     }
 
     @Test func `a buffer of 32 KiB hands its lines over by itself`() {

@@ -2,17 +2,14 @@ package import Bytes
 
 /// The lines of one channel that one event loop has not handed over yet.
 ///
-/// It belongs to its loop and takes no lock until it flushes: by itself at 32 KiB, and from the
-/// loop's `flushDue` at the latest 200 ms after its first line. The loop flushes it once more
-/// before it ends.
+/// It belongs to its loop and takes no lock until it flushes: by itself at 32 KiB, and when the loop
+/// says so, which lets no line wait long.
 package final class LogBuffer {
     /// The size at which a buffer flushes without being asked, in bytes.
     ///
     /// 32 KiB: some 60 lines, one system call for all of them. nginx's `access_log buffer=` is
     /// usually set to 32k or 64k.
     package static let flushSize = 32 * 1024
-    /// How long a line waits at most.
-    package static let flushDelay = Duration.milliseconds(200)
 
     /// The log that the lines go to.
     package let log: ChannelLog
@@ -23,9 +20,6 @@ package final class LogBuffer {
     private var lineCount = 0
     private var encoder: LineEncoder
     private var lastTime = WallTime(seconds: 0)
-
-    /// When the lines must be handed over; nothing while there is none.
-    package private(set) var flushDeadline: ContinuousClock.Instant?
 
     /// An empty buffer.
     package init(_ log: ChannelLog) {
@@ -60,15 +54,8 @@ package final class LogBuffer {
         added(from: start, at: event.time, now: now)
     }
 
-    /// Hands the lines over if the first of them has waited long enough.
-    package func flushDue(now: ContinuousClock.Instant) {
-        guard let flushDeadline, now >= flushDeadline else { return }
-        flush(now: now)
-    }
-
     /// Hands the lines over now.
     package func flush(now: ContinuousClock.Instant) {
-        flushDeadline = nil
         let (lines, time) = (lines, lastTime)
         log.sink.write(lines.span, count: lineCount, at: time, now: now)
         lines.removeAll()
@@ -93,7 +80,6 @@ package final class LogBuffer {
         }
         lastTime = max(lastTime, time)
         lineCount += 1
-        if lineCount == 1 { flushDeadline = now() + Self.flushDelay }
         if lines.count >= Self.flushSize { flush(now: now()) }
     }
 }
