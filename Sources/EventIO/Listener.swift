@@ -11,7 +11,7 @@ import Glibc
     private let onAccept: (StreamSocket) -> Void
     private var event: OpaquePointer?
     private let burst: Int
-    private var pause: AcceptPause?
+    private var pause: ActionTimer?
     private let usesReserve: Bool
 
     /// Listens.
@@ -102,23 +102,13 @@ import Glibc
     /// Out of descriptors: the level-triggered event would spin, so it rests for 100 ms.
     private func pauseAccepting() {
         unsafe event_del(event)
-        let pause = AcceptPause { [unowned self] in
+        let pause = ActionTimer { [unowned self] in
             guard unsafe event != nil else { return }
             unsafe event_add(event, nil)
         }
         self.pause = pause
         loop.schedule(pause, at: loop.deadline(after: .milliseconds(100)))
     }
-}
-
-private final class AcceptPause: TimerEntry {
-    private let resume: () -> Void
-
-    init(_ resume: @escaping () -> Void) {
-        self.resume = resume
-    }
-
-    override func fire() { resume() }
 }
 
 private func dup3(_ descriptor: Int32) -> Int32 {

@@ -9,7 +9,7 @@ extension LoopBound {
         await withCheckedContinuation { continuation in
             loop.submit {
                 let once = Once { continuation.resume() }
-                let timer = DrainTimer { once.call() }
+                let timer = ActionTimer { once.call() }
                 loop.schedule(timer, at: loop.deadline(after: limit))
                 body(value) {
                     loop.remove(timer)
@@ -32,14 +32,4 @@ private final class Once {
         body?()
         body = nil
     }
-}
-
-private final class DrainTimer: TimerEntry {
-    private let action: () -> Void
-
-    init(_ action: @escaping () -> Void) {
-        self.action = action
-    }
-
-    override func fire() { action() }
 }

@@ -27,9 +27,9 @@ final class Worker {
     private var prepared: [Channel] = []
     /// Channels whose exchanges may still end.
     private var retired: [RetiredChannel] = []
-    private var flusher: LoopTimer?
+    private var flusher: ActionTimer?
     private var isFlusherArmed = false
-    private var trimmer: LoopTimer?
+    private var trimmer: ActionTimer?
     private var parkedCount = 0
     private var onDrained: (() -> Void)?
 
@@ -90,7 +90,7 @@ final class Worker {
         let affected = connections.values.filter { $0.listener == number }
         for connection in affected { connection.drain() }
         guard !affected.isEmpty else { return }
-        let timer = LoopTimer {
+        let timer = ActionTimer {
             for connection in affected { connection.cutUnlessClosed() }
         }
         loop.schedule(timer, at: loop.deadline(after: limit))
@@ -209,7 +209,7 @@ final class Worker {
         guard parkedCount == Worker.trimThreshold else { return }
         let trimmer =
             trimmer
-            ?? LoopTimer { [unowned self] in
+            ?? ActionTimer { [unowned self] in
                 parkedCount = 0
                 EventLoop.returnFreeMemory()
             }
@@ -273,7 +273,7 @@ final class Worker {
     private func armFlusher() {
         guard !isFlusherArmed else { return }
         isFlusherArmed = true
-        let flusher = flusher ?? LoopTimer { [unowned self] in flushLogs() }
+        let flusher = flusher ?? ActionTimer { [unowned self] in flushLogs() }
         self.flusher = flusher
         loop.schedule(flusher, at: loop.deadline(after: Worker.flushInterval))
     }
@@ -289,15 +289,4 @@ final class Worker {
 /// A channel that is no longer in force, for as long as somebody uses it.
 private struct RetiredChannel {
     weak var channel: Channel?
-}
-
-/// Calls an action when its turn comes.
-private final class LoopTimer: TimerEntry {
-    private let action: () -> Void
-
-    init(_ action: @escaping () -> Void) {
-        self.action = action
-    }
-
-    override func fire() { action() }
 }
