@@ -26,11 +26,7 @@ package enum Deadline {
             }
             defer { group.cancelAll() }
             if let first = try await group.next(), let result = first { return result }
-            throw NetworkError(
-                .httpResponseTimeout,
-                side: .upstream,
-                detail: "the exchange took too long"
-            )
+            throw NetworkError.overdue
         }
     }
 }

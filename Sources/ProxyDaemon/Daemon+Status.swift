@@ -66,7 +66,7 @@ extension Daemon {
             )
         }
         return DaemonStatus(
-            uptimeS: (started.duration(to: .now).seconds * 10).rounded() / 10,
+            uptimeS: DaemonStatus.tenths(started.duration(to: .now)),
             state: isStopping ? "draining" : "serving",
             listen: addresses.map(\.description),
             workers: loops.count,

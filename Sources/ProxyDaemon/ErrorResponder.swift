@@ -1,8 +1,9 @@
 import Bytes
 import HTTPMessage
 import NetworkCore
+import RequestLog
 
-/// Turns an error into the answer of contract section 4: the only place that chooses a status.
+/// Turns an error into the answer that an app gets: the error's own status, or that of its kind.
 enum ErrorResponder {
     /// The status of each kind, where the error does not bring its own.
     static func status(of error: NetworkError) -> HTTPStatus {
@@ -106,17 +107,7 @@ enum ErrorResponder {
 enum JSONText {
     static func append(_ text: String, to output: OutputBuffer) {
         output.append(UInt8(ascii: "\""))
-        for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: "\""): output.append("\\\"")
-            case UInt8(ascii: "\\"): output.append("\\\\")
-            case 0x00..<0x20:
-                output.append("\\u00")
-                output.append(byte < 16 ? UInt8(ascii: "0") : UInt8(ascii: "1"))
-                output.append(hexadecimal: UInt64(byte & 15))
-            default: output.append(byte)
-            }
-        }
+        output.append(escaped: text)
         output.append(UInt8(ascii: "\""))
     }
 }

@@ -1,5 +1,3 @@
-import FoundationEssentials
-
 /// A credential that never changes: a bearer token, a user name with its password, or an API key.
 ///
 /// A 401 to it is the app's to see: there is nothing to renew, so nothing is replayed.
@@ -25,9 +23,9 @@ public struct StaticAuthorizer: Authorizing {
 
     /// `Authorization: Basic …` in UTF-8 (RFC 7617 §2); nothing if the name holds a colon.
     public static func basic(username: String, password: Secret) -> StaticAuthorizer? {
-        guard !username.utf8.contains(UInt8(ascii: ":")) else { return nil }
-        let pair = Data("\(username):\(password.reveal())".utf8).base64EncodedString()
-        return StaticAuthorizer(kind: "basic", Credential(.authorization, Secret("Basic \(pair)")))
+        guard let field = HTTPField.basic(username: username, password: password)
+        else { return nil }
+        return StaticAuthorizer(kind: "basic", Credential(field.name, Secret(field.value)))
     }
 
     /// A field of its own, such as `X-Api-Key`; nothing if the value is unfit for a field.
