@@ -1,7 +1,7 @@
 import Glibc
 
 extension Span<UInt8> {
-    /// The text of some bytes known to be ASCII.
+    /// The text of some of the bytes; what is not UTF-8 becomes U+FFFD.
     public func string(in range: Range<Int>) -> String {
         let part = extracting(range)
         // SAFETY: the span is borrowed for the copy; invalid UTF-8 is replaced, never trusted.
@@ -199,7 +199,7 @@ extension [UInt8] {
         unsafe bytes.withUnsafeBufferPointer { unsafe append(contentsOf: $0) }
     }
 
-    /// The text of some of the bytes, which are known to be ASCII.
+    /// The text of some of the bytes; what is not UTF-8 becomes U+FFFD.
     public func string(in range: Range<Int>) -> String {
         String(decoding: self[range], as: UTF8.self)
     }

@@ -2,7 +2,8 @@ extension ClientLease {
     /// The variables of a program that is to use the proxy.
     ///
     /// - `http_proxy` and `HTTP_PROXY`: curl reads the first alone, Go prefers the second; the key
-    ///   is the password. `https_proxy` stays as it is: there are no tunnels to offer.
+    ///   is the password. `https_proxy` stays as it is: tunnels lead to the hosts of `connect` alone,
+    ///   and nothing is injected into them.
     /// - `no_proxy` and `NO_PROXY`: what was there, and this machine, so that a program still
     ///   reaches its own servers; but not the channels' upstreams.
     /// - `NODE_USE_ENV_PROXY`: makes Node (24 and later) read the variables at all.
