@@ -65,8 +65,9 @@ import Testing
         }
     }
 
-    @Test func `a code becomes a grant with its proof`() throws {
-        guard case .grant(let grant) = flow().answer("code=c%2F1&state=s%2B1") else {
+    @Test(arguments: ["", "&error=", "&error&error_description="])
+    func `a code becomes a grant with its proof`(empty: String) throws {
+        guard case .grant(let grant) = flow().answer("code=c%2F1&state=s%2B1\(empty)") else {
             Issue.record("no grant")
             return
         }

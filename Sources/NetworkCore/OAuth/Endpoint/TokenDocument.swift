@@ -1,7 +1,7 @@
 import FoundationEssentials
 
 /// The members of a token endpoint's answer that are understood (RFC 6749 §5.1 and §5.2); the rest
-/// is ignored, and so is a member of the wrong type.
+/// is ignored, and so is a member of the wrong type or without a text.
 struct TokenDocument: Decodable {
     var accessToken: String?
     var tokenType: String?
@@ -31,7 +31,7 @@ struct TokenDocument: Decodable {
         let members = try decoder.container(keyedBy: Key.self)
         accessToken = members.text(.accessToken)
         tokenType = members.text(.tokenType)
-        refreshToken = members.text(.refreshToken).flatMap { $0.isEmpty ? nil : $0 }
+        refreshToken = members.text(.refreshToken)
         // Text by RFC 6749 §3.3; some servers send the list.
         scope =
             members.text(.scope)

@@ -103,7 +103,8 @@ public struct AuthorizationCodeFlow: Sendable {
         case let issuers where server.issuer.map { issuers == [$0] } ?? (issuers.count == 1): break
         default: return .refused(SignInError("the answer is that of another issuer"))
         }
-        if let error = only("error") {
+        // Without a value it is as good as not there (RFC 6749 §3.1).
+        if let error = only("error"), !error.isEmpty {
             let words = [error, only("error_description")].compactMap { text in
                 text.flatMap { ServerWords.clean($0, secrets: [state, proof.verifier]) }
             }
