@@ -110,12 +110,19 @@ import Testing
     @Test(arguments: [
         ("Sun, 06 Nov 1994 08:49:37 GMT", 784_111_777.0),
         ("Thu, 01 Jan 1970 00:00:00 GMT", 0), ("Thu, 29 Feb 2024 12:00:00 GMT", 1_709_208_000),
+        ("Sunday, 06-Nov-94 08:49:37 GMT", 784_111_777), ("Sun Nov  6 08:49:37 1994", 784_111_777),
+        ("Thursday, 29-Feb-24 12:00:00 GMT", 1_709_208_000),
+        ("Thu Feb 29 12:00:00 2024", 1_709_208_000),
     ])
     func `an HTTP date is an instant`(text: String, seconds: Double) {
         #expect(RetryAfter.date(text) == UnixTime(secondsSinceEpoch: seconds))
     }
 
-    @Test(arguments: ["", "soon", "-1", "1.5", "Sun, 06 Nov 1994 08:49:37", "06 Nov 1994"])
+    @Test(arguments: [
+        "", "soon", "-1", "1.5", "Sun, 06 Nov 1994 08:49:37", "06 Nov 1994",
+        "Sunday, 06-Nov-1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37", "Sun Nov 6 08:49:37 1994",
+        "Sun Nov  66 08:49:37 1994", "Sun Nov  6 08:49:37 94", "Sun Foo 16 08:49:37 1994",
+    ])
     func `a Retry-After that makes no sense is none`(text: String) {
         var headers: HTTPHeaders = [:]
         if let field = HTTPField(.retryAfter, text) { headers.append(field) }

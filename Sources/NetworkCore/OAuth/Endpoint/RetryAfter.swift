@@ -15,15 +15,37 @@ package enum RetryAfter {
         return max(end - start, .zero)
     }
 
-    /// The instant of an IMF-fixdate (RFC 9110 §5.6.7): `Sun, 06 Nov 1994 08:49:37 GMT`.
+    /// The instant of an HTTP date in one of its three forms (RFC 9110 §5.6.7):
+    /// `Sun, 06 Nov 1994 08:49:37 GMT`, `Sunday, 06-Nov-94 08:49:37 GMT` and
+    /// `Sun Nov  6 08:49:37 1994`.
     package static func date(_ text: String) -> UnixTime? {
         let parts = text.split(separator: " ", omittingEmptySubsequences: false)
-        guard parts.count == 6, parts[5] == "GMT", parts[0].last == ",",
-            let day = digits(parts[1], 2), (1...31).contains(day),
-            let month = months.firstIndex(of: String(parts[2])),
-            let year = digits(parts[3], 4)
+        switch parts.count {
+        case 6 where parts[5] == "GMT" && parts[0].last == ",":
+            return instant(digits(parts[1], 2), parts[2], digits(parts[3], 4), parts[4])
+        case 4 where parts[3] == "GMT" && parts[0].last == ",":
+            let day = parts[1].split(separator: "-", omittingEmptySubsequences: false)
+            guard day.count == 3, let year = digits(day[2], 2) else { return nil }
+            // Those that want to be left alone, and say what time it is, mean no year before 1970.
+            return instant(digits(day[0], 2), day[1], year + (year < 70 ? 2000 : 1900), parts[2])
+        case 5:
+            return instant(digits(parts[2], 2), parts[1], digits(parts[4], 4), parts[3])
+        case 6 where parts[2].isEmpty:
+            return instant(digits(parts[3], 1), parts[1], digits(parts[5], 4), parts[4])
+        default: return nil
+        }
+    }
+
+    private static func instant(
+        _ day: Int?,
+        _ month: Substring,
+        _ year: Int?,
+        _ time: Substring
+    ) -> UnixTime? {
+        guard let day, (1...31).contains(day), let year,
+            let month = months.firstIndex(of: String(month))
         else { return nil }
-        let clock = parts[4].split(separator: ":", omittingEmptySubsequences: false)
+        let clock = time.split(separator: ":", omittingEmptySubsequences: false)
         guard clock.count == 3, let hour = digits(clock[0], 2), hour < 24,
             let minute = digits(clock[1], 2), minute < 60,
             let second = digits(clock[2], 2), second <= 60
