@@ -39,7 +39,7 @@ import Testing
     private var pauses: [Int64] { clock.slept.map(\.components.seconds) }
 
     @Test func `the codes are asked for as the client that is configured`() async throws {
-        server.script("/device", .json(200, codes + #","expires_in":600,"interval":7}"#))
+        server.script("/device", .json(200, codes + #","expires_in":600,"interval":7,"error":""}"#))
         let code = try await flow().begin()
         #expect(code.userCode == "WDJB-MJHT")
         #expect(code.page == "https://l.example/d")
@@ -61,7 +61,7 @@ import Testing
             .json(200, ScriptedServer.good)
         )
         let flow = flow()
-        let response = try await flow.tokens(for: try await flow.begin())
+        let response = try await flow.tokens(for: try await flow.begin()).response
         #expect(response.refreshToken?.reveal() == "r")
         #expect(pauses == [3, 3, 8, 8, 13])
         let polls = server.seen.dropFirst()
@@ -71,6 +71,20 @@ import Testing
                 $0.form["grant_type"] == "urn:ietf:params:oauth:grant-type:device_code"
             }
         )
+    }
+
+    @Test func `lifetimes count from the poll that brought the tokens`() async throws {
+        server.script("/device", .json(200, codes + #","expires_in":600,"interval":100}"#))
+        server.script(
+            "/token",
+            refuse("authorization_pending"),
+            refuse("authorization_pending"),
+            .json(200, ScriptedServer.good)
+        )
+        let flow = flow()
+        let began = clock.wallNow
+        let signedIn = try await flow.tokens(for: try await flow.begin())
+        #expect(signedIn.asked - began == .seconds(300))
     }
 
     @Test func `without an interval it is 5 s, and verification_url will do`() async throws {

@@ -81,7 +81,7 @@ extension SignIn {
                 configuration: client.configuration,
                 deadline: asked.steady + client.configuration.requestTimeout
             )
-            try await store(response, asked: asked)
+            try await store(response, asked: asked.wall)
             return .signedIn
         } catch let error as TokenFailure {
             return .failed(error.detail)

@@ -24,8 +24,8 @@ extension SignIn {
             if let page = code.completePage { say("Or open \(page) and compare the code.") }
             let lifetime = DaemonStatus.time(Double(code.lifetime.components.seconds))
             say("The code is good for \(lifetime).")
-            let asked = SystemClock().moment
-            try await store(try await flow.tokens(for: code), asked: asked)
+            let signedIn = try await flow.tokens(for: code)
+            try await store(signedIn.response, asked: signedIn.asked)
         } catch let error as MetadataError {
             throw Failure(description: error.description)
         } catch let error as SignInError {

@@ -80,12 +80,12 @@ package struct SignIn: Sendable {
     }
 
     /// Keeps what a sign-in brought, durably.
-    func store(_ response: TokenResponse, asked: Moment) async throws {
+    func store(_ response: TokenResponse, asked: UnixTime) async throws {
         do {
             try await client.store.keepSignIn(
                 response,
                 configuration: client.configuration,
-                asked: asked.wall
+                asked: asked
             )
         } catch let error as TokenStoreError {
             throw SignInError("the tokens cannot be stored: \(error)")

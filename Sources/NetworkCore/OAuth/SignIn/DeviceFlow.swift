@@ -117,15 +117,25 @@ public struct DeviceFlow: Sendable {
         )
     }
 
+    /// What a sign-in ended with.
+    public struct SignedIn: Sendable {
+        /// The tokens.
+        public let response: TokenResponse
+        /// When the poll that brought them was sent: their lifetimes count from there.
+        public let asked: UnixTime
+    }
+
     /// Polls until the person has signed in (RFC 8628 §3.4, §3.5).
     ///
     /// `slow_down` adds 5 s for good; a poll that fails on the way, or at a server that is in
     /// trouble, makes the next pause longer. A wait that the server names is kept, as far as the
     /// code's lifetime and `retryAfterLimit` allow. A code that was refused is never presented again.
     ///
+    /// - Parameter code: what `begin()` brought.
+    /// - Returns: the tokens, and when they were asked for.
     /// - Throws: `SignInError` when the person or the server said no, or at the code's end;
     ///   `CancellationError`.
-    public func tokens(for code: DeviceCode) async throws -> TokenResponse {
+    public func tokens(for code: DeviceCode) async throws -> SignedIn {
         let end = code.askedAt + code.lifetime
         var interval = code.interval
         var penalty = Duration.zero
@@ -139,12 +149,14 @@ public struct DeviceFlow: Sendable {
                 throw SignInError("nobody signed in within \(code.lifetime.wholeSeconds) s")
             }
             try await clock.sleep(until: next)
+            let sent = clock.moment
             do {
-                return try await service.tokens(
+                let response = try await service.tokens(
                     for: .deviceCode(code.code),
                     configuration: configuration,
-                    deadline: clock.now + configuration.requestTimeout
+                    deadline: sent.steady + configuration.requestTimeout
                 )
+                return SignedIn(response: response, asked: sent.wall)
             } catch {
                 asked = min(error.retryAfter ?? .zero, configuration.retryAfterLimit)
                 switch error.serverError {
