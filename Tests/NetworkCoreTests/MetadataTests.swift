@@ -83,6 +83,27 @@ import Testing
         #expect(server.seen.count == 2)
     }
 
+    @Test(arguments: [(200, "<!DOCTYPE html>"), (200, "{}"), (302, "")] as [(HTTPStatus, String)])
+    func `a page where a document might be does not hide the document elsewhere`(
+        _ status: HTTPStatus,
+        _ page: String
+    ) async throws {
+        server.script(inFront, .json(status, page))
+        server.script(
+            "/.well-known/openid-configuration",
+            document("https://login.example.com")
+        )
+        #expect(try await directory().metadata().tokenEndpoint != nil)
+    }
+
+    @Test func `a server that has pages and no document is told by the first of them`() async {
+        server.script(inFront, .json(302, ""))
+        server.script("/.well-known/openid-configuration", .json(200, "<!DOCTYPE html>"))
+        let error = await failure(directory())
+        #expect(error?.description.contains("answered 302") == true)
+        #expect(error?.isTransient == false)
+    }
+
     @Test(arguments: [
         "https://login.example.com/", "https://LOGIN.example.com", "https://evil.example.com", "",
     ])
@@ -140,6 +161,18 @@ import Testing
         clock.advance(by: .seconds(25 * 3600))
         #expect(try await directory.metadata().tokenEndpoint != nil)
         #expect(server.seen.count == 2)
+    }
+
+    @Test func `a look that failed is not repeated within a minute`() async throws {
+        server.script(inFront, document("https://login.example.com"), .unreachable)
+        let directory = directory()
+        _ = try await directory.metadata()
+        clock.advance(by: .seconds(25 * 3600))
+        for _ in 0..<3 { _ = try await directory.metadata() }
+        #expect(server.seen.count == 2)
+        clock.advance(by: .seconds(60))
+        _ = try await directory.metadata()
+        #expect(server.seen.count == 3)
     }
 
     @Test func `after a failed token request metadata is looked at again, but not at once`()

@@ -123,6 +123,47 @@ import Testing
     }
 }
 
+/// Metadata that cannot be had anew while tokens are needed.
+@Suite struct StalledRenewalTests {
+    @Test func `metadata that stalls leaves time for the token request`() async throws {
+        let clock = ManualClock()
+        let scripted = ScriptedServer()
+        scripted.script(
+            "/.well-known/oauth-authorization-server",
+            .json(
+                200,
+                #"{"issuer":"https://login.example.com","token_endpoint":"https://login.example.com/t"}"#
+            )
+        )
+        scripted.script("/t", .json(200, ScriptedServer.good))
+        let server = StallingServer(first: 0, of: scripted)
+        let directory = MetadataDirectory(
+            issuer: "https://login.example.com",
+            transport: server,
+            clock: clock
+        )
+        let client = DiscoveringTokenClient(
+            TokenEndpointClient(transport: server, clock: clock),
+            directory: directory
+        )
+        _ = try await directory.metadata()
+        clock.advance(by: .seconds(25 * 3600))
+        server.stall(1)
+        let deadline = clock.now + .seconds(10)
+        let tokens = Task {
+            try await client.tokens(
+                for: .clientCredentials(scopes: []),
+                configuration: OAuthHarness.configuration(.clientCredentials),
+                deadline: deadline
+            )
+        }
+        #expect(await eventually { !clock.slept.isEmpty })
+        clock.advance(by: .seconds(3))
+        #expect(try await tokens.value.accessToken.reveal() == "t")
+        #expect(clock.now < deadline)
+    }
+}
+
 /// Sends heads whose content stalls, at first or for ever.
 private final class StallingServer: HTTPTransport {
     let body = StalledBody("{")
@@ -134,6 +175,9 @@ private final class StallingServer: HTTPTransport {
         left = Mutex(count)
         self.behind = behind
     }
+
+    /// Stalls in place of the next answers.
+    func stall(_ count: Int) { left.withLock { $0 = count } }
 
     func send(_ request: Request, context: inout RequestContext) async throws -> Response {
         let answer = try await behind?.send(request, context: &context)

@@ -10,6 +10,8 @@ public actor MetadataDirectory {
     private static let refreshAfter = Duration.seconds(60)
     /// How long one request for a document may take.
     private static let timeout = Duration.seconds(10)
+    /// The same while other metadata is known: the token request has 10 s for both.
+    private static let renewalTimeout = Duration.seconds(3)
     /// The longest document that is read: 256 KiB.
     private static let limit = 256 * 1024
 
@@ -21,6 +23,8 @@ public actor MetadataDirectory {
     private var known: (metadata: ServerMetadata, at: ContinuousClock.Instant)?
     private var search: Task<Result<ServerMetadata, MetadataError>, Never>?
     private var isDoubted = false
+    /// When it was looked for last, with or without success.
+    private var lookedAt: ContinuousClock.Instant?
 
     /// Names a server; nothing is asked yet.
     ///
@@ -44,13 +48,14 @@ public actor MetadataDirectory {
     /// The metadata: as kept, or asked for now.
     ///
     /// However many ask at once, the server is asked once. What is kept outlives a failure to
-    /// renew it.
+    /// renew it, which is tried again after a minute.
     ///
     /// - Throws: `MetadataError`.
     public func metadata() async throws(MetadataError) -> ServerMetadata {
         if let known {
-            let age = clock.now - known.at
-            if age < Self.lifetime, !isDoubted || age < Self.refreshAfter { return known.metadata }
+            let now = clock.now
+            if now - known.at < Self.lifetime, !isDoubted { return known.metadata }
+            if let lookedAt, now - lookedAt < Self.refreshAfter { return known.metadata }
         }
         let task = search ?? begin()
         switch await task.value {
@@ -72,7 +77,10 @@ public actor MetadataDirectory {
     }
 
     private func look() async -> Result<ServerMetadata, MetadataError> {
-        defer { search = nil }
+        defer {
+            search = nil
+            lookedAt = clock.now
+        }
         do throws(MetadataError) {
             let metadata = try await find()
             known = (metadata, clock.now)
@@ -83,7 +91,10 @@ public actor MetadataDirectory {
         }
     }
 
-    /// Asks at the well-known places, one after the other, until one has a document.
+    /// Asks at the well-known places, one after the other, until one has the document.
+    ///
+    /// Servers that have none there answer with a page of theirs or send a browser to one, as often
+    /// as with 404.
     private func find() async throws(MetadataError) -> ServerMetadata {
         guard let base = ServerEndpoint(issuer), !base.target.contains("?") else {
             throw MetadataError("the issuer \(issuer) is not a URL without query and fragment")
@@ -92,23 +103,28 @@ public actor MetadataDirectory {
             throw MetadataError("the issuer \(issuer) is not https")
         }
         var missing: HTTPStatus = 404
+        var fault: MetadataError?
         for target in MetadataDirectory.places(of: base.target) {
             let (status, body) = try await fetch(Request(origin: base.origin, target: target))
             if status == 200 {
-                return try ServerMetadata(
-                    body,
-                    from: issuer,
-                    allowsInsecure: allowsInsecure
-                )
-            }
-            guard status.kind == .clientError, status != 429, status != 408 else {
-                throw MetadataError(
+                do {
+                    return try ServerMetadata(body, from: issuer, allowsInsecure: allowsInsecure)
+                } catch {
+                    guard error.isOfAnotherDocument else { throw error }
+                    fault = fault ?? error
+                }
+            } else if status.kind == .clientError, status != 429, status != 408 {
+                missing = status
+            } else {
+                let error = MetadataError(
                     "the metadata of \(issuer) cannot be had: \(base.origin) answered \(status)",
                     isTransient: status.kind != .redirection
                 )
+                guard !error.isTransient else { throw error }
+                fault = fault ?? error
             }
-            missing = status
         }
+        if let fault { throw fault }
         throw MetadataError(
             "\(base.origin) has no metadata for the issuer \(issuer) (\(missing)); check issuer, or "
                 + "give the URLs by hand"
@@ -120,7 +136,7 @@ public actor MetadataDirectory {
     ) async throws(MetadataError) -> (HTTPStatus, [UInt8]) {
         var request = request
         request.headers = [.accept: "application/json"]
-        let deadline = clock.now + Self.timeout
+        let deadline = clock.now + (known == nil ? Self.timeout : Self.renewalTimeout)
         var context = RequestContext(deadline: deadline)
         do {
             let response = try await transport.send(request, context: &context)

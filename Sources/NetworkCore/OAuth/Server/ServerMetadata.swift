@@ -58,7 +58,10 @@ public struct ServerMetadata: Sendable, Hashable {
         do {
             members = try JSONDecoder().decode(Document.self, from: Data(document))
         } catch {
-            throw MetadataError("the metadata of \(issuer) is no JSON object with an issuer")
+            throw MetadataError(
+                "the metadata of \(issuer) is no JSON object with an issuer",
+                isOfAnotherDocument: true
+            )
         }
         guard members.issuer == issuer else {
             let theirs = ServerWords.clean(members.issuer, secrets: []) ?? ""
@@ -93,9 +96,12 @@ public struct MetadataError: Error, Sendable, Hashable, CustomStringConvertible 
     public let description: String
     /// Whether it may work later.
     public let isTransient: Bool
+    /// Whether what was found is no metadata at all, which may stand elsewhere.
+    let isOfAnotherDocument: Bool
 
-    init(_ description: String, isTransient: Bool = false) {
+    init(_ description: String, isTransient: Bool = false, isOfAnotherDocument: Bool = false) {
         self.description = description
         self.isTransient = isTransient
+        self.isOfAnotherDocument = isOfAnotherDocument
     }
 }
