@@ -56,7 +56,31 @@ import Testing
         await #expect(throws: TokenStoreError.conflict) { try await other.remove(revision: 7) }
     }
 
-    @Test(arguments: ["", "{", "[]", #"{"version":2,"revision":1}"#, "\u{0}\u{0}"])
+    @Test func `a file of a later version stays where it is, and nothing is written over it`()
+        async throws
+    {
+        let directory = try TokenDirectory()
+        let later = #"{"version":2,"revision":7,"tokens":["r"]}"#
+        try directory.write(later, to: "orders.json")
+        let clock = ManualClock()
+        let store = FileTokenStore(directory: directory.path, family: "orders", clock: clock)
+        let lock = try await store.lock(until: clock.now + .seconds(1), clock: clock)
+        for work in [
+            { _ = try await store.load(under: lock) },
+            { try await store.save(TokenRecord.forTests(1), replacing: 0) },
+            { try await store.remove(revision: 7) },
+        ] {
+            await #expect {
+                try await work()
+            } throws: {
+                "\($0)".contains("was written by a later netproxy")
+            }
+        }
+        #expect(try directory.names == ["orders.json", "orders.lock"])
+        #expect(try directory.text(of: "orders.json") == later)
+    }
+
+    @Test(arguments: ["", "{", "[]", #"{"version":1,"revision":1}"#, "\u{0}\u{0}"])
     func `a file that makes no sense is set aside`(content: String) async throws {
         let directory = try TokenDirectory()
         try directory.write(content, to: "orders.json")

@@ -76,7 +76,16 @@ public struct FileTokenStore: TokenStoring {
     ///   needs the lock; `.unavailable`.
     @concurrent public func load(under lock: TokenStoreLock?) async throws -> TokenRecord? {
         try translated { () throws(FileError) in try read() }.map { content in
-            if let content, let record = TokenFile.decode(try open(content)) { return record }
+            if let plain = try content.map(open) {
+                if let record = TokenFile.decode(plain) { return record }
+                // Left where it is, for the version that understands it.
+                guard !TokenFile.isOfLaterVersion(plain) else {
+                    throw TokenStoreError.unavailable(
+                        "\(path) was written by a later netproxy and is not understood; it is left "
+                            + "as it is"
+                    )
+                }
+            }
             guard lock != nil else { throw TokenStoreError.unavailable("\(path) makes no sense") }
             throw TokenStoreError.corrupt(movedTo: try setAside())
         }

@@ -20,6 +20,11 @@ enum TokenFile {
         var access_tokens: [String: AccessToken]
         var intent: Intent?
         var quarantine: Quarantine?
+
+        var times: [Double] {
+            access_tokens.values.flatMap { [$0.issued_at, $0.expires_at].compactMap { $0 } }
+                + [refresh_expires_at, intent?.started_at, quarantine?.since].compactMap { $0 }
+        }
     }
 
     private struct AccessToken: Codable {
@@ -80,6 +85,17 @@ enum TokenFile {
         return try Array(encoder.encode(document))
     }
 
+    /// Whether a later netproxy wrote it, in a form that is not known here.
+    static func isOfLaterVersion(_ content: [UInt8]) -> Bool {
+        struct Head: Decodable { var version: Int }
+        do {
+            return try JSONDecoder().decode(Head.self, from: Data(content)).version > version
+        } catch {
+            // Then it is no file of any version.
+            return false
+        }
+    }
+
     /// Nothing for content that makes no sense: not this form, or numbers that no save ever wrote and
     /// that arithmetic on times and counts would overflow with.
     static func decode(_ content: [UInt8]) -> TokenRecord? {
@@ -124,13 +140,10 @@ enum TokenFile {
         }
         return record
     }
+
     private static func isSound(_ document: Document) -> Bool {
-        var times = document.access_tokens.values.flatMap { [$0.issued_at, $0.expires_at] }
-        times += [
-            document.refresh_expires_at, document.intent?.started_at, document.quarantine?.since,
-        ]
-        return document.revision > 0 && counts.contains(document.revision)
+        document.revision > 0 && counts.contains(document.revision)
             && document.intent.map { counts.contains($0.attempts) } != false
-            && times.allSatisfy { $0.map(seconds.contains) != false }
+            && document.times.allSatisfy(seconds.contains)
     }
 }
