@@ -1,4 +1,5 @@
 import EventIO
+import NetworkCore
 import ProxyConfig
 import RequestLog
 
@@ -53,6 +54,8 @@ extension Daemon {
         }
         let plan = ListenerPlan(from: listeners, to: next.listenPlaces)
         let opened = try open(plan.missing)
+        // A channel that changes looks into the store anew, where what is in memory must be by then.
+        for channel in channels { await channel.authorizer?.engine?.writeAgain() }
         let nextChannels = try await assembly.channels(of: next, keeping: channels)
         guard !isStopping else { throw ReloadRefusal.stopping }
         try assembly.logs.move(to: next.log)

@@ -235,14 +235,16 @@ package actor Daemon {
         await withCheckedContinuation { stopWaiters.append($0) }
     }
 
-    /// Accepts no more, lets exchanges end within `drain`, writes the logs.
+    /// Accepts no more, lets exchanges and renewals end within `drain`, writes the logs.
     package func stop() async {
         guard !isStopping else { return }
         isStopping = true
         notify("STOPPING=1\nSTATUS=draining")
         // The loops have descriptors of their own until they drain. After that nobody connects in vain.
         listeners = []
+        let end = SystemClock().now + configuration.drain
         await onEachWorker(within: configuration.drain) { $0.drain($1) }
+        await finishRenewals(until: end)
         // What is cut has a moment to write its record.
         await onEachWorker(within: .seconds(1)) { $0.cut($1) }
         // A reload that was under way uses the loops; it ends early.
@@ -263,6 +265,16 @@ package actor Daemon {
         loops = []
         for waiter in stopWaiters { waiter.resume() }
         stopWaiters = []
+    }
+
+    /// Lets no rotated refresh token be lost on its way here.
+    private func finishRenewals(until end: ContinuousClock.Instant) async {
+        await withTaskGroup(of: Void.self) { group in
+            for channel in channels {
+                guard let engine = channel.authorizer?.engine else { continue }
+                group.addTask { await engine.finishRenewal(until: end) }
+            }
+        }
     }
 
     /// Ends what has no end of its own, and gives every reader a moment to see it.

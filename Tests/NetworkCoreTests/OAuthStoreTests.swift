@@ -136,6 +136,19 @@ import Testing
         #expect(try await store.load()?.refreshToken == Secret("refresh-2"))
     }
 
+    @Test func `before the process ends what could not be written is tried once more`()
+        async throws
+    {
+        let store = WatchedStore()
+        store.failsSaving = true
+        let harness = harness(store: store)
+        #expect(try await harness.token() == "Bearer access-1")
+        store.failsSaving = false
+        await harness.manager.finishRenewal(until: harness.clock.now)
+        #expect(await !harness.manager.status().isUnsaved)
+        #expect(store.record?.refreshToken == Secret("refresh-1"))
+    }
+
     @Test func `a new refresh token in the configuration replaces the stored one`() async throws {
         let first = harness()
         _ = try await first.token()

@@ -33,6 +33,46 @@ import Testing
         }
     }
 
+    @Test func `a stop lets a renewal end, whose refresh token would be lost`() async throws {
+        let (asked, stopping) = (Gate(), Gate())
+        let tokens = try await OriginServer.start { wire in
+            _ = try await wire.message()
+            asked.open()
+            try await stopping.wait()
+            try await wire.send(
+                Raw.ok(
+                    #"{"access_token":"a","token_type":"Bearer","refresh_token":"c4nary-next"}"#,
+                    "Content-Type: application/json"
+                )
+            )
+            _ = try await wire.next()
+        }
+        let url = "http://127.0.0.1:\(tokens.port)"
+        let grant = "grant: refresh_token, refresh_token: literal:first, client_auth: none"
+        try await DaemonHarness.run(
+            channels: """
+                orders: { upstream: '\(url)', auth: { oauth: { token_url: '\(url)/token', \
+                client_id: orders, \(grant) } } }
+                """
+        ) { proxy in
+            // An app that does not stay for the answer: nobody waits for the renewal.
+            let app = try await proxy.connect()
+            try await app.send(Raw.get("/orders/1"))
+            try await asked.wait()
+            try await app.close()
+            async let stopped: Void = proxy.stop()
+            // Long enough for a stop that waits for nothing: only the absence of its end can be seen.
+            try await Task.sleep(for: .milliseconds(300))
+            stopping.open()
+            await stopped
+            let file = try String(
+                contentsOf: URL(filePath: "\(proxy.directory)/state/orders.json"),
+                encoding: .utf8
+            )
+            #expect(file.contains("c4nary-next"))
+        }
+    }
+
     @Test func `a stop refuses connections at once, and every reload`() async throws {
         let (asked, stopping) = (Gate(), Gate())
         let origin = try await OriginServer.start { wire in

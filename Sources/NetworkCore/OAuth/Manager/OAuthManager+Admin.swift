@@ -49,6 +49,19 @@ extension OAuthManager {
         }
     }
 
+    /// Lets a renewal that presents a refresh token come to its end: with the process its answer would
+    /// be lost, and the token that the server has put in place of the one presented.
+    ///
+    /// Returns when it is stored, or at the deadline. Waits for nothing that can be asked for again.
+    /// What could not be written before is tried once more.
+    public func finishRenewal(until deadline: ContinuousClock.Instant) async {
+        guard case .refreshToken = configuration.grant else { return }
+        while let renewal, clock.now < deadline, !Task.isCancelled {
+            _ = await renewal.room.wait(until: deadline, as: .command)
+        }
+        await writeAgain()
+    }
+
     /// Returns when no renewal is going on.
     func waitForRenewal() async throws {
         while let renewal {

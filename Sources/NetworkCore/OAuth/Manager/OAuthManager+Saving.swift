@@ -140,7 +140,8 @@ extension OAuthManager {
 
     private func endRewrite() { rewrite = nil }
 
-    private func writeAgain() async {
+    /// Tries to write what could not be written, if there is something.
+    package func writeAgain() async {
         // A renewal writes by itself.
         guard isUnsaved, renewal == nil else { return }
         let (begun, before) = (renewals, record?.refreshToken)
