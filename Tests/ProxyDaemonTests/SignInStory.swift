@@ -1,16 +1,18 @@
 import Foundation
+import NetworkCore
 import ProxyConfig
-import ProxyDaemon
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import ProxyDaemon
 
 /// Signing in to a channel and out of it, beside a running daemon.
 @Suite struct SignInStory {
     /// An authorization server that signs everybody in, and an API that takes its tokens.
     private final class Server: Sendable {
         let origin: OriginServer
-        /// Open once somebody presented the code `held`, which is answered when the other opens.
+        /// Open once somebody presented the code or token `held`, which is answered when the other opens.
         let asked: Gate
         let released: Gate
 
@@ -25,7 +27,7 @@ import Testing
             let (asked, released) = (Gate(), Gate())
             let origin = try await OriginServer.start { wire in
                 while let request = try await wire.next() {
-                    if request.body.contains("code=held") {
+                    if request.body.contains("=held") {
                         asked.open()
                         try await released.wait()
                     }
@@ -195,6 +197,29 @@ import Testing
             #expect(server.forms("/revoke").count == 2)
             await #expect(throws: SignIn.Failure.self) { try await signIn.accessToken() }
             #expect(!terminal.lines.joined().contains("c4nary"))
+        }
+    }
+
+    @Test func `nobody renews while a sign-out revokes, whose tokens nobody would revoke`()
+        async throws
+    {
+        let server = try await Server.start()
+        try await DaemonHarness.run(channels: server.channel()) { proxy in
+            let signIn = try await signIn(proxy, Terminal())
+            defer { signIn.close() }
+            let store = signIn.client.store
+            var record = TokenRecord(authority: signIn.client.configuration.authority)
+            (record.revision, record.refreshToken) = (1, Secret("held"))
+            try await store.save(record, replacing: 0)
+            let revoked = Task { try await signIn.revoke() }
+            try await server.asked.wait()
+            let clock = SystemClock()
+            await #expect(throws: TokenStoreError.self) {
+                try await store.lock(until: clock.now, clock: clock)
+            }
+            server.released.open()
+            #expect(try await revoked.value == ["The server has revoked the refresh token."])
+            try await store.lock(until: clock.now + Wire.patience, clock: clock).release()
         }
     }
 

@@ -4,15 +4,20 @@ import ProxyConfig
 extension SignIn {
     /// Revokes what is stored (RFC 7009); what is stored stays where it is.
     ///
+    /// Under the lock: a renewal that goes on meanwhile would leave tokens that nobody revokes.
+    ///
     /// - Returns: what became of it, for the person.
     /// - Throws: `Failure` if what is stored cannot be read.
     package func revoke() async throws -> [String] {
+        let lock: TokenStoreLock?
         let record: TokenRecord?
         do {
+            lock = try await lockedStore()
             record = try await client.store.load()
         } catch {
             throw Failure(description: "the stored tokens cannot be read: \(error)")
         }
+        defer { lock?.release() }
         guard let record else { return ["Nobody was signed in to \(channel.name)."] }
         guard record.authority == client.configuration.authority else {
             return ["The stored tokens belong to another client or server; they are not revoked."]
@@ -38,6 +43,16 @@ extension SignIn {
             )
         }
         return lines
+    }
+
+    /// Nothing where there can be no lock: what can be read can be revoked all the same.
+    private func lockedStore() async throws -> TokenStoreLock? {
+        do {
+            let clock = SystemClock()
+            return try await client.store.lock(until: clock.now + .seconds(50), clock: clock)
+        } catch TokenStoreError.unavailable {
+            return nil
+        }
     }
 
     private func sentence(_ name: String, _ outcome: Revocation.Outcome) -> String {
