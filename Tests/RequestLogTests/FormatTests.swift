@@ -107,18 +107,25 @@ import Testing
         for (name, value) in expected { #expect(line[name] == value, "\(name)") }
     }
 
+    @Test func `for ECS an exchange that was cut is a failure, whatever its status`() throws {
+        var record = Self.record
+        record.abortedBy = .client
+        let line = try #require(Samples.parsed(String(try text(.ecs, record).dropLast())))
+        #expect(line["event.outcome"] == .text("failure"))
+    }
+
     @Test func `CLF is the combined format`() throws {
         #expect(
             try text(.clf)
                 == #"127.0.0.1 - - [04/Mar/2026:05:06:07 +0000] "GET /v1/42?page HTTP/1.1" 200 3456 "#
                 + #""http://a/b" "it's \"me\"""# + "\n"
         )
-        var refused = Samples.minimal(path: "/a\"\u{1f}ü")
+        var refused = Samples.minimal(path: "/a\"\\\u{1f}ü")
         refused.client = "unix"
         refused.clientUID = 1000
         #expect(
             try text(.clf, refused)
-                == #"unix - 1000 [04/Mar/2026:05:06:07 +0000] "GET /a\"\x1f\xc3\xbc HTTP/1.1" - 0 "-" "-""#
+                == #"unix - 1000 [04/Mar/2026:05:06:07 +0000] "GET /a\"\\\x1f\xc3\xbc HTTP/1.1" - 0 "-" "-""#
                 + "\n"
         )
     }

@@ -44,6 +44,14 @@ import Testing
         #expect(sink.counters.written == 2)
     }
 
+    @Test(arguments: [(200, "6"), (404, "4"), (502, "3")])
+    func `an entry has the priority of its level`(status: Int, priority: String) throws {
+        let journal = try Journal(path)
+        write(Samples.line(Samples.exchange(status: HTTPStatus(rawValue: status))), to: try sink())
+        let entry = String(decoding: try #require(journal.entry()), as: UTF8.self)
+        #expect(entry.contains("\nPRIORITY=\(priority)\n"))
+    }
+
     @Test func `a value of several lines has its length in front`() throws {
         let journal = try Journal(path)
         write(#"{"level":"info","message":"a\nb"}"# + "\n", to: try sink())

@@ -62,6 +62,16 @@ import Testing
         let log = log(Rotation(size: 4, keep: 1))
         write("long enough", to: log)
         #expect(try directory.text(of: "orders.log") == "long enough\n")
+        // An empty file makes no room.
+        #expect(try directory.names == ["orders.log"])
+    }
+
+    @Test func `a file may be as long as the limit`() throws {
+        let log = log(Rotation(size: 18, keep: 1))
+        for text in ["one-----", "two-----"] { write(text, to: log) }
+        #expect(try directory.names == ["orders.log"])
+        write("three---", to: log)
+        #expect(try directory.text(of: "orders.log.1") == "one-----\ntwo-----\n")
     }
 
     @Test func `a file that another tool moved is opened anew on request`() throws {

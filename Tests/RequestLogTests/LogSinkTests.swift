@@ -139,6 +139,19 @@ private final class ScriptBox: Sendable {
         #expect(box.lines[0].hasPrefix("fi{") && box.lines[1] == "second")
     }
 
+    @Test func `the file of a channel that is gone is closed after each write`() {
+        let box = ScriptBox([])
+        let sink = Self.sink(box)
+        var generation: Int { box.value.withLock { $0.generation } }
+        sink.retire()
+        let closed = generation
+        Self.write("late\n", to: sink)
+        #expect(generation == closed + 1)
+        sink.revive()
+        Self.write("again\n", to: sink)
+        #expect(generation == closed + 1)
+    }
+
     @Test func `a buffer hands its lines over with one write`() {
         let box = ScriptBox([])
         let buffer = LogBuffer(ChannelLog(labels: LogLabels(), sink: Self.sink(box)))

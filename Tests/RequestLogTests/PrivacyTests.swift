@@ -62,6 +62,7 @@ import Testing
         ("Location", "https://me:pa&ss@a/?x=1@b", "https://<redacted>@a/?x=1@b"),
         ("Location", "//token@a/b//c@d", "//<redacted>@a/b//c@d"),
         ("Link", "<http://u:p@q@a>; rel=up, </b@c>", "<http://<redacted>@a>; rel=up, </b@c>"),
+        ("Content-Location", "/a?token=b&page=2", "/a?token=<redacted>&page=2"),
         ("X-Other", "/cb?code=abc", "/cb?code=abc"),
     ])
     func `a URL in a named field is shown without credentials`(
@@ -74,6 +75,16 @@ import Testing
         record.responseHeaders = [HTTPField(name, value)].compactMap { $0 }
         let parsed = Samples.parsed(Samples.line(record, LogLabels(headers: [name])))
         #expect(parsed?["response_headers"]?[name.text.lowercased()]?.text == text)
+    }
+
+    @Test func `each URL of a field that comes twice is shown without credentials`() {
+        var record = Samples.minimal()
+        record.responseHeaders = [
+            HTTPField("Link", "<https://a/?page=2>"), HTTPField("Link", "<https://a/?token=b>"),
+        ].compactMap { $0 }
+        let parsed = Samples.parsed(Samples.line(record, LogLabels(headers: ["link"])))
+        let expected = "<https://a/?page=2>, <https://a/?token=<redacted>"
+        #expect(parsed?["response_headers"]?["link"]?.text == expected)
     }
 
     @Test func `named fields are joined by lower-case name, and others left out`() throws {

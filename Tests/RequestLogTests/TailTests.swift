@@ -41,6 +41,13 @@ import Testing
         #expect(paths(try tail.last(3)) == ["/49", "/long", "/59"])
     }
 
+    @Test func `what ended last is found although it was written earlier`() throws {
+        let text = [58, 1, 2, 3].map { Samples.entry($0, "/\($0)") }.joined()
+        try directory.write(text, to: "a.log")
+        let tail = try LogTail(directory: directory.path)
+        #expect(paths(try tail.last(1)) == ["/58"])
+    }
+
     @Test func `as many lines as there can be are all of them`() throws {
         try directory.write(Samples.entry(1, "/1"), to: "a.log")
         #expect(try LogTail(directory: directory.path).last(.max).count == 1)

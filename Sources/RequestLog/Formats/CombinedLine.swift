@@ -11,9 +11,9 @@ enum CombinedLine {
     ]
 
     static func append(_ line: LogLine, to output: OutputBuffer) {
-        word(host(line["client"]?.plain ?? "-"), output)
+        quoted(host(line["client"]?.plain ?? "-"), output)
         output.append(" - ")
-        word(line["client_uid"]?.plain ?? "-", output)
+        quoted(line["client_uid"]?.plain ?? "-", output)
         output.append(" [")
         output.append(date(line.time))
         output.append("] \"")
@@ -53,10 +53,6 @@ enum CombinedLine {
             return time
         }
         return "\(parts[2])/\(months[month - 1])/\(parts[0]):\(parts[3]) +0000"
-    }
-
-    private static func word(_ text: String, _ output: OutputBuffer) {
-        quoted(text.replacing(" ", with: "_"), output)
     }
 
     /// As Apache escapes: quotes and backslashes with a backslash, other bytes as `\xhh`.
