@@ -39,6 +39,7 @@ import Testing
         ("listen: [proxy.example:80]", "listen[0]: 'proxy.example:80' has a name"),
         ("listen: app.localhost:80", "listen: 'app.localhost:80' has a name"),
         ("listen: 127.1:80", "listen: '127.1:80' has a name"),
+        ("listen: 127.0.0.010:80", "listen: '127.0.0.010:80' has a name"),
         ("admin: app.localhost:80", "admin: expected unix:/path, a loopback host:port or off"),
     ])
     func `a name that no start could listen on is found`(line: String, expected: String) {
@@ -53,6 +54,10 @@ import Testing
         ("http://127.0.0.1:9000", "false", 0),
         ("http://[::1]:9000", "false", 0),
         ("http://127.0.0.1.example.com", "false", 1),
+        ("http://notlocalhost:9000", "false", 1),
+        ("http://api.localhost:9000", "false", 0),
+        ("http://[::ffff:127.0.0.1]:9000", "false", 0),
+        ("http://[::ffff:10.0.0.1]:9000", "false", 1),
     ])
     func `credentials do not travel in the clear`(upstream: String, allowed: String, count: Int) {
         let text = """
@@ -62,6 +67,24 @@ import Testing
                 auth: { bearer: "env:TOKEN", allow_insecure: \(allowed) }
             """
         #expect(errors(in: text).count == count)
+    }
+
+    @Test func `credentials do not travel in the clear to the second upstream either`() {
+        let text = """
+            channels:
+              a:
+                upstream: [https://a.example, http://b.example]
+                auth: { bearer: "env:TOKEN" }
+            """
+        #expect(errors(in: text).count == 1)
+    }
+
+    @Test(arguments: ["issuer", "authorization_url", "device_url", "revocation_url"])
+    func `no place of the authorization server is asked in the clear`(key: String) {
+        let rest = "token_url: https://login.example/t, client_id: a, client_auth: none"
+        let lines = errors(inChannel: "auth: { oauth: { \(key): http://login.example/, \(rest) } }")
+        #expect(lines.count == 1)
+        #expect(lines.first?.hasPrefix("channels.a.auth.oauth.\(key): would send") == true)
     }
 
     @Test(arguments: [
@@ -96,6 +119,11 @@ import Testing
             "channels.a.retry.backoff.max: must not be shorter than base"
         ),
         (
+            "headers: { set: { Proxy-Authorization: a } }",
+            "channels.a.headers.set.Proxy-Authorization: netproxy itself writes "
+                + "Proxy-Authorization, it belongs to the connection"
+        ),
+        (
             "headers: { default: { \"X Y\": a } }",
             "channels.a.headers.default.X Y: not a header name"
         ),
@@ -107,6 +135,18 @@ import Testing
     ])
     func `a channel must be coherent`(lines: String, expected: String) {
         #expect(errors(inChannel: lines) == [expected])
+    }
+
+    @Test(arguments: [
+        "grant_type", "client_id", "client_secret", "refresh_token", "scope", "audience", "code",
+        "redirect_uri", "code_verifier", "device_code", "assertion", "client_assertion", "state",
+        "subject_token", "actor_token", "code_challenge", "dpop_jkt",
+    ])
+    func `a parameter that netproxy sends itself has a key of its own`(name: String) {
+        let rest = "token_url: https://login.example/t, client_id: a, client_auth: none"
+        let lines = errors(inChannel: "auth: { oauth: { parameters: { \(name): x }, \(rest) } }")
+        #expect(lines.count == 1)
+        #expect(lines.first?.hasSuffix("netproxy itself sends \(name), use the key for it") == true)
     }
 
     @Test(arguments: ["https://proxy.example:3128", "http://proxy.example:3128/path"])

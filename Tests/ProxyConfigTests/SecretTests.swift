@@ -1,3 +1,4 @@
+import Foundation
 import ProxyConfig
 import Testing
 
@@ -12,7 +13,8 @@ import Testing
 
     private static let files = [
         "/plain": "s3cret", "/newline": "s3cret\n", "/windows": "s3cret\r\n", "/two": "s3cret\n\n",
-        "/nul": "s3\0cret", "/empty": "\n", "/creds/db": "from-cred\n", "/utf8": "pä55",
+        "/nul": "s3\0cret", "/del": "s3\u{7f}cret", "/empty": "\n", "/creds/db": "from-cred\n",
+        "/utf8": "pä55",
     ]
 
     @Test(arguments: [
@@ -26,7 +28,8 @@ import Testing
     }
 
     @Test(arguments: [
-        "file:/two", "file:/nul", "file:/empty", "file:/missing", "env:MISSING", "cred:missing",
+        "file:/two", "file:/nul", "file:/del", "file:/empty", "file:/missing", "env:MISSING",
+        "cred:missing",
         "exec:/bin/false", "exec:/bin/true", "exec:/does/not/exist", "exec:/usr/bin/yes",
     ])
     func `a secret that cannot go into a header is refused`(text: String) async throws {
@@ -49,9 +52,27 @@ import Testing
         #expect(error?.description == expected)
     }
 
+    @Test func `a file that is too large for a secret is not read as one`() async throws {
+        let path = FileManager.default.temporaryDirectory
+            .appending(path: "secret-\(UInt64.random(in: 0 ... .max))").path()
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let resolver = SecretResolver(environment: [:])
+        for (size, isRead) in [(65_536, true), (65_537, false)] {
+            let text = String(repeating: "x", count: size)
+            try text.write(toFile: path, atomically: false, encoding: .utf8)
+            let secret = try? await resolver.resolve(.file(path))
+            #expect((secret?.count == size) == isRead)
+        }
+    }
+
     @Test(arguments: ["hunter2", "file:relative", "env:", "env:A B", "cred:../x", "exec:ls", "a:b"])
     func `a bare string is no reference`(text: String) {
         #expect(SecretReference(text: text) == nil)
+    }
+
+    @Test func `the arguments of a program are never printed`() throws {
+        let reference = try #require(SecretReference(text: "exec:/bin/pass --key hunter2"))
+        #expect("\(reference)" == "exec:/bin/pass")
     }
 
     @Test func `a literal is never printed`() throws {

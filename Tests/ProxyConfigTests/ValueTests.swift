@@ -5,7 +5,8 @@ import Testing
     @Test(arguments: [
         ("250ms", Duration.milliseconds(250)), ("5s", .seconds(5)), ("2m", .seconds(120)),
         ("1h", .seconds(3600)), ("5", nil), ("s", nil), ("-5s", nil), ("1.5s", nil), ("5 s", nil),
-        ("5S", nil), ("٣s", nil), ("99999h", nil), ("fast", nil), ("", nil),
+        ("5S", nil), ("٣s", nil), ("8760h", .seconds(31_536_000)), ("8761h", nil), ("fast", nil),
+        ("", nil),
     ])
     func `a duration is digits and a unit`(text: String, expected: Duration?) {
         #expect(DurationText.parse(text) == expected)
@@ -14,23 +15,77 @@ import Testing
     @Test(arguments: [
         ("512B", 512), ("64KiB", 65_536), ("8MiB", 8_388_608), ("1GiB", 1_073_741_824),
         ("64", nil), ("64KB", nil), ("64kib", nil), ("+1B", nil), ("1.5MiB", nil), ("KiB", nil),
-        ("999999999999GiB", nil),
+        ("1024GiB", 1 << 40), ("1025GiB", nil), ("999999999999GiB", nil),
     ])
     func `a size is digits and a unit`(text: String, expected: Int?) {
         #expect(ByteCount(text: text)?.bytes == expected)
     }
 
-    @Test(arguments: ["127.0.0.1:0", "[::1]:8080", "unix:/run/a.sock", "systemd:http"])
+    @Test(arguments: [
+        "127.0.0.1:0", "[::1]:8080", "unix:/run/a.sock", "systemd:http",
+        "unix:/\(String(repeating: "a", count: 106))",
+    ])
     func `a listen address reads back as it was written`(text: String) {
         #expect(ListenAddress(text: text)?.description == text)
     }
 
     @Test(arguments: [
         "8080", ":8080", "::1:8080", "[::1]", "127.0.0.1:65536", "127.0.0.1:+1", "unix:a.sock",
-        "systemd:", "unix:/\(String(repeating: "a", count: 108))",
+        "systemd:", "unix:/\(String(repeating: "a", count: 107))",
     ])
     func `a malformed listen address is none`(text: String) {
         #expect(ListenAddress(text: text) == nil)
+    }
+
+    @Test(arguments: [
+        ("retry: { attempts: 10 }", "retry: { attempts: 11 }"),
+        ("retry: { status: [400, 599] }", "retry: { status: [399] }"),
+        ("retry: { status: [] }", "retry: { status: [600] }"),
+        ("retry: { replay_body: 64MiB }", "retry: { replay_body: 65537KiB }"),
+        ("retry: { spill: 1B }", "retry: { spill: 0B }"),
+        ("retry: { spill: 16GiB }", "retry: { spill: 17GiB }"),
+        ("retry: { budget: 100% }", "retry: { budget: 101% }"),
+        ("pool: { connections: 1 }", "pool: { connections: 0 }"),
+        ("pool: { connections: 100000 }", "pool: { connections: 100001 }"),
+        ("pool: { queue: 0 }", "pool: { queue: 1000001 }"),
+        ("pool: { idle: 1ms }", "pool: { idle: 0ms }"),
+        ("timeouts: { connect: 1ms }", "timeouts: { connect: 0s }"),
+        ("timeouts: { idle: 8760h }", "timeouts: { idle: 8761h }"),
+        ("auth: off", "auth: { basic: { username: 'a:b', password: env:P } }"),
+    ])
+    func `the bound of a channel's value is the last that is taken`(last: String, beyond: String) {
+        #expect(errors(inChannel: last) == [])
+        #expect(errors(inChannel: beyond).count == 1)
+    }
+
+    @Test(arguments: [
+        ("workers: 1", "workers: 0"),
+        ("workers: 64", "workers: 65"),
+        ("limits: { header_size: 1KiB }", "limits: { header_size: 1023B }"),
+        ("limits: { target_size: 1MiB }", "limits: { target_size: 1025KiB }"),
+        ("limits: { header_count: 1 }", "limits: { header_count: 0 }"),
+        ("limits: { connections: 1 }", "limits: { connections: 0 }"),
+        ("limits: { head_timeout: 1ms }", "limits: { head_timeout: 0s }"),
+        ("limits: { body_rate: 1B }", "limits: { body_rate: 0B }"),
+        ("drain: 0s", "drain: 8761h"),
+        ("log: { rotate: { size: 64KiB } }", "log: { rotate: { size: 65535B } }"),
+        ("log: { rotate: { keep: 0 } }", "log: { rotate: { keep: 1001 } }"),
+        ("connect: ['*.a.example:1']", "connect: ['*.a.example:0']"),
+        ("connect: ['*:65535']", "connect: ['*:65536']"),
+        ("connect: ['a.example:1']", "connect: ['a.example:0']"),
+        ("admin: 127.0.0.1:0", "admin: 0.0.0.0:8081"),
+        ("admin: '[::1]:8081'", "admin: '[::2]:8081'"),
+    ])
+    func `the bound of a value is the last that is taken`(last: String, beyond: String) {
+        let channels = "channels: { a: { upstream: https://a.example } }"
+        #expect(errors(in: "\(last)\n\(channels)") == [])
+        #expect(errors(in: "\(beyond)\n\(channels)").count == 1)
+    }
+
+    @Test func `a channel's name has 63 characters at most`() throws {
+        let name = String(repeating: "a", count: 63)
+        #expect(errors(in: "channels: { \(name): { upstream: https://a.example } }") == [])
+        #expect(errors(in: "channels: { a\(name): { upstream: https://a.example } }").count >= 1)
     }
 
     @Test(arguments: ["off", "\"off\"", "'off'"])
