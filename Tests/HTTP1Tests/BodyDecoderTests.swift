@@ -103,6 +103,13 @@ import Testing
         )
     }
 
+    @Test func `an extension may be as long as its bound, with each chunk again`() {
+        let line = "1;\(String(repeating: "x", count: 255))\r\na\r\n"
+        let raw = Array((line + line + "0\r\n\r\n").utf8)
+        let outcome = Replay.body(raw, at: [], HTTP1Limits(), framing: .chunked)
+        #expect(outcome.value?.text == "aa")
+    }
+
     @Test func `trailers are bounded`() {
         let raw = Array(("0\r\n" + String(repeating: "X: a\r\n", count: 101) + "\r\n").utf8)
         #expect(Replay.body(raw, at: [], HTTP1Limits(), framing: .chunked).error == .tooManyFields)

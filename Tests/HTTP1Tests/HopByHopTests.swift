@@ -7,6 +7,8 @@ import Testing
         var headers: HTTPHeaders = [
             "Connection": "keep-alive", "TE": "trailers", "X-A": "1", "Upgrade": "h2c",
             "HTTP2-Settings": "x", "Proxy-Authorization": "x", "Keep-Alive": "timeout=5",
+            "Proxy-Authenticate": "Basic", "Proxy-Authentication-Info": "x",
+            "Proxy-Connection": "keep-alive",
             "Trailer": "X-Sum", "Authorization": "x", "Transfer-Encoding": "chunked",
         ]
         let removal = HopByHop(removingFrom: &headers)

@@ -33,6 +33,16 @@ import Testing
         #expect(headers["d"]?.isEmpty == true)
     }
 
+    @Test(arguments: [
+        ("Authorization", true), ("Proxy-Authorization", true), ("cookie", true),
+        ("Set-Cookie", true), ("DPoP", true), ("X-Other", false),
+    ])
+    func `a credential is no part of a description`(name: String, isHidden: Bool) throws {
+        let known = try #require(HTTPFieldName(name))
+        let field = try #require(HTTPField(known, "s3cret"))
+        #expect("\(field)" == "\(name): \(isHidden ? "<redacted>" : "s3cret")")
+    }
+
     @Test func `omitted lines are not written and stay`() {
         let headers = parsed()
         #expect(encoded(headers, omitting: KnownFieldSet(.host, .via)) == "A: 1\r\nC: 3\r\n")

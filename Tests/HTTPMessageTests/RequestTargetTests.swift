@@ -2,6 +2,17 @@ import Bytes
 import HTTPMessage
 import Testing
 
+@Suite struct OriginTests {
+    @Test(arguments: [
+        ("127.0.0.1", true), ("127.1.2.3", true), ("::1", true), ("localhost", true),
+        ("API.localhost", true), ("10.0.0.1", false), ("notlocalhost", false),
+        ("127.0.0.1.evil.example", false), ("127.0.0.256", false), ("::2", false),
+    ])
+    func `only what never leaves this machine is loopback`(host: String, isLoopback: Bool) {
+        #expect(Origin(scheme: .http, host: host).isLoopback == isLoopback)
+    }
+}
+
 @Suite struct RequestTargetTests {
     private func target(_ text: String, _ method: HTTPMethod = .get) -> RequestTarget? {
         let bytes = Array(text.utf8)
