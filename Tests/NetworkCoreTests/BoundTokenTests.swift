@@ -4,6 +4,31 @@ import Testing
 
 /// Tokens that are bound to a key (DPoP, RFC 9449), through the whole engine.
 @Suite struct BoundTokens {
+    @Test func `a token that another service gave without binding it is not used`() async throws {
+        struct Unbound: OAuthService {
+            func tokens(
+                for grant: TokenGrant,
+                configuration: OAuthConfiguration,
+                deadline: ContinuousClock.Instant
+            ) async throws(TokenFailure) -> TokenResponse {
+                TokenResponse(accessToken: Secret("t"), lifetime: .seconds(60))
+            }
+        }
+        var configuration = OAuthHarness.configuration(.clientCredentials)
+        configuration.proof = ProofOfPossession(key: try SigningKey(pem: SampleKeys.p256))
+        let manager = OAuthManager(
+            service: Unbound(),
+            tokenStore: MemoryTokenStore(),
+            configuration: configuration,
+            clock: ManualClock()
+        )
+        let error = await #expect(throws: NetworkError.self) {
+            try await manager.credential(until: nil)
+        }
+        #expect(error?.kind == .credentialUnavailable)
+        #expect(manager.currentCredential() == nil)
+    }
+
     @Test func `token request and requests carry proofs of their own`() async throws {
         let session = try BoundSession()
         let request = Request(

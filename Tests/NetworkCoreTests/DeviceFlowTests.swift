@@ -100,6 +100,18 @@ import Testing
         #expect(pauses == [5])
     }
 
+    @Test func `a server that wants no pause is asked once a second`() async throws {
+        server.script("/device", .json(200, codes + #","expires_in":600,"interval":0}"#))
+        server.script(
+            "/token",
+            refuse("authorization_pending"),
+            .json(200, ScriptedServer.good)
+        )
+        let flow = flow()
+        _ = try await flow.tokens(for: try await flow.begin())
+        #expect(pauses == [1, 1])
+    }
+
     @Test func `a server that cannot be reached is left alone for longer each time`() async throws {
         server.script("/device", .json(200, codes + #","expires_in":600}"#))
         server.script(

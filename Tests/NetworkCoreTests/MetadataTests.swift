@@ -250,6 +250,41 @@ import Testing
         #expect(server.seen.count == 1)
     }
 
+    @Test func `an endpoint that refuses in words has not moved`() async throws {
+        server.script(inFront, document("https://login.example.com"))
+        server.script("/t?x=1", .json(400, #"{"error":"invalid_scope"}"#))
+        let (client, configuration) = client(.basic)
+        for _ in 0..<2 {
+            await #expect(throws: TokenFailure.self) {
+                try await client.tokens(
+                    for: .clientCredentials(scopes: []),
+                    configuration: configuration,
+                    deadline: clock.now + .seconds(10)
+                )
+            }
+            clock.advance(by: .seconds(61))
+        }
+        #expect(server.seen.count { $0.url.hasSuffix(inFront) } == 1)
+    }
+
+    @Test func `a client without a certificate does not use the alias`() async throws {
+        server.script(
+            inFront,
+            document(
+                "https://login.example.com",
+                #","mtls_endpoint_aliases":{"token_endpoint":"https://mtls.example.com/m"}"#
+            )
+        )
+        server.script("/t?x=1", .json(200, ScriptedServer.good))
+        let (client, configuration) = client(.basic)
+        _ = try await client.tokens(
+            for: .clientCredentials(scopes: []),
+            configuration: configuration,
+            deadline: clock.now + .seconds(10)
+        )
+        #expect(server.seen.last?.url == "https://login.example.com/t?x=1")
+    }
+
     @Test func `a client with a certificate uses the alias`() async throws {
         server.script(
             inFront,

@@ -78,6 +78,13 @@ import Testing
         ]
         #expect(ChallengeTriage.judge(headers) == .refused)
     }
+
+    @Test func `invalid_token outweighs a challenge without an error`() {
+        let headers: HTTPHeaders = [
+            .wwwAuthenticate: #"Bearer realm="x", Bearer error="invalid_token""#
+        ]
+        #expect(ChallengeTriage.judge(headers) == .refused)
+    }
 }
 
 @Suite struct OAuthDocuments {

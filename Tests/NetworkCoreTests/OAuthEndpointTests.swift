@@ -135,6 +135,19 @@ import Testing
         #expect(failure.detail.count < 400)
     }
 
+    @Test(arguments: [(39, false), (40, true)])
+    func `a server's word that is as long as a token is not repeated`(
+        length: Int,
+        isHidden: Bool
+    ) async {
+        let word = String(repeating: "x", count: length)
+        let body = #"{"error":"invalid_client","error_description":"bad \#(word)"}"#
+        let (_, _, result) = await ask(reply(400, body))
+        guard case .failure(let failure) = result else { return }
+        #expect(failure.detail.contains("bad <redacted>") == isHidden)
+        #expect(failure.detail.contains("bad \(word)") == !isHidden)
+    }
+
     @Test func `a refresh token that comes with a useless answer is not lost`() async throws {
         let harness = OAuthHarness(grant: .refreshToken(initial: Secret("initial")))
         harness.server.script(

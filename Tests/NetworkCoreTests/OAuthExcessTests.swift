@@ -92,6 +92,27 @@ import Testing
         #expect(!harness.server.sawReuse)
     }
 
+    @Test func `a hint that asks for a renewal each second is not followed for long`() async throws
+    {
+        let harness = OAuthHarness()
+        harness.server.setExtra(#","refresh_in":1"#)
+        for expected in 1...5 {
+            _ = try await harness.token()
+            #expect(await eventually { harness.requests == expected })
+            #expect(await eventually { await harness.manager.status().state != .refreshing })
+            harness.clock.advance(by: .seconds(2))
+        }
+        _ = try await harness.token()
+        #expect(
+            await eventually {
+                let hasFailed = await harness.manager.status().lastFailure != nil
+                return hasFailed || harness.requests > 5
+            }
+        )
+        #expect(harness.requests == 5)
+        #expect(try await harness.token() == "Bearer access-5")
+    }
+
     @Test func `tokens that are refused before their time still count`() async throws {
         let harness = OAuthHarness()
         harness.server.setLifetime("3")

@@ -114,6 +114,83 @@ import Testing
         #expect(error?.detail.contains("invalid_client: unknown client") == true)
     }
 
+    @Test func `a fault of the configuration is asked about ever more seldom`() async throws {
+        let harness = OAuthHarness()
+        let body = #"{"error":"invalid_client"}"#
+        for wait in [60, 120, 240, 480, 600, 600] {
+            harness.server.script(.respond(401, body, [:]))
+            #expect(await harness.failure()?.retryAfter == wait)
+            harness.clock.advance(by: .seconds(wait))
+        }
+        // One success, and it begins anew.
+        _ = try await harness.token()
+        harness.clock.advance(by: .seconds(3600))
+        harness.server.script(.respond(401, body, [:]))
+        #expect(await harness.failure()?.retryAfter == 60)
+    }
+
+    @Test func `a server that is away is left alone for a minute at most`() async throws {
+        let harness = OAuthHarness(jitter: 1)
+        for wait in [1, 2, 4, 8, 16, 32, 60, 60] {
+            harness.server.script(.unreachable)
+            #expect(await harness.failure()?.retryAfter == wait)
+            harness.clock.advance(by: .seconds(wait))
+        }
+    }
+
+    @Test func `a doubt that comes after a refusal does not make the token good again`()
+        async throws
+    {
+        let harness = OAuthHarness()
+        _ = try await harness.token()
+        harness.server.script(.unreachable)
+        #expect(await harness.reject(1) == .passThrough(.refreshFailed))
+        #expect(await harness.reject(1, challenge: nil) == .passThrough(.refreshFailed))
+        #expect(await harness.failure()?.kind == .credentialUnavailable)
+    }
+
+    @Test func `a token that was refused behind its replay is not renewed for ten seconds`()
+        async throws
+    {
+        let harness = OAuthHarness()
+        _ = try await harness.token()
+        #expect(await harness.reject(1, intent: .afterReplay) == .passThrough(.alreadyReplayed))
+        harness.clock.advance(by: .seconds(9))
+        #expect(await harness.reject(1) == .passThrough(.tokenRefusedAgain))
+        harness.clock.advance(by: .seconds(1))
+        #expect(await harness.reject(1) == .replay)
+    }
+
+    @Test func `a server that gives the same token again is left alone for a minute`() async throws
+    {
+        let harness = OAuthHarness()
+        harness.server.setFixedToken("same")
+        harness.server.setLifetime("50")
+        _ = try await harness.token()
+        harness.clock.advance(by: .seconds(41))
+        _ = try await harness.token()
+        #expect(await eventually { harness.requests == 2 })
+        #expect(await eventually { await harness.manager.status().state == .fresh })
+        // Another token would be renewed by now.
+        harness.clock.advance(by: .seconds(41))
+        #expect(await harness.manager.status().state == .fresh)
+    }
+
+    @Test func `a refused token that is given again is asked for again after ten seconds`()
+        async throws
+    {
+        let harness = OAuthHarness()
+        harness.server.setFixedToken("same")
+        _ = try await harness.token()
+        #expect(await harness.reject(1) == .passThrough(.sameToken))
+        harness.clock.advance(by: .seconds(9))
+        #expect(await harness.reject(1) == .passThrough(.tokenRefusedAgain))
+        #expect(harness.requests == 2)
+        harness.clock.advance(by: .seconds(1))
+        #expect(await harness.reject(1) == .passThrough(.sameToken))
+        #expect(harness.requests == 3)
+    }
+
     @Test func `a dead credential is not presented again`() async throws {
         let harness = OAuthHarness(grant: .refreshToken(initial: Secret("initial")))
         harness.server.revokeAll()

@@ -80,7 +80,10 @@ import Testing
         #expect(try directory.text(of: "orders.json") == later)
     }
 
-    @Test(arguments: ["", "{", "[]", #"{"version":1,"revision":1}"#, "\u{0}\u{0}"])
+    @Test(arguments: [
+        "", "{", "[]", #"{"version":1,"revision":1}"#, "\u{0}\u{0}",
+        #"{"version":1,"revision":0,"authority":"a","access_tokens":{}}"#,
+    ])
     func `a file that makes no sense is set aside`(content: String) async throws {
         let directory = try TokenDirectory()
         try directory.write(content, to: "orders.json")

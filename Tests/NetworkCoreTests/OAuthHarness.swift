@@ -28,6 +28,7 @@ final class OAuthHarness: Sendable {
         clock: ManualClock = ManualClock(),
         server: AuthorizationServerModel? = nil,
         store: (any TokenStoring)? = nil,
+        jitter: Double = 0,
         configure: (inout OAuthConfiguration) -> Void = { _ in }
     ) {
         var configuration = OAuthHarness.configuration(grant)
@@ -46,7 +47,7 @@ final class OAuthHarness: Sendable {
             tokenStore: store,
             configuration: configuration,
             clock: clock,
-            jitter: { 0 },
+            jitter: { jitter },
             onEvent: { log.append($0) }
         )
     }

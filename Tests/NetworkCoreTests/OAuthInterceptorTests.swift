@@ -65,6 +65,44 @@ import Testing
         }
     }
 
+    @Test func `an attempt without the credential does not tell of an earlier one's`() async throws
+    {
+        let authorizer = try #require(StaticAuthorizer.bearer(Secret("ours")))
+        let chain = RequestChain(
+            [
+                AuthorizationInterceptor(
+                    authorizer: authorizer,
+                    origins: [OAuthHarness.apiOrigin]
+                )
+            ],
+            transport: Wire()
+        )
+        var context = RequestContext()
+        for host in ["api.example.com", "evil.example.com"] {
+            let origin = Origin(scheme: .https, host: host)
+            _ = try await chain.send(Request(origin: origin, target: "/"), context: &context)
+            #expect((context.authorization != nil) == (host == "api.example.com"))
+        }
+    }
+
+    @Test(arguments: [(200, true), (404, true), (401, false), (502, false), (503, false)])
+    func `only an answer of the API itself proves a token`(
+        status: Int,
+        isProven: Bool
+    ) async throws {
+        let harness = OAuthHarness()
+        _ = try await harness.token()
+        let interceptor = AuthorizationInterceptor(
+            authorizer: harness.manager,
+            origins: [OAuthHarness.apiOrigin]
+        )
+        let transport = FixedAnswer(status: try #require(HTTPStatus(rawValue: status)))
+        var context = RequestContext()
+        _ = try await RequestChain([interceptor], transport: transport)
+            .send(Request(origin: OAuthHarness.apiOrigin, target: "/"), context: &context)
+        #expect(harness.manager.currentCredential()?.isProven == isProven)
+    }
+
     @Test func `an API key stands in its own field`() async throws {
         let (headers, context) = try await send(
             ["x-api-key": "theirs"],

@@ -63,6 +63,25 @@ import Testing
         #expect(try await harness.token() == "Bearer access-2")
     }
 
+    @Test(arguments: [
+        ("3600", 3_570_000), ("600", 570_000), ("100", 95_000), ("10", 9000), ("2", 1000),
+        ("1", 500),
+    ])
+    func `callers wait in the last twentieth, which is a second to half a minute`(
+        lifetime: String,
+        milliseconds: Int
+    ) async throws {
+        let harness = OAuthHarness()
+        harness.server.setLifetime(lifetime)
+        _ = try await harness.token()
+        harness.server.gate.close()
+        harness.clock.advance(by: .milliseconds(milliseconds - 1))
+        #expect(harness.manager.currentCredential() != nil)
+        harness.clock.advance(by: .milliseconds(1))
+        #expect(harness.manager.currentCredential() == nil)
+        harness.server.gate.open()
+    }
+
     @Test func `the lifetime counts from when the request was sent`() async throws {
         let harness = OAuthHarness()
         harness.server.setLifetime("100")
@@ -113,6 +132,7 @@ import Testing
         let harness = OAuthHarness()
         harness.server.setLifetime("0")
         #expect(try await harness.token() == "Bearer access-1")
+        #expect(try await harness.store.load()?.accessTokens.isEmpty == true)
         #expect(try await harness.token() == "Bearer access-2")
     }
 
@@ -146,6 +166,15 @@ import Testing
         harness.server.setExtra(#","refresh_in":600"#)
         _ = try await harness.token()
         harness.clock.advance(by: .seconds(601))
+        #expect(try await harness.token() == "Bearer access-1")
+        #expect(await eventually { harness.requests == 2 })
+    }
+
+    @Test func `a hint that comes too late is none`() async throws {
+        let harness = OAuthHarness()
+        harness.server.setExtra(#","refresh_in":3590"#)
+        _ = try await harness.token()
+        harness.clock.advance(by: .seconds(3301))
         #expect(try await harness.token() == "Bearer access-1")
         #expect(await eventually { harness.requests == 2 })
     }
@@ -192,7 +221,8 @@ import Testing
         harness.server.gate.close()
         let caller = Task { try await harness.token() }
         #expect(await eventually { harness.server.gate.waiting == 1 })
-        harness.clock.advance(by: .seconds(60))
+        // The lock's 22 s, two requests of 10 s and a little more.
+        harness.clock.advance(by: .seconds(47))
         await #expect(throws: NetworkError.self) { try await caller.value }
         #expect(await eventually { await harness.manager.status().state == .failed })
         harness.server.gate.open()

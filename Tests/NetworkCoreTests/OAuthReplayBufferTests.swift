@@ -14,8 +14,9 @@ import Testing
         return source
     }
 
-    @Test func `a body within the limit can be sent any number of times`() async throws {
-        let buffer = ReplayBuffer(PieceSource(["a", "b"]), length: nil, limit: 2)
+    @Test(arguments: [nil, 2])
+    func `a body within the limit can be sent any number of times`(length: Int?) async throws {
+        let buffer = ReplayBuffer(PieceSource(["a", "b"]), length: length, limit: 2)
         for _ in 0..<3 { #expect(try await text(buffer.body()) == "ab") }
         #expect(buffer.isReplayable)
     }
@@ -46,9 +47,14 @@ import Testing
         #expect(try await text(buffer.body()) == "abc")
     }
 
-    @Test func `a piece that was on its way goes to the second body`() async throws {
-        let pieces = PieceSource(["a", "b", "c"])
-        let buffer = ReplayBuffer(pieces, length: nil, limit: 10)
+    // Also where it is above the limit: it has been read, and has no other way to go.
+    @Test(arguments: [(["a", "b", "c"], 10), (["abc"], 2)])
+    func `a piece that was on its way goes to the second body`(
+        texts: [String],
+        limit: Int
+    ) async throws {
+        let pieces = PieceSource(texts)
+        let buffer = ReplayBuffer(pieces, length: nil, limit: limit)
         let first = try source(buffer.body())
         pieces.gate.close()
         let late = Task { try await first.next() }

@@ -52,6 +52,49 @@ import Testing
         #expect(try await store.load()?.refreshToken == Secret("refresh-1"))
     }
 
+    @Test func `a refusal that cannot have spent the refresh token leaves no note`() async throws {
+        let harness = harness()
+        harness.server.script(.respond(401, #"{"error":"invalid_client"}"#, [:]))
+        #expect(await harness.failure()?.kind == .credentialUnavailable)
+        let record = try #require(try await harness.store.load())
+        #expect(record.intent == nil)
+    }
+
+    @Test(arguments: [502, 504])
+    func `an error of a gateway may have spent the refresh token`(status: Int) async throws {
+        let harness = harness()
+        harness.server.script(.respond(status, "", [:]))
+        #expect(await harness.failure()?.kind == .credentialUnavailable)
+        #expect(try await harness.store.load()?.intent != nil)
+    }
+
+    @Test func `a lost answer stays noted until another one comes`() async throws {
+        let harness = harness { $0.lostResponse = .wait }
+        harness.server.script(.lostAnswer, .respond(401, #"{"error":"invalid_client"}"#, [:]))
+        for _ in 0..<2 {
+            #expect(await harness.failure()?.kind == .credentialUnavailable)
+            #expect(try await harness.store.load()?.intent != nil)
+            harness.clock.advance(by: .seconds(120))
+        }
+        let error = await harness.failure()
+        #expect(error?.kind == .reauthorizationRequired)
+        #expect(error?.detail.contains("an earlier answer was lost") == true)
+    }
+
+    @Test func `an answer that is lost too late is not asked for again`() async throws {
+        let harness = harness()
+        harness.server.script(.lostAnswer)
+        harness.server.gate.close()
+        let caller = Task { await harness.failure() }
+        #expect(await eventually { harness.server.gate.waiting == 1 })
+        harness.clock.advance(by: .seconds(31))
+        harness.server.gate.open()
+        _ = await caller.value
+        #expect(await eventually { await harness.manager.status().state == .failed })
+        #expect(harness.requests == 1)
+        #expect(!harness.server.sawReuse)
+    }
+
     @Test func `before a refresh token is presented that is noted`() async throws {
         let harness = harness()
         harness.server.gate.close()

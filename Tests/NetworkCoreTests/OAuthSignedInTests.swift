@@ -89,6 +89,31 @@ import Testing
         #expect(harness.manager.isSignedIn)
     }
 
+    @Test func `what somebody signs in for takes the configured token's place`() async throws {
+        let store = MemoryTokenStore()
+        let clock = ManualClock()
+        var response = TokenResponse(
+            accessToken: Secret("by-a-person"),
+            lifetime: .seconds(3600),
+            refreshToken: Secret("theirs")
+        )
+        response.refreshLifetime = .seconds(7200)
+        try await store.keepSignIn(
+            response,
+            configuration: OAuthHarness.configuration(.refreshToken(initial: Secret("initial"))),
+            asked: clock.wallNow,
+            clock: clock
+        )
+        #expect(store.record?.refreshExpiresAt == clock.wallNow + .seconds(7200))
+        let harness = OAuthHarness(
+            grant: .refreshToken(initial: Secret("initial")),
+            clock: clock,
+            store: store
+        )
+        #expect(try await harness.token() == "Bearer by-a-person")
+        #expect(harness.requests == 0)
+    }
+
     @Test func `an offline token has no end`() async throws {
         let store = MemoryTokenStore()
         let harness = harness("initial", store)

@@ -30,6 +30,43 @@ import Testing
         #expect(first.requests == 1)
     }
 
+    @Test func `a time of day that was set back does not prolong a stored token`() async throws {
+        let first = harness()
+        _ = try await first.token()
+        first.clock.setWall(by: .seconds(-86_400))
+        let second = OAuthHarness(
+            grant: .refreshToken(initial: Secret("initial")),
+            clock: first.clock,
+            server: first.server,
+            store: first.store
+        )
+        #expect(try await second.token() == "Bearer access-1")
+        let status = await second.manager.status()
+        #expect(status.expiresIn == .seconds(3600))
+        #expect(status.age == .zero)
+    }
+
+    @Test func `a stored token whose successor may be on its way is renewed soon`() async throws {
+        let first = harness()
+        _ = try await first.token()
+        first.server.gate.close()
+        async let verdict = first.reject(1)
+        #expect(await eventually { first.server.gate.waiting == 1 })
+        let left = try #require(try await first.store.load())
+        first.server.gate.open()
+        #expect(await verdict == .replay)
+        let second = OAuthHarness(
+            grant: .refreshToken(initial: Secret("initial")),
+            clock: first.clock,
+            store: MemoryTokenStore(left)
+        )
+        second.server.admit(refreshToken: "refresh-1")
+        #expect(try await second.token() == "Bearer access-1")
+        #expect(second.manager.currentCredential() != nil)
+        #expect(await eventually { second.requests == 1 })
+        #expect(second.server.requests.last?.form["refresh_token"] == "refresh-1")
+    }
+
     @Test func `another audience does not get the stored token`() async throws {
         let first = harness()
         _ = try await first.token()
@@ -147,6 +184,24 @@ import Testing
         await harness.manager.finishRenewal(until: harness.clock.now)
         #expect(await !harness.manager.status().isUnsaved)
         #expect(store.record?.refreshToken == Secret("refresh-1"))
+    }
+
+    @Test func `a store that cannot be written is tried ever more seldom`() async throws {
+        let store = WatchedStore()
+        store.failsSaving = true
+        let harness = harness(store: store)
+        _ = try await harness.token()
+        var failures: Int {
+            harness.events.count { if case .storeFailed = $0 { true } else { false } }
+        }
+        let before = failures
+        #expect(await eventually { harness.clock.sleepers == 1 })
+        // After 5, 10, 20, 40, 80, 160, 300 and 300 seconds.
+        for _ in 0..<915 {
+            harness.clock.advance(by: .seconds(1))
+            #expect(await eventually { harness.clock.sleepers == 1 })
+        }
+        #expect(failures == before + 8)
     }
 
     @Test func `a new refresh token in the configuration replaces the stored one`() async throws {

@@ -106,7 +106,7 @@ import Testing
         #expect(origin.seen == ["asked: 401", "onetwosix: 200"], "the token has not served yet")
         #expect(try await upload() == 200)
         #expect(origin.seen.last == "onetwosix: 200", "the nonce is a new one")
-        session.clock.advance(by: .seconds(60))
+        session.clock.advance(by: .seconds(30))
         origin.rotate()
         #expect(try await upload() == 200)
         #expect(origin.seen.suffix(2) == ["asked: 401", "onetwosix: 200"])

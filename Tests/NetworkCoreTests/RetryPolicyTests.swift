@@ -76,6 +76,13 @@ import Testing
             #expect(delay >= .zero && delay <= .milliseconds(milliseconds))
         }
     }
+
+    @Test func `a delay is any part of its window`() {
+        // Each half is missed by all of them once in 2^200.
+        let delays = (0..<200).map { _ in RetryPolicy().delay(beforeRetry: 1) }
+        #expect(delays.contains { $0 < .milliseconds(50) })
+        #expect(delays.contains { $0 > .milliseconds(50) })
+    }
 }
 
 @Suite struct RetryBudgets {

@@ -150,6 +150,14 @@ import Testing
         #expect(upstream.arrived.count == sent)
     }
 
+    @Test func `a wait as long as the maximum is kept`() async throws {
+        let upstream = Upstream { _, _ in
+            Response(status: 503, headers: [.retryAfter: "0"])
+        }
+        _ = try await RequestChain.retrying(upstream) { $0.maximum = .zero }.exchange()
+        #expect(upstream.arrived.count == 3)
+    }
+
     @Test func `the body of a response that is repeated is given up`() async throws {
         let given = GivenUpBody()
         let upstream = Upstream { _, earlier in

@@ -29,6 +29,12 @@ import Testing
         #expect(server.offset == .zero)
     }
 
+    @Test func `a difference of five seconds is one`() throws {
+        let server = ServerClock(clock: ManualClock())
+        server.learn(from: try headers("Fri, 15 Jan 2027 08:00:05 GMT"))
+        #expect(server.offset == .seconds(5))
+    }
+
     @Test func `what a cache kept for a while teaches nothing`() throws {
         let server = ServerClock(clock: ManualClock())
         for (age, offset) in [("3600", 0), ("0", -3600), ("1", -3600)] {

@@ -50,6 +50,44 @@ import Testing
         #expect(after < before + 100)
     }
 
+    @Test func `a new connection takes an idle one's place where there is no other`() async throws {
+        let origin = try await OriginServer.start { _ in Raw.ok() }
+        var options = UpstreamOptions()
+        options.connections = 1
+        options.queueLength = 0
+        let transport = try PooledTransport(options: options)
+        let request = Request(
+            origin: Origin(scheme: .http, host: "127.0.0.1", port: UInt16(origin.port)),
+            target: "/"
+        )
+        for _ in 1...2 {
+            var context = RequestContext()
+            context.requiresFreshConnection = true
+            _ = try await transport.send(request, context: &context).body.collect(upTo: 99)
+            #expect(!context.isConnectionReused)
+        }
+        #expect(origin.connections.count == 2)
+    }
+
+    @Test func `a connection that could not be made takes nobody's place`() async throws {
+        var options = UpstreamOptions()
+        options.connections = 1
+        options.queueLength = 0
+        let transport = try PooledTransport(options: options)
+        let port = UInt16(RefusingPort.any())
+        let request = Request(
+            origin: Origin(scheme: .http, host: "127.0.0.1", port: port),
+            target: "/"
+        )
+        for _ in 1...3 {
+            let error = await #expect(throws: NetworkError.self) {
+                var context = RequestContext()
+                _ = try await transport.send(request, context: &context)
+            }
+            #expect(error?.kind == .connectionRefused)
+        }
+    }
+
     @Test func `a call goes over a socket from any executor`() async throws {
         let origin = try await OriginServer.start { request in
             request.startLine.hasPrefix("POST")

@@ -101,6 +101,18 @@ import Testing
         #expect(api.seen.map(\.authorization) == [[]])
     }
 
+    @Test func `no interceptor leads a signed call to another origin`() async throws {
+        let detour: any RequestInterceptor = .adapting {
+            $0.origin = Origin(scheme: .https, host: "evil.example.com")
+        }
+        let channel = NetworkChannel.stubbed(api, authorizer: oauth(), interceptors: [detour])
+        let error = await #expect(throws: NetworkError.self) {
+            try await NetworkManager<PathEndpoint>(channel).send(endpoint)
+        }
+        #expect(error?.kind == .httpRequestDenied)
+        #expect(api.seen.isEmpty)
+    }
+
     @Test func `a service may know which page to open`() throws {
         struct Page: SignInRequestProvider {
             func signInRequest(configuration: OAuthConfiguration) throws -> Request? {
