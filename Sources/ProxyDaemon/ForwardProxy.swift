@@ -74,7 +74,7 @@ final class ForwardProxy {
     ///
     /// An address that a pattern names is dialled whatever it is. A name that a pattern spells out may
     /// be one of the site; what only a wildcard covers must be on the Internet.
-    private func policy(for host: String, _ port: UInt16) -> DestinationPolicy? {
+    func policy(for host: String, _ port: UInt16) -> DestinationPolicy? {
         let patterns = settings.connect.filter { $0.port == Int(port) }
         let isAddress = SocketAddress(ip: host, port: port) != nil
         if patterns.contains(where: { ForwardProxy.names($0, host) }) {

@@ -24,13 +24,16 @@ import Testing
         #expect(try await ask("GET /healthz", host: host).status == 200)
     }
 
-    @Test(arguments: ["evil.example", "localhost.evil.example", "10.0.0.1", "127.evil.example"])
+    @Test(arguments: [
+        "evil.example", "localhost.evil.example", "notlocalhost", "10.0.0.1", "127.evil.example",
+    ])
     func `another name is refused`(host: String) async throws {
         #expect(try await ask("GET /status", host: host).status == 421)
     }
 
     @Test(arguments: [
-        "Origin: http://evil.example", "Origin: null", "Origin: http://localhost:1",
+        "Origin: http://evil.example", "Origin: http://localhost:PORT.evil.example", "Origin: null",
+        "Origin: http://localhost:1",
         "Origin: https://localhost:PORT", "Sec-Fetch-Site: cross-site",
         "Sec-Fetch-Site: same-site",
     ])

@@ -109,6 +109,22 @@ import Testing
         }
     }
 
+    @Test func `a channel's own listener opens no tunnel`() async throws {
+        let origin = try await OriginServer.start(ConnectStory.echo)
+        let upstream = "upstream: http://127.0.0.1:\(origin.port)"
+        try await DaemonHarness.run(
+            channels: "orders: { \(upstream), match: { listen: '127.0.0.1:0' } }",
+            root: "connect: ['127.0.0.1:\(origin.port)']"
+        ) { proxy async throws in
+            let app = try await RawClient.connect(
+                to: await proxy.ports[1],
+                sending: ConnectStory.ask("127.0.0.1:\(origin.port)")
+            )
+            #expect(try await app.message().status == 403)
+            #expect(origin.connections.isEmpty)
+        }
+    }
+
     @Test func `a web page opens no tunnel`() async throws {
         try await ConnectStory.run(connect: "'127.0.0.1:%'", ConnectStory.echo) {
             proxy,

@@ -2,6 +2,25 @@ import TestSupport
 import Testing
 
 @Suite struct KeepAliveStory {
+    @Test func `a connection that its origin closes leaves the pool`() async throws {
+        let origin = try await OriginServer.start { wire in
+            _ = try await wire.message()
+            try await wire.send(Raw.ok())
+        }
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
+        ) { proxy async throws in
+            #expect(try await proxy.exchange(Raw.get("/orders/1")).status == 200)
+            try await origin.connections[0].closed.wait()
+            let isGone = await eventually {
+                let answer = try? await proxy.ask(Raw.get("/metrics"))
+                let line = #"netproxy_upstream_connections{channel="orders"} 0"#
+                return answer?.body.contains(line) == true
+            }
+            #expect(isGone)
+        }
+    }
+
     @Test func `requests follow each other on both connections`() async throws {
         let origin = try await OriginServer.start { Raw.ok($0.startLine) }
         try await DaemonHarness.run(

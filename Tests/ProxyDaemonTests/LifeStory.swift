@@ -4,6 +4,30 @@ import TestSupport
 import Testing
 
 @Suite struct LifeStory {
+    @Test func `an exchange that outlasts the drain is cut, and told as cut here`() async throws {
+        let asked = Gate()
+        let origin = try await OriginServer.start { wire in
+            _ = try await wire.message()
+            asked.open()
+            try await wire.rest()
+        }
+        // Waits for a drain of 200 ms.
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }",
+            root: "drain: 200ms"
+        ) { proxy async throws in
+            let app = try await proxy.connect()
+            try await app.send(Raw.get("/orders/1"))
+            try await asked.wait()
+            await proxy.stop()
+            #expect(try await app.rest().text == "")
+            let facts = try await proxy.onlyLine("orders").facts
+            #expect(facts.status == nil)
+            #expect(facts.error == nil)
+            #expect(facts.abortedBy == "proxy")
+        }
+    }
+
     @Test func `a stop lets an open exchange end`() async throws {
         let asked = Gate()
         let stopping = Gate()
@@ -24,6 +48,9 @@ import Testing
             async let stopped: Void = proxy.stop()
             // The connection that never spoke ends as soon as the drain has begun.
             #expect(try await idle.rest().end == .closed)
+            let readiness = try await proxy.ask(Raw.get("/readyz"))
+            #expect(readiness.status == 503)
+            #expect(readiness.body == "draining\n")
             stopping.open()
             let answer = try await app.message()
             #expect(answer.body == "last words")

@@ -52,6 +52,40 @@ import Testing
         }
     }
 
+    @Test func `who waits for a connection is served in the order of coming`() async throws {
+        let (asked, answered) = (Gate(), Gate())
+        let origin = try await OriginServer.start { wire in
+            _ = try await wire.message()
+            asked.open()
+            try await answered.wait()
+            try await wire.send(Raw.ok())
+            while try await wire.next() != nil { try await wire.send(Raw.ok()) }
+        }
+        let pool = "pool: { connections: 1, wait: 1h }"
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port), \(pool) }"
+        ) { proxy async throws in
+            var apps = [try await RawClient.connect(to: proxy.port, sending: Raw.get("/orders/0"))]
+            try await asked.wait()
+            for number in 1...3 {
+                let target = Raw.get("/orders/\(number)")
+                apps.append(try await RawClient.connect(to: proxy.port, sending: target))
+                #expect(
+                    await eventually {
+                        let answer = try? await proxy.ask(Raw.get("/status"))
+                        let status = answer.flatMap { DaemonStatus(json: $0.body) }
+                        return status?.channels[0].pool.queued == number
+                    }
+                )
+            }
+            answered.open()
+            for app in apps { #expect(try await app.message().status == 200) }
+            #expect(
+                origin.requests.map(\.startLine) == (0...3).map { "GET /\($0) HTTP/1.1" }
+            )
+        }
+    }
+
     @Test func `there are no more loops than a pool has connections`() async throws {
         let channels = "orders: { upstream: http://127.0.0.1:1, pool: { connections: 1 } }"
         try await DaemonHarness.run(channels: channels, root: "workers: auto") {

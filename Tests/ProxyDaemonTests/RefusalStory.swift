@@ -95,6 +95,8 @@ import Testing
     func `a path that leaves the base path is 400`(path: String) async throws {
         let (answer, _, _, reached) = try await refusal(of: Raw.get(path))
         #expect(answer.status == 400)
+        // What stands behind a doubtful message is not read.
+        #expect(answer["Connection"] == "close")
         #expect(reached == 0)
     }
 

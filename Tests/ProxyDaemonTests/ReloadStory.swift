@@ -1,4 +1,5 @@
 import FoundationEssentials
+import OriginTransport
 import TestSupport
 import Testing
 
@@ -116,6 +117,91 @@ import Testing
             #expect(proxy.reports.contains { $0.contains("cannot listen on") })
             #expect(try await proxy.exchange(Raw.get("/orders/1")).status == 200)
             #expect(await proxy.ports == [proxy.port])
+        }
+    }
+
+    @Test func `the connections of a channel that is gone are closed`() async throws {
+        let (asked, reloaded) = (Gate(), Gate())
+        let origin = try await OriginServer.start { wire in
+            while let request = try await wire.next() {
+                if request.startLine.contains("/late") {
+                    asked.open()
+                    try await reloaded.wait()
+                }
+                try await wire.send(Raw.ok())
+            }
+        }
+        let upstream = "upstream: \"http://127.0.0.1:\(origin.port)\""
+        try await DaemonHarness.run(channels: "orders: { \(upstream) }") { proxy async throws in
+            let (early, late) = try await (proxy.connect(), proxy.connect())
+            try await late.send(Raw.get("/orders/late"))
+            try await asked.wait()
+            try await early.send(Raw.get("/orders/early"))
+            #expect(try await early.message().status == 200)
+            await proxy.reload(channels: "others: { \(upstream) }")
+            // The one that is idle at once, the other with its answer.
+            try await origin.connections[1].closed.wait()
+            reloaded.open()
+            #expect(try await late.message().status == 200)
+            try await origin.connections[0].closed.wait()
+        }
+    }
+
+    @Test func `an app that waits on a listener that is closed is let go`() async throws {
+        let origin = try await origin()
+        let upstream = "upstream: \"http://127.0.0.1:\(origin.port)\""
+        try await DaemonHarness.run(
+            channels: "orders: { \(upstream), match: { listen: \"127.0.0.1:0\" } }",
+            root: "drain: 1h"
+        ) { proxy async throws in
+            let app = try await RawClient.connect(
+                to: await proxy.ports[1],
+                sending: Raw.get("/1")
+            )
+            #expect(try await app.message().status == 200)
+            await proxy.reload(channels: "orders: { \(upstream) }", root: "drain: 1h")
+            #expect(try await app.rest().text == "")
+        }
+    }
+
+    @Test func `an exchange over a listener that is closed has the time of the drain`()
+        async throws
+    {
+        let asked = Gate()
+        let origin = try await OriginServer.start { wire in
+            _ = try await wire.message()
+            asked.open()
+            try await wire.rest()
+        }
+        let upstream = "upstream: \"http://127.0.0.1:\(origin.port)\""
+        // Waits for a drain of 200 ms.
+        let root = "drain: 200ms"
+        try await DaemonHarness.run(
+            channels: "orders: { \(upstream), match: { listen: \"127.0.0.1:0\" } }",
+            root: root
+        ) { proxy async throws in
+            let app = try await RawClient.connect(
+                to: await proxy.ports[1],
+                sending: Raw.get("/1")
+            )
+            try await asked.wait()
+            await proxy.reload(channels: "orders: { \(upstream) }", root: root)
+            #expect(try await app.rest().text == "")
+            #expect(try await proxy.onlyLine("orders").facts.abortedBy == "proxy")
+        }
+    }
+
+    @Test func `what may be forwarded is what the last reload says`() async throws {
+        let origin = try await origin()
+        let channels = "orders: { upstream: \"http://127.0.0.1:1\" }"
+        try await DaemonHarness.run(channels: channels, destinations: .any) { proxy async throws in
+            let request =
+                "GET http://127.0.0.1:\(origin.port)/ HTTP/1.1\r\n"
+                + "Host: 127.0.0.1:\(origin.port)\r\n\r\n"
+            for (rule, status) in [("deny", 403), ("forward", 200), ("deny", 403)] {
+                await proxy.reload(channels: channels, root: "unmatched: \(rule)")
+                #expect(try await proxy.exchange(request).status == status)
+            }
         }
     }
 

@@ -44,6 +44,20 @@ import Testing
         message.fields.map { "\($0.name): \($0.value)" }
     }
 
+    @Test func `an answer may have a longer head than a request`() async throws {
+        let long = "X-Long: " + String(repeating: "y", count: 40_000)
+        let fields = (0..<200).map { "X-Field-\($0): x" } + [long]
+        let origin = try await OriginServer.start(answering: { _ in
+            Raw.response("200 OK", fields: fields)
+        })
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
+        ) { proxy in
+            let answer = try await proxy.exchange(Raw.get("/orders/1"))
+            #expect(UntouchedStory.lines(answer).starts(with: fields))
+        }
+    }
+
     @Test func `nothing is told of the app that it does not tell itself`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         try await DaemonHarness.run(

@@ -160,6 +160,31 @@ import Testing
         }
     }
 
+    @Test func `a tunnel in which one side alone speaks goes on`() async throws {
+        let gates = [Gate(), Gate(), Gate()]
+        let origin = try await OriginServer.start { wire in
+            _ = try await wire.message()
+            try await wire.send(UpgradeStory.agree)
+            for gate in gates {
+                try await gate.wait()
+                try await wire.send("tick;")
+            }
+            try await wire.rest()
+        }
+        try await DaemonHarness.run(
+            channels: UpgradeStory.channel(origin, ", timeouts: { idle: 10s }")
+        ) { proxy in
+            let app = try await proxy.connect()
+            try await app.send(UpgradeStory.ask)
+            _ = try await app.message(.none)
+            for gate in gates {
+                await proxy.advance(by: .seconds(6))
+                gate.open()
+                try await app.read(through: "tick;")
+            }
+        }
+    }
+
     @Test func `a stop gives a tunnel the time of the drain`() async throws {
         let origin = try await UpgradeStory.echo()
         // Waits for a drain of 200 ms.
@@ -198,6 +223,21 @@ import Testing
             let facts = try await proxy.onlyLine("chat").facts
             #expect(facts.error == "connection_terminated")
             #expect(facts.abortedBy == "upstream")
+        }
+    }
+
+    @Test func `an app that breaks a tunnel is told as the one that did`() async throws {
+        let origin = try await UpgradeStory.echo()
+        try await DaemonHarness.run(channels: UpgradeStory.channel(origin)) { proxy in
+            let app = try await proxy.connect()
+            try await app.send(UpgradeStory.ask)
+            try await app.read(through: "welcome;")
+            try await app.reset()
+            try await origin.connections[0].closed.wait()
+            let facts = try await proxy.onlyLine("chat").facts
+            #expect(facts.status == 101)
+            #expect(facts.error == nil)
+            #expect(facts.abortedBy == "client")
         }
     }
 

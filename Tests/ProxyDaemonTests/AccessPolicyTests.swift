@@ -1,0 +1,83 @@
+import HTTP1
+import NetworkCore
+import Testing
+
+@testable import ProxyDaemon
+
+/// Who may use a channel, request by request.
+@Suite struct AccessPolicyTests {
+    /// The status of the refusal; nothing where the request is let in.
+    private func refusal(
+        _ policy: AccessPolicy,
+        host: String = "localhost",
+        _ fields: String...,
+        user: UInt32? = nil
+    ) throws -> Int? {
+        let lines = ["GET /orders HTTP/1.1", "Host: \(host)"] + fields
+        let bytes = Array((lines.map { "\($0)\r\n" }.joined() + "\r\n").utf8)
+        var decoder = RequestHeadDecoder()
+        let head = try #require(try decoder.decode(bytes.span)).head
+        do throws(NetworkError) {
+            try policy.check(head, isChannelHost: { $0.host == "orders.test" }, userID: user)
+            return nil
+        } catch {
+            return error.status?.rawValue
+        }
+    }
+
+    @Test(
+        arguments: [
+            ("localhost", nil), ("a.localhost:8080", nil), ("127.0.0.1", nil), ("[::1]:80", nil),
+            ("orders.test", nil), ("a.example.com", nil), ("listed.example", nil),
+            ("notlocalhost", 421), ("localhost.evil.example", 421), ("evilexample.com", 421),
+            ("example.com", 421), ("a.listed.example", 421), ("evil.example", 421),
+        ] as [(String, Int?)]
+    )
+    func `a host is local, listed or a channel's`(host: String, status: Int?) throws {
+        let policy = AccessPolicy(hosts: ["*.example.com", "listed.example"])
+        #expect(try refusal(policy, host: host) == status)
+    }
+
+    @Test(
+        arguments: [
+            ("Sec-Fetch-Site: none", nil), ("Sec-Fetch-Site: same-origin", 403),
+            ("Sec-Fetch-Site: same-site", 403), ("Sec-Fetch-Site: cross-site", 403),
+            ("Origin: null", 403), ("Origin: https://app.example", nil),
+            ("Origin: https://app.example.evil.example", 403),
+        ] as [(String, Int?)]
+    )
+    func `a web page is let in by its origin alone`(field: String, status: Int?) throws {
+        let policy = AccessPolicy(origins: ["https://app.example"])
+        #expect(try refusal(policy, field) == status)
+    }
+
+    @Test(arguments: [(1000, nil), (0, 403), (nil, 403)] as [(UInt32?, Int?)])
+    func `users are let in by their number, over a unix socket`(
+        user: UInt32?,
+        status: Int?
+    ) throws {
+        #expect(try refusal(AccessPolicy(users: [1000]), user: user) == status)
+        #expect(try refusal(AccessPolicy(), user: user) == nil)
+    }
+
+    @Test(
+        arguments: [
+            ("Bearer a:b", nil), ("bearer  a:b", nil), ("Basic dTphOmI=", nil),
+            ("Bearer a", 407), ("Bearer a:b:c", 407), ("Basic dTpi", 407), ("Basic YTpi", 407),
+            ("Token a:b", 407), ("a:b", 407), ("Bearer", 407),
+        ] as [(String, Int?)]
+    )
+    func `a key is a bearer's, or the password of anybody`(value: String, status: Int?) throws {
+        let policy = AccessPolicy(key: Secret("a:b"))
+        #expect(try refusal(policy, "Proxy-Authorization: \(value)") == status)
+    }
+
+    @Test func `a lent key counts for its channels`() throws {
+        let keys = ClientKeys()
+        let policy = AccessPolicy(key: Secret("own"), lent: ("orders", keys))
+        for (channel, status) in [("orders", nil), ("bills", 407)] as [(String, Int?)] {
+            let key = keys.issue(for: [channel]).key.reveal()
+            #expect(try refusal(policy, "Proxy-Authorization: Bearer \(key)") == status)
+        }
+    }
+}

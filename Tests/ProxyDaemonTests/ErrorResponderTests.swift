@@ -1,0 +1,41 @@
+import Foundation
+import NetworkCore
+import Testing
+
+@testable import ProxyDaemon
+
+/// What an error looks like to an app.
+@Suite struct ErrorResponderTests {
+    private func response(_ kind: ErrorKind, retryAfter: Int? = nil, detail: String = "d")
+        -> Response
+    {
+        let error = NetworkError(kind, side: .proxy, detail: detail, retryAfter: retryAfter)
+        return ErrorResponder.response(to: error, channel: "orders", requestID: "r1")
+    }
+
+    @Test(
+        arguments: [
+            (.reauthorizationRequired, nil, "1"), (.connectionLimitReached, nil, "1"),
+            (.credentialUnavailable, 42, "42"), (.credentialUnavailable, 0, "1"),
+            (.connectionRefused, nil, nil),
+        ] as [(ErrorKind, Int?, String?)]
+    )
+    func `who answers 503 says when to try again`(
+        kind: ErrorKind,
+        retryAfter: Int?,
+        field: String?
+    ) {
+        #expect(response(kind, retryAfter: retryAfter).headers[.retryAfter] == field)
+    }
+
+    @Test func `every detail is JSON`() async throws {
+        let detail = String(decoding: 1...0x7F, as: UTF8.self) + "ü\u{2028}"
+        let body = try await response(.connectionRefused, detail: detail).body
+            .collect(upTo: 1 << 16)
+        let problem = try #require(
+            try JSONSerialization.jsonObject(with: Data(body.array)) as? [String: Any]
+        )
+        #expect(problem["detail"] as? String == detail)
+        #expect(problem["status"] as? Int == 502)
+    }
+}
