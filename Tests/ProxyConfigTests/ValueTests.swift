@@ -62,7 +62,10 @@ import Testing
         ("workers: 1", "workers: 0"),
         ("workers: 64", "workers: 65"),
         ("limits: { header_size: 1KiB }", "limits: { header_size: 1023B }"),
-        ("limits: { target_size: 1MiB }", "limits: { target_size: 1025KiB }"),
+        (
+            "limits: { header_size: 1MiB, target_size: 1MiB }",
+            "limits: { header_size: 1MiB, target_size: 1025KiB }"
+        ),
         ("limits: { header_count: 1 }", "limits: { header_count: 0 }"),
         ("limits: { connections: 1 }", "limits: { connections: 0 }"),
         ("limits: { head_timeout: 1ms }", "limits: { head_timeout: 0s }"),

@@ -30,4 +30,32 @@ import Testing
             }
         }
     }
+
+    @Test(arguments: [
+        ("/v1/7", "short"), ("/v1/admin/7", "long"), ("/v1/admin", "long"), ("/v1/adm", "short"),
+    ])
+    func `the longest base path has a request that names its upstream`(
+        path: String,
+        name: String
+    ) async throws {
+        let origin = try await OriginServer.start { Raw.ok($0["X-Name"] ?? "") }
+        let authority = "127.0.0.1:\(origin.port)"
+        func channel(_ name: String, _ base: String) -> String {
+            """
+            \(name):
+              upstream: http://\(authority)\(base)
+              headers: { set: { X-Name: \(name) } }
+            """
+        }
+        let channels = [channel("short", "/v1"), channel("long", "/v1/admin")]
+        for channels in [channels, channels.reversed()] {
+            try await DaemonHarness.run(channels: channels.joined(separator: "\n")) {
+                proxy async throws in
+                let answer = try await proxy.exchange(
+                    "GET http://\(authority)\(path) HTTP/1.1\r\nHost: \(authority)\r\n\r\n"
+                )
+                #expect(answer.body == name)
+            }
+        }
+    }
 }
