@@ -6,14 +6,13 @@ import os
 import re
 import resource
 import socket
-import ssl
 import subprocess
 import threading
 import time
 
 from harness import accepts, case, check, equal, eventually, free_port
 from proxy import Netproxy
-from traffic import Silent, curl, raw
+from traffic import Silent, curl, problem_of, raw
 from world import run
 
 TEN_FAULTS = """\
@@ -137,15 +136,6 @@ def malformed_requests_are_400_and_close(world):
             check('"uri":"/files/x"' not in log.read(), "a malformed request reached nginx")
 
 
-def problem_of(answer):
-    equal(answer.fields.get("content-type", "").split(";")[0], "application/problem+json",
-          f"content type ({answer})")
-    problem = json.loads(answer.body)
-    for key in ("type", "title", "status", "detail", "channel", "request_id"):
-        check(key in problem, f"the problem has no {key}: {problem}")
-    return problem
-
-
 @case
 def faults_upstream_are_answered_and_leak_nothing(world):
     """Refused, hanging, silent, not TLS, wrong certificate, no such name: each its own answer,
@@ -218,58 +208,6 @@ def an_aborting_client_leaves_nothing_behind(world):
                    f"back to {baseline} descriptors (now {proxy.descriptors()})", 10, 0.1)
         line = proxy.exchange("slow", word)
         equal(line["aborted_by"], "client", "aborted_by in the log")
-
-
-class TLSAnswers:
-    """Answers every request over TLS, with a certificate of its own."""
-
-    def __init__(self, certificate, key):
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(certificate, key)
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self.serve, args=(context,), daemon=True).start()
-
-    def serve(self, context):
-        while True:
-            try:
-                peer, _ = self.listener.accept()
-            except OSError:
-                return
-            try:
-                with context.wrap_socket(peer, server_side=True) as end:
-                    end.recv(65536)
-                    end.sendall(b"HTTP/1.1 204 No Content\r\n\r\n")
-            except OSError:
-                pass
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.listener.close()
-
-
-@case
-def the_common_name_is_no_name_of_the_host(world):
-    """RFC 9110 section 4.3.4: only subjectAltName counts, also where there is none."""
-    name = world.path(world.unique("leaf"))
-    run(["openssl", "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-         "-subj", "/CN=localhost", "-keyout", name + ".key", "-out", name + ".csr"])
-    channels, servers = {}, []
-    for kind, names in (("common", ""), ("alternative", "subjectAltName=DNS:localhost\n")):
-        with open(name + ".ext", "w") as file:
-            file.write("basicConstraints=critical,CA:FALSE\n" + names)
-        run(["openssl", "x509", "-req", "-in", name + ".csr", "-CA", world.ca, "-CAkey",
-             world.path("ca.key"), "-CAcreateserial", "-days", "2", "-extfile", name + ".ext",
-             "-out", f"{name}.{kind}.pem"])
-        servers.append(TLSAnswers(f"{name}.{kind}.pem", name + ".key"))
-        channels[kind] = {"upstream": f"https://localhost:{servers[-1].port}",
-                          "tls": {"ca": world.ca}, "retry": {"attempts": 0}}
-    with servers[0], servers[1], Netproxy(world, channels) as proxy:
-        equal(curl(proxy, proxy.url("/alternative/")).status, 204, "a name in subjectAltName")
-        problem = problem_of(curl(proxy, proxy.url("/common/")))
-        equal(problem["type"], "urn:netproxy:error:tls_certificate_error", "a name in CN alone")
 
 
 class Odd(Netproxy):

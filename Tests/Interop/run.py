@@ -27,6 +27,7 @@ import cases_pressure  # noqa: F401
 import cases_readme  # noqa: F401
 import cases_routing  # noqa: F401
 import cases_strict  # noqa: F401
+import cases_tls  # noqa: F401
 import cases_tokens  # noqa: F401
 import cases_upgrade  # noqa: F401
 from harness import CASES, Failure, Skipped

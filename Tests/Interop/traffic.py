@@ -1,6 +1,7 @@
 """Requests: curl, raw bytes, a storm of them, and a relay that counts connections."""
 
 import asyncio
+import json
 import os
 import re
 import socket
@@ -8,7 +9,7 @@ import subprocess
 import threading
 import time
 
-from harness import Failure, clean_environment
+from harness import Failure, check, clean_environment, equal
 
 
 class Answer:
@@ -61,6 +62,16 @@ def curl(proxy, *arguments, proxy_variable=None, seconds=60):
             content = file.read()
     return Answer(done.returncode, text, content, time.monotonic() - started,
                   done.stderr.decode(errors="replace"))
+
+
+def problem_of(answer):
+    """The problem that netproxy answered with (RFC 9457), which has all its members."""
+    equal(answer.fields.get("content-type", "").split(";")[0], "application/problem+json",
+          f"content type ({answer})")
+    problem = json.loads(answer.body)
+    for key in ("type", "title", "status", "detail", "channel", "request_id"):
+        check(key in problem, f"the problem has no {key}: {problem}")
+    return problem
 
 
 def raw(port, request, seconds=10):
