@@ -26,7 +26,7 @@ package enum RetryAfter {
         case 4 where parts[3] == "GMT" && parts[0].last == ",":
             let day = parts[1].split(separator: "-", omittingEmptySubsequences: false)
             guard day.count == 3, let year = digits(day[2], 2) else { return nil }
-            // Those that want to be left alone, and say what time it is, mean no year before 1970.
+            // Two digits of a year: an instant to come, or one lately gone, not before 1970.
             return instant(digits(day[0], 2), day[1], year + (year < 70 ? 2000 : 1900), parts[2])
         case 5:
             return instant(digits(parts[2], 2), parts[1], digits(parts[4], 4), parts[3])
