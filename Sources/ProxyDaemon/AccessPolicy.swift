@@ -47,7 +47,7 @@ final class AccessPolicy: Sendable {
         switch head.target {
         case .origin, .asterisk:
             guard let host = head.host else { break }
-            guard isLocal(host) || isListed(host.host) || isChannelHost(host) else {
+            guard isLocal(host) || isListed(host) || isChannelHost(host) else {
                 throw denied(
                     421,
                     "the host \(host.host) is not served here; list it in access.hosts"
@@ -76,12 +76,8 @@ final class AccessPolicy: Sendable {
         host.isIPLiteral || host.host == "localhost" || host.host.hasSuffix(".localhost")
     }
 
-    private func isListed(_ host: String) -> Bool {
-        hosts.contains { pattern in
-            if pattern == "*" { return true }
-            if pattern.hasPrefix("*.") { return host.hasSuffix(pattern.dropFirst()) }
-            return pattern == host
-        }
+    private func isListed(_ host: Authority) -> Bool {
+        hosts.contains { HostPattern.matches($0, host.host) }
     }
 
     /// A web page's request: refused unless its origin is listed, so that no page uses a credential.

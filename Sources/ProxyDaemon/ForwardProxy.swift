@@ -80,7 +80,7 @@ final class ForwardProxy {
         if patterns.contains(where: { ForwardProxy.names($0, host) }) {
             return isAddress ? .any : .anyButLink
         }
-        return patterns.contains { ForwardProxy.covers($0.host, host) }
+        return patterns.contains { HostPattern.matches($0.host, host) }
             ? settings.destinations : nil
     }
 
@@ -91,11 +91,6 @@ final class ForwardProxy {
         // Two spellings of one IPv6 address are the same address.
         let text = pattern.host.contains(":") ? "[\(pattern.host)]" : pattern.host
         return (Authority(text)?.host ?? pattern.host) == host
-    }
-
-    private static func covers(_ pattern: String, _ host: String) -> Bool {
-        if pattern == "*" { return true }
-        return pattern.hasPrefix("*.") && host.hasSuffix(pattern.dropFirst())
     }
 
     // MARK: - Plain requests

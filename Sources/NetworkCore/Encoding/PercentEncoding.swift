@@ -2,7 +2,7 @@
 package enum PercentEncoding {
     /// Everything but unreserved characters is encoded: a segment of a path, a name or a value of a
     /// query.
-    static func unreserved(_ text: String) -> String {
+    package static func unreserved(_ text: String) -> String {
         encode(text) { isUnreserved($0) }
     }
 
@@ -116,8 +116,17 @@ package enum PercentEncoding {
 }
 
 extension PercentEncoding {
-    /// A name or a value of a query without its encoding; what is none stays.
+    /// A name or a value of a query without its encoding, `+` for a space; what is none stays.
     package static func decoded(_ text: Substring) -> String {
+        decode(text, plus: UInt8(ascii: " "))
+    }
+
+    /// A segment of a path without its encoding; what is none stays.
+    package static func decodedSegment(_ text: Substring) -> String {
+        decode(text, plus: UInt8(ascii: "+"))
+    }
+
+    private static func decode(_ text: Substring, plus: UInt8) -> String {
         var bytes: [UInt8] = []
         var rest = text.utf8
         while let byte = rest.popFirst() {
@@ -127,7 +136,7 @@ extension PercentEncoding {
                 bytes.append(high << 4 | low)
                 rest = rest.dropFirst(2)
             } else {
-                bytes.append(byte == UInt8(ascii: "+") ? UInt8(ascii: " ") : byte)
+                bytes.append(byte == UInt8(ascii: "+") ? plus : byte)
             }
         }
         return String(decoding: bytes, as: UTF8.self)

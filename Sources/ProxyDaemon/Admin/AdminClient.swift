@@ -3,6 +3,7 @@ import EventIO
 import FoundationEssentials
 import HTTP1
 import HTTPMessage
+import NetworkCore
 package import ProxyConfig
 
 /// Asks a running daemon over its admin socket: what the commands are made of.
@@ -36,19 +37,7 @@ package struct AdminClient: Sendable {
 
     /// A text as one segment of a path, percent-encoded where it is neither a letter nor a digit.
     package static func pathSegment(_ text: String) -> String {
-        let digits = Array("0123456789ABCDEF".utf8)
-        var bytes: [UInt8] = []
-        for byte in text.utf8 {
-            let character = Character(Unicode.Scalar(byte))
-            if character.isASCII,
-                character.isLetter || character.isNumber || "-._~".contains(character)
-            {
-                bytes.append(byte)
-            } else {
-                bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-            }
-        }
-        return String(decoding: bytes, as: UTF8.self)
+        PercentEncoding.unreserved(text)
     }
 
     /// Sends one request; given up when nothing comes for two minutes.

@@ -33,7 +33,7 @@ struct AdminHandler: Sendable {
         case (.get, ["status"]): return .json(200, await daemon.status().json)
         case (.get, ["tail"]): return await tail(AdminQuery(call.query))
         case (.get, let parts) where parts.count == 2 && parts[0] == "why":
-            return await why(AdminQuery.decoded(parts[1]))
+            return await why(PercentEncoding.decodedSegment(parts[1][...]))
         case (.post, ["keys"]): return await lend(AdminQuery(call.query))
         case (.post, ["reload"]): return await reload(planOnly: call.query == "plan")
         case (.post, let parts)

@@ -53,7 +53,8 @@ final class DemoAuthorizationServer: Sendable {
     /// Answers `/token` and `/revoke`.
     func answer(_ call: LocalServer.Call) -> Response {
         guard call.method == .post else { return .json(405, #"{"error":"invalid_request"}"#) }
-        let form = FormText.fields(of: String(decoding: call.body.array, as: UTF8.self))
+        let fields = FormDecoding.decode(String(decoding: call.body.array, as: UTF8.self))
+        let form = Dictionary(fields.map { ($0.name, $0.value) }) { first, _ in first }
         guard isClient(call.headers[.authorization], form) else {
             return .json(401, #"{"error":"invalid_client"}"#)
         }
@@ -110,38 +111,6 @@ final class DemoAuthorizationServer: Sendable {
     private static func random() -> String {
         let digits = Array("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
         return String((0..<40).map { _ in digits[Int.random(in: 0..<digits.count)] })
-    }
-}
-
-/// `application/x-www-form-urlencoded` text.
-enum FormText {
-    /// The fields; of a repeated one the first.
-    static func fields(of text: String) -> [String: String] {
-        var fields: [String: String] = [:]
-        for pair in text.split(separator: "&") {
-            let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            let name = decode(parts[0])
-            if fields[name] == nil { fields[name] = parts.count > 1 ? decode(parts[1]) : "" }
-        }
-        return fields
-    }
-
-    private static func decode(_ text: Substring) -> String {
-        var bytes: [UInt8] = []
-        var rest = text.utf8[...]
-        while let byte = rest.popFirst() {
-            switch byte {
-            case UInt8(ascii: "+"): bytes.append(UInt8(ascii: " "))
-            case UInt8(ascii: "%"):
-                if let high = rest.popFirst().flatMap(Grammar.hexValue),
-                    let low = rest.popFirst().flatMap(Grammar.hexValue)
-                {
-                    bytes.append(high << 4 | low)
-                }
-            default: bytes.append(byte)
-            }
-        }
-        return String(decoding: bytes, as: UTF8.self)
     }
 }
 
