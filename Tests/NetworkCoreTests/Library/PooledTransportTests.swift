@@ -37,57 +37,6 @@ import Testing
         #expect(try await manager.response(for: first).context.isConnectionReused == false)
     }
 
-    @Test func `a transport that cannot be made leaves no thread behind`() throws {
-        let directory = "/proc/self/task"
-        let before = try FileManager.default.contentsOfDirectory(atPath: directory).count
-        var options = UpstreamOptions()
-        options.authorities = "/nowhere"
-        for _ in 0..<200 {
-            #expect(throws: NetworkError.self) { try PooledTransport(options: options) }
-        }
-        // Other tests' threads come and go meanwhile.
-        let after = try FileManager.default.contentsOfDirectory(atPath: directory).count
-        #expect(after < before + 100)
-    }
-
-    @Test func `a new connection takes an idle one's place where there is no other`() async throws {
-        let origin = try await OriginServer.start { _ in Raw.ok() }
-        var options = UpstreamOptions()
-        options.connections = 1
-        options.queueLength = 0
-        let transport = try PooledTransport(options: options)
-        let request = Request(
-            origin: Origin(scheme: .http, host: "127.0.0.1", port: UInt16(origin.port)),
-            target: "/"
-        )
-        for _ in 1...2 {
-            var context = RequestContext()
-            context.requiresFreshConnection = true
-            _ = try await transport.send(request, context: &context).body.collect(upTo: 99)
-            #expect(!context.isConnectionReused)
-        }
-        #expect(origin.connections.count == 2)
-    }
-
-    @Test func `a connection that could not be made takes nobody's place`() async throws {
-        var options = UpstreamOptions()
-        options.connections = 1
-        options.queueLength = 0
-        let transport = try PooledTransport(options: options)
-        let port = UInt16(RefusingPort.any())
-        let request = Request(
-            origin: Origin(scheme: .http, host: "127.0.0.1", port: port),
-            target: "/"
-        )
-        for _ in 1...3 {
-            let error = await #expect(throws: NetworkError.self) {
-                var context = RequestContext()
-                _ = try await transport.send(request, context: &context)
-            }
-            #expect(error?.kind == .connectionRefused)
-        }
-    }
-
     @Test func `a call goes over a socket from any executor`() async throws {
         let origin = try await OriginServer.start { request in
             request.startLine.hasPrefix("POST")
@@ -339,42 +288,6 @@ import Testing
         #expect(origin.requests.map(\.body) == ["abcd"])
     }
 
-    @Test func `a loop ends with the last body of a transport that is gone`() async throws {
-        let origin = try await OriginServer.start { wire in
-            while try await wire.next() != nil {
-                try await wire.send("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
-                try await wire.send(String(repeating: "x", count: 100_000))
-            }
-        }
-        weak var loop: EventLoop?
-        do {
-            let own = try EventLoop()
-            own.start()
-            loop = own
-            var manager: NetworkManager<PathEndpoint>? = NetworkManager(
-                NetworkChannel(
-                    transport: try PooledTransport(
-                        options: UpstreamOptions(),
-                        on: own,
-                        ownsLoop: true
-                    )
-                )
-            )
-            let base: BaseURL = "http://127.0.0.1:\(origin.port)"
-            let stream = try await manager?.stream(PathEndpoint("/", of: base))
-            manager = nil
-            var pieces = try #require(stream).bytes.makeAsyncIterator()
-            var count = 0
-            while let piece = try await pieces.next() { count += piece.count }
-            #expect(count == 100_000)
-            await own.waitUntilStopped()
-            // Behind the end there is nobody to ask, and nothing to wait for.
-            #expect(try await pieces.next() == nil)
-            stream?.cancel()
-        }
-        #expect(await eventually { loop == nil })
-    }
-
     @Test func `two tasks that read one content are an error, not a trap`() async throws {
         let origin = try await OriginServer.start { wire in
             while try await wire.next() != nil {
@@ -398,23 +311,6 @@ import Testing
             return [first?.kind, second?.kind]
         }
         #expect(outcomes == [.httpRequestError, .cancelled])
-    }
-
-    @Test func `a transport that is dropped closes its connections`() async throws {
-        let ended = Gate()
-        let origin = try await OriginServer.start { wire in
-            while try await wire.next() != nil {
-                try await wire.send("HTTP/1.1 204 No Content\r\n\r\n")
-            }
-            ended.open()
-        }
-        var manager: NetworkManager<PathEndpoint>? = NetworkManager(
-            NetworkChannel(transport: try PooledTransport())
-        )
-        let base: BaseURL = "http://127.0.0.1:\(origin.port)"
-        try await manager?.send(PathEndpoint("/", of: base))
-        manager = nil
-        try await ended.wait()
     }
 
     @MainActor
