@@ -1,20 +1,20 @@
 import Glibc
 
 /// A failed system call on a file: which one, and why.
-public struct AppendFileError: Error, Sendable, Equatable, CustomStringConvertible {
+package struct AppendFileError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The call, such as `open`.
-    public let call: String
+    package let call: String
     /// The value of `errno`.
-    public let code: Int32
+    package let code: Int32
 
     /// Records a failure.
-    public init(call: String, code: Int32) {
+    package init(call: String, code: Int32) {
         self.call = call
         self.code = code
     }
 
     /// Whether there is no such file.
-    public var isMissing: Bool { code == ENOENT }
+    package var isMissing: Bool { code == ENOENT }
     /// Whether nobody reads at the other end of the pipe any more.
     package var isReaderGone: Bool { code == EPIPE }
 
@@ -22,7 +22,7 @@ public struct AppendFileError: Error, Sendable, Equatable, CustomStringConvertib
     package var isLocked: Bool { call == "lock" }
 
     /// The call and the system's words for the reason.
-    public var description: String {
+    package var description: String {
         // SAFETY: strerror returns a terminated text that is copied on this line.
         let reason = unsafe String(cString: strerror(code))
         return "\(call): \(reason)"
@@ -30,23 +30,23 @@ public struct AppendFileError: Error, Sendable, Equatable, CustomStringConvertib
 }
 
 /// What tells one file from another, and how long it is.
-public struct FileStatus: Sendable, Equatable {
+package struct FileStatus: Sendable, Equatable {
     /// The device it lies on.
-    public let device: UInt64
+    package let device: UInt64
     /// Its number there.
-    public let inode: UInt64
+    package let inode: UInt64
     /// Its length, in bytes.
-    public let size: Int
+    package let size: Int
     /// Whether it holds content of that length, and is no pipe, device or directory.
-    public let isRegular: Bool
+    package let isRegular: Bool
 
     /// Whether both are the same file, however long.
-    public func isSameFile(as other: FileStatus) -> Bool {
+    package func isSameFile(as other: FileStatus) -> Bool {
         inode == other.inode && device == other.device
     }
 
     /// What stands under a path; a symbolic link is followed.
-    public static func of(path: String) throws(AppendFileError) -> FileStatus {
+    package static func of(path: String) throws(AppendFileError) -> FileStatus {
         var information = stat()
         guard unsafe stat(path, &information) == 0 else {
             throw AppendFileError(call: "stat", code: errno)
@@ -71,14 +71,14 @@ public struct FileStatus: Sendable, Equatable {
 }
 
 /// A file that is only ever written at its end; closed when the value goes away.
-public struct AppendFile: ~Copyable, Sendable {
+package struct AppendFile: ~Copyable, Sendable {
     private let descriptor: Int32
 
     /// Opens the file, and makes it with mode 0640 (less the umask) if there is none.
     ///
     /// A symbolic link is refused: whoever may write to the directory could aim it at any file. A
     /// pipe without a reader is refused too, instead of blocking.
-    public init(path: String) throws(AppendFileError) {
+    package init(path: String) throws(AppendFileError) {
         let flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK
         descriptor = unsafe open(path, flags, 0o640)
         guard descriptor >= 0 else { throw AppendFileError(call: "open", code: errno) }
@@ -90,24 +90,24 @@ public struct AppendFile: ~Copyable, Sendable {
     }
 
     /// Writes what the kernel takes at once, and returns how many bytes that were.
-    public func write(_ bytes: Span<UInt8>) throws(AppendFileError) -> Int {
+    package func write(_ bytes: Span<UInt8>) throws(AppendFileError) -> Int {
         try writeOnce(bytes, to: descriptor)
     }
 
     /// Which file it is, and how long.
-    public var status: FileStatus {
+    package var status: FileStatus {
         get throws(AppendFileError) { try FileStatus(descriptor: descriptor) }
     }
 
     /// Gives a file another name, in place of a file that has it.
-    public static func rename(_ old: String, to new: String) throws(AppendFileError) {
+    package static func rename(_ old: String, to new: String) throws(AppendFileError) {
         guard unsafe Glibc.rename(old, new) == 0 else {
             throw AppendFileError(call: "rename", code: errno)
         }
     }
 
     /// Removes a file.
-    public static func remove(_ path: String) throws(AppendFileError) {
+    package static func remove(_ path: String) throws(AppendFileError) {
         guard unsafe unlink(path) == 0 else {
             throw AppendFileError(call: "unlink", code: errno)
         }
@@ -115,14 +115,14 @@ public struct AppendFile: ~Copyable, Sendable {
 }
 
 /// The standard output of the process, written without ever waiting for its reader.
-public enum StandardOutput {
+package enum StandardOutput {
     /// What a pipe takes at once if it is ready at all (pipe(7): `PIPE_BUF`), in bytes.
     private static let pieceSize = 4096
 
     /// Writes what can be written without waiting, and returns how many bytes that were.
     ///
     /// - Throws: `EAGAIN` if the reader is so far behind that nothing can be written.
-    public static func write(_ bytes: Span<UInt8>) throws(AppendFileError) -> Int {
+    package static func write(_ bytes: Span<UInt8>) throws(AppendFileError) -> Int {
         // O_NONBLOCK would change the terminal of everybody who shares it; so ask first.
         var entry = pollfd(fd: STDOUT_FILENO, events: Int16(POLLOUT), revents: 0)
         guard unsafe poll(&entry, 1, 0) > 0 else {

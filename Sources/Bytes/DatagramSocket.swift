@@ -1,18 +1,18 @@
 import Glibc
 
 /// A unix datagram socket: whole messages to a path, without ever waiting for their reader.
-public struct DatagramSocket: ~Copyable, Sendable {
+package struct DatagramSocket: ~Copyable, Sendable {
     private let descriptor: Int32
 
     /// Opens a socket to send with.
-    public init() throws(AppendFileError) {
+    package init() throws(AppendFileError) {
         let kind = SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue
         descriptor = socket(AF_UNIX, Int32(kind), 0)
         if descriptor < 0 { throw AppendFileError(call: "socket", code: errno) }
     }
 
     /// Opens a socket to receive with, at a path that does not exist yet.
-    public static func receiving(at path: String) throws(AppendFileError) -> DatagramSocket {
+    package static func receiving(at path: String) throws(AppendFileError) -> DatagramSocket {
         let socket = try DatagramSocket()
         var (address, length) = try DatagramSocket.address(path)
         // SAFETY: the address lives for the call.
@@ -33,7 +33,7 @@ public struct DatagramSocket: ~Copyable, Sendable {
     ///
     /// - Throws: `EAGAIN` if the reader is far behind, `ENOENT` or `ECONNREFUSED` if there is none,
     ///   `EMSGSIZE` for a message that is too long.
-    public func send(_ message: Span<UInt8>, to path: String) throws(AppendFileError) {
+    package func send(_ message: Span<UInt8>, to path: String) throws(AppendFileError) {
         var (address, length) = try DatagramSocket.address(path)
         // SAFETY: message and address live for the call, which only reads them.
         let code = unsafe message.withUnsafeBytes { bytes in
@@ -55,7 +55,7 @@ public struct DatagramSocket: ~Copyable, Sendable {
     }
 
     /// The next message that arrived; nothing if there is none.
-    public func receive() -> [UInt8]? {
+    package func receive() -> [UInt8]? {
         var bytes = [UInt8](repeating: 0, count: 65536)
         let count = unsafe recv(descriptor, &bytes, bytes.count, 0)
         return count >= 0 ? Array(bytes.prefix(count)) : nil

@@ -5,7 +5,7 @@ import Glibc
 ///
 /// One writer at a time, in this process or another: the second one's bytes would stand between the
 /// first one's.
-public final class PartialFile: Sendable {
+package final class PartialFile: Sendable {
     private let descriptor: Int32
     private let path: String
 
@@ -13,7 +13,7 @@ public final class PartialFile: Sendable {
     ///
     /// - Throws: `AppendFileError` of the call `lock` while somebody else writes the file, and of the
     ///   call `resume` when the file is shorter than that.
-    public init(path: String, keeping count: Int = 0) throws(AppendFileError) {
+    package init(path: String, keeping count: Int = 0) throws(AppendFileError) {
         self.path = path
         let flags = O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW
         descriptor = unsafe open(path, flags, 0o600)
@@ -38,7 +38,7 @@ public final class PartialFile: Sendable {
     }
 
     /// Writes all of the bytes at the end; blocks while the disk does.
-    public func append(_ bytes: Span<UInt8>) throws(AppendFileError) {
+    package func append(_ bytes: Span<UInt8>) throws(AppendFileError) {
         // SAFETY: the span is borrowed for the calls, which only read it.
         let code: Int32? = unsafe bytes.withUnsafeBytes { source in
             var rest = unsafe source[...]
@@ -55,7 +55,7 @@ public final class PartialFile: Sendable {
     }
 
     /// Flushes the file and gives it its name, in place of a file that has it.
-    public func finish(as name: String) throws(AppendFileError) {
+    package func finish(as name: String) throws(AppendFileError) {
         guard fsync(descriptor) == 0 else { throw AppendFileError(call: "flush", code: errno) }
         try AppendFile.rename(path, to: name)
     }

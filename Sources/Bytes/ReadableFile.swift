@@ -1,11 +1,11 @@
 import Glibc
 
 /// A file that is read at any place while somebody else may append to it; closed when it goes away.
-public final class ReadableFile: Sendable {
+package final class ReadableFile: Sendable {
     private let descriptor: Int32
 
     /// Opens a file for reading.
-    public init(path: String) throws(AppendFileError) {
+    package init(path: String) throws(AppendFileError) {
         descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw AppendFileError(call: "open", code: errno) }
     }
@@ -15,12 +15,12 @@ public final class ReadableFile: Sendable {
     }
 
     /// Which file it is, and how long.
-    public var status: FileStatus {
+    package var status: FileStatus {
         get throws(AppendFileError) { try FileStatus(descriptor: descriptor) }
     }
 
     /// Reads up to `count` bytes from `offset` on; fewer at the end of the file.
-    public func read(_ count: Int, at offset: Int) throws(AppendFileError) -> [UInt8] {
+    package func read(_ count: Int, at offset: Int) throws(AppendFileError) -> [UInt8] {
         // For an array without room the standard library notes its length in one that all share.
         guard count > 0 else { return [] }
         var code: Int32 = 0

@@ -2,14 +2,14 @@ import Glibc
 
 extension Span<UInt8> {
     /// The text of some of the bytes; what is not UTF-8 becomes U+FFFD.
-    public func string(in range: Range<Int>) -> String {
+    package func string(in range: Range<Int>) -> String {
         let part = extracting(range)
         // SAFETY: the span is borrowed for the copy; invalid UTF-8 is replaced, never trusted.
         return unsafe part.withUnsafeBufferPointer { unsafe String(decoding: $0, as: UTF8.self) }
     }
 
     /// An array with the same bytes.
-    public var array: [UInt8] {
+    package var array: [UInt8] {
         // SAFETY: the span is borrowed for the copy.
         unsafe withUnsafeBufferPointer { unsafe Array($0) }
     }
@@ -18,7 +18,7 @@ extension Span<UInt8> {
     /// where there is none.
     ///
     /// Eight bytes are looked at in one step.
-    public func firstControl(in range: Range<Int>) -> Int {
+    package func firstControl(in range: Range<Int>) -> Int {
         precondition(range.lowerBound >= 0 && range.upperBound <= count, "range of the span")
         // SAFETY: the span is borrowed for the scan; every load ends within the checked range.
         return unsafe withUnsafeBytes { bytes in
@@ -49,7 +49,7 @@ extension Span<UInt8> {
     /// Whether all bytes are visible ASCII (0x21...0x7E), and none of them is `excluded`.
     ///
     /// Eight bytes are looked at in one step.
-    public func isVisible(without excluded: UInt8) -> Bool {
+    package func isVisible(without excluded: UInt8) -> Bool {
         // SAFETY: the span is borrowed for the scan; every load ends within it.
         unsafe withUnsafeBytes { bytes in
             let ones: UInt64 = 0x0101_0101_0101_0101
@@ -78,7 +78,7 @@ extension Span<UInt8> {
     /// §7), or that is DEL or not ASCII; the end if there is none.
     ///
     /// Eight bytes are looked at in one step.
-    public func firstUnquotable(from start: Int) -> Int {
+    package func firstUnquotable(from start: Int) -> Int {
         precondition(start >= 0 && start <= count, "start within the span")
         // SAFETY: the span is borrowed for the scan; every load ends within it.
         return unsafe withUnsafeBytes { bytes in
@@ -111,7 +111,7 @@ extension Span<UInt8> {
     }
 
     /// Where a byte stands first, at or behind `start`.
-    public func firstIndex(of byte: UInt8, from start: Int) -> Int? {
+    package func firstIndex(of byte: UInt8, from start: Int) -> Int? {
         precondition(start >= 0 && start <= count, "start within the span")
         // SAFETY: the span is borrowed for the scan, which ends within it.
         return unsafe withUnsafeBytes { bytes in
@@ -123,7 +123,7 @@ extension Span<UInt8> {
     }
 
     /// Whether both hold the same bytes.
-    public func isSame(as other: Span<UInt8>) -> Bool {
+    package func isSame(as other: Span<UInt8>) -> Bool {
         guard count == other.count else { return false }
         // SAFETY: both spans are borrowed, and have the same length.
         return unsafe withUnsafeBytes { bytes in
@@ -137,7 +137,7 @@ extension Span<UInt8> {
     }
 
     /// Whether a range holds a text given in lower case, whatever case its letters are in.
-    public func equals(_ text: StaticString, in range: Range<Int>) -> Bool {
+    package func equals(_ text: StaticString, in range: Range<Int>) -> Bool {
         let length = text.utf8CodeUnitCount
         guard range.count == length else { return false }
         precondition(range.lowerBound >= 0 && range.upperBound <= count, "range of the span")
@@ -157,7 +157,7 @@ extension Span<UInt8> {
     ///
     /// Eight bytes are looked at in one step: with bit 5 set, an upper-case letter is its lower-case
     /// one, and no other byte of a token becomes one of these.
-    public func isToken(named name: Span<UInt8>) -> Bool {
+    package func isToken(named name: Span<UInt8>) -> Bool {
         guard count == name.count else { return false }
         // SAFETY: both spans are borrowed, and have the same length.
         return unsafe withUnsafeBytes { bytes in
@@ -182,7 +182,7 @@ extension Span<UInt8> {
 
 extension String {
     /// A text of bytes that are known to be ASCII; any other is replaced, never trusted.
-    public init(ascii bytes: Span<UInt8>) {
+    package init(ascii bytes: Span<UInt8>) {
         // SAFETY: as many bytes are copied as there is room for, and the standard library looks at
         // them.
         self = unsafe String(unsafeUninitializedCapacity: bytes.count) { text in
@@ -194,13 +194,13 @@ extension String {
 extension [UInt8] {
     /// Appends the bytes of a span.
     @inline(__always)
-    public mutating func append(_ bytes: Span<UInt8>) {
+    package mutating func append(_ bytes: Span<UInt8>) {
         // SAFETY: the span is borrowed for the copy.
         unsafe bytes.withUnsafeBufferPointer { unsafe append(contentsOf: $0) }
     }
 
     /// The text of some of the bytes; what is not UTF-8 becomes U+FFFD.
-    public func string(in range: Range<Int>) -> String {
+    package func string(in range: Range<Int>) -> String {
         String(decoding: self[range], as: UTF8.self)
     }
 }

@@ -18,6 +18,8 @@ package final class OriginPool {
     private var open = 0
     private var waiters: [PoolWaiter] = []
     private var isClosing = false
+    /// How many are about to ask for a connection, or use one.
+    var users = 0
     /// What stands in front of a request's path: nothing, or the origin where a proxy forwards plain
     /// requests (RFC 9112 §3.2.2).
     let targetPrefix: String
@@ -27,6 +29,9 @@ package final class OriginPool {
 
     /// How many connections are open, and how many of them wait for work.
     package var counts: (open: Int, idle: Int, queued: Int) { (open, idle.count, waiters.count) }
+
+    /// Whether it has no connection, and nobody who is about to ask for one.
+    var isUnused: Bool { open == 0 && users == 0 }
 
     /// Makes an empty pool.
     ///

@@ -11,7 +11,16 @@ public final class PooledTransport: HTTPTransport {
     private let options: UpstreamOptions
     private let tls: TLSContext
     private let ownsLoop: Bool
-    private let pools = Mutex<[Origin: LoopBound<OriginPool>]>([:])
+    private let pools = Mutex(Pools())
+
+    private struct Pools {
+        var known: [Origin: LoopBound<OriginPool>] = [:]
+        /// How many there may be before those that nobody uses are dropped.
+        var limit = 64
+    }
+
+    /// How many origins there is a pool for.
+    package var originCount: Int { pools.withLock { $0.known.count } }
 
     /// Starts a loop and makes an empty pool.
     ///
@@ -51,7 +60,7 @@ public final class PooledTransport: HTTPTransport {
     }
 
     deinit {
-        let (pools, loop, ownsLoop) = (pools.withLock { Array($0.values) }, loop, ownsLoop)
+        let (pools, loop, ownsLoop) = (pools.withLock { Array($0.known.values) }, loop, ownsLoop)
         loop.submit {
             // Bodies that are still read come to their end first.
             var left = pools.count
@@ -95,7 +104,10 @@ public final class PooledTransport: HTTPTransport {
         _ request: Request,
         _ context: inout RequestContext
     ) async throws -> Response {
-        var response = try await attempt(request, pool(for: request.origin), &context)
+        let pool = pool(for: request.origin)
+        pool.users += 1
+        defer { pool.users -= 1 }
+        var response = try await attempt(request, pool, &context)
         switch response.body {
         case .empty, .bytes: break
         case .stream(let source, let length):
@@ -143,7 +155,7 @@ public final class PooledTransport: HTTPTransport {
     }
 
     private func pool(for origin: Origin) -> OriginPool {
-        let known = pools.withLock { $0[origin] }
+        let known = pools.withLock { $0.known[origin] }
         if let known { return known.value }
         let pool = OriginPool(
             origin,
@@ -153,7 +165,14 @@ public final class PooledTransport: HTTPTransport {
             // A token request, for example, is everybody's.
             followsRelay: false
         )
-        pools.withLock { $0[origin] = LoopBound(pool, on: loop) }
+        pools.withLock { pools in
+            // Twice as many as are used, so that a program that asks ever new hosts looks seldom.
+            if pools.known.count >= pools.limit {
+                pools.known = pools.known.filter { !$0.value.value.isUnused }
+                pools.limit = max(64, pools.known.count * 2)
+            }
+            pools.known[origin] = LoopBound(pool, on: loop)
+        }
         return pool
     }
 }

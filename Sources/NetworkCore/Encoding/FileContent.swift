@@ -1,3 +1,4 @@
+import Bytes
 import Synchronization
 
 /// The content of a file as a body: short files are read at once, so that they can be sent again,

@@ -1,3 +1,5 @@
+import Bytes
+
 /// Where a body goes that is too long to be kept in memory for a replay.
 public struct BodySpill: Sendable, Hashable {
     /// Where the file lies, which has no name and ends with the exchange.

@@ -1,3 +1,4 @@
+import Bytes
 import Synchronization
 
 /// Records a request body while it is sent for the first time, so that it can be sent again.

@@ -1,3 +1,5 @@
+import Bytes
+
 /// The state of one download: what came, where it is, and what the rest is asked for with.
 struct Download {
     private let path: String

@@ -1,3 +1,4 @@
+import Bytes
 import EventIO
 import HTTPMessage
 import NetworkCore

@@ -58,6 +58,25 @@ import Testing
         }
     }
 
+    @Test func `origins that nobody speaks to any more are forgotten, and no other`() async throws {
+        let origin = try await OriginServer.start { _ in Raw.ok() }
+        let transport = try PooledTransport(options: UpstreamOptions())
+        func ask(_ host: String, _ port: Int) async throws -> RequestContext {
+            var context = RequestContext()
+            let origin = Origin(scheme: .http, host: host, port: UInt16(port))
+            let request = Request(origin: origin, target: "/")
+            _ = try await transport.send(request, context: &context).body.collect(upTo: 99)
+            return context
+        }
+        _ = try await ask("127.0.0.1", origin.port)
+        let port = RefusingPort.any()
+        for number in 1...200 {
+            await #expect(throws: NetworkError.self) { try await ask("127.0.1.\(number)", port) }
+            #expect(transport.originCount <= 64)
+        }
+        #expect(try await ask("127.0.0.1", origin.port).isConnectionReused)
+    }
+
     @Test func `a loop ends with the last body of a transport that is gone`() async throws {
         let origin = try await OriginServer.start { wire in
             while try await wire.next() != nil {

@@ -1,3 +1,5 @@
+import Bytes
+
 /// Keeps the tokens of a grant family in a file of its own, which several processes may share.
 ///
 /// `FAMILY.json` (0600) is replaced in one step: a temporary file beside it, fsync, rename, fsync of
