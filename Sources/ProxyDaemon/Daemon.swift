@@ -269,6 +269,7 @@ package actor Daemon {
 
     /// Lets no rotated refresh token be lost on its way here.
     private func finishRenewals(until end: ContinuousClock.Instant) async {
+        notify("STATUS=waiting for renewals of tokens")
         await withTaskGroup(of: Void.self) { group in
             for channel in channels {
                 guard let engine = channel.authorizer?.engine else { continue }

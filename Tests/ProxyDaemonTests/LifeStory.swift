@@ -88,8 +88,7 @@ import Testing
             try await asked.wait()
             try await app.close()
             async let stopped: Void = proxy.stop()
-            // Long enough for a stop that waits for nothing: only the absence of its end can be seen.
-            try await Task.sleep(for: .milliseconds(300))
+            #expect(await proxy.tells("waiting for renewals of tokens"))
             stopping.open()
             await stopped
             let file = try String(

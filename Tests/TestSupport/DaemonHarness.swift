@@ -1,3 +1,4 @@
+import Bytes
 import EventIO
 import FoundationEssentials
 package import OriginTransport
@@ -16,6 +17,7 @@ package final class DaemonHarness: Sendable {
     package let directory: String
     private let source: Box<String>
     private let reported: Box<[String]>
+    private let manager: DatagramSocket
 
     /// Runs a story against a daemon with these channels, and stops the daemon afterwards.
     ///
@@ -84,9 +86,14 @@ package final class DaemonHarness: Sendable {
         let reported = Box<[String]>([])
         self.source = source
         self.reported = reported
+        try FileManager.default.createDirectory(
+            atPath: directory,
+            withIntermediateDirectories: true
+        )
+        manager = try DatagramSocket.receiving(at: "\(directory)/manager")
         daemon = Daemon(
             try DaemonHarness.load(text).get(),
-            environment: [:],
+            environment: ["NOTIFY_SOCKET": "\(directory)/manager"],
             inherited: InheritedSockets(descriptors: inherited),
             destinations: destinations,
             report: { line in reported.value.withLock { $0.append(line) } },
@@ -165,6 +172,17 @@ package final class DaemonHarness: Sendable {
         return switch await daemon.reload() {
         case .success(let lines): lines
         case .failure(let refusal): refusal.lines
+        }
+    }
+
+    /// Waits until the service manager is told a status; what it was told before is forgotten.
+    package func tells(_ status: String) async -> Bool {
+        await eventually {
+            while let message = manager.receive() {
+                let lines = String(decoding: message, as: UTF8.self).split(separator: "\n")
+                if lines.contains("STATUS=\(status)") { return true }
+            }
+            return false
         }
     }
 
