@@ -143,7 +143,8 @@ public struct RequestBuilder: Sendable {
         let baseURL = location.baseURL
         guard let origin = baseURL.origin else {
             throw RequestBuilder.malformed(
-                "'\(baseURL.text)' is no base URL: expected http(s)://host[:port][/path]"
+                "'\(Redaction.standard.urls(baseURL.text))' is no base URL: "
+                    + "expected http(s)://host[:port][/path]"
             )
         }
         var query = try self.query.map { value throws(NetworkError) in try encodedQuery(value) }

@@ -45,8 +45,11 @@ public struct Redaction: Sendable, Hashable {
     public func value(of field: HTTPField) -> String {
         if fields.contains(field.name) { return Redaction.mark }
         guard Redaction.urlFields.contains(field.name) else { return field.value }
-        return target(Redaction.withoutUserInformation(field.value))
+        return urls(field.value)
     }
+
+    /// A text with URLs in it, as it may be shown.
+    func urls(_ text: String) -> String { target(Redaction.withoutUserInformation(text)) }
 
     /// URLs without what is in front of the `@` of their authorities: a password, or a token in place
     /// of a name (RFC 3986 §3.2.1).

@@ -99,9 +99,8 @@ private struct Tagged: Endpoint {
     }
 
     @Test(arguments: [
-        "", "api.example.com", "ftp://a.example", "https://", "https://u:p@a.example",
-        "https://a.example/?x", "https://a.example/#x", "https://a b.example",
-        "https://a.example:0",
+        "", "api.example.com", "ftp://a.example", "https://", "https://a.example/?x",
+        "https://a.example/#x", "https://a b.example", "https://a.example:0",
         "https://a.example/%zz", "https://a.example/ä",
     ])
     func `a base URL that is none is an error that shows it`(text: String) {
@@ -135,6 +134,20 @@ private struct Tagged: Endpoint {
         #expect(throws: NetworkError.self) {
             try RequestBuilder("http://localhost").header("X-Tag", value).build()
         }
+    }
+
+    @Test(arguments: [
+        "http://bob:hunter2@a.example", "https://hunter2@a.example",
+        "https://a.example/v1?api_key=hunter2",
+        "https://hunter2@[::1", "//bob:hunter2@a.example",
+    ])
+    func `a base URL that is none is told without the secrets in it`(text: String) throws {
+        let error = #expect(throws: NetworkError.self) {
+            try RequestBuilder(BaseURL(text)).path("/x").build()
+        }
+        let detail = try #require(error?.detail)
+        #expect(!detail.contains("hunter2"))
+        #expect(detail.contains("<redacted>"))
     }
 
     @Test func `a builder is a value`() throws {
