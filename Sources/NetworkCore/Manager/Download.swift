@@ -37,6 +37,23 @@ struct Download {
         }
     }
 
+    /// Refuses a place where a file would stand instead of what is there: a device or a pipe is not
+    /// written to, but replaced.
+    func checkPlace() throws(NetworkError) {
+        let status: FileStatus
+        do throws(AppendFileError) { status = try .of(path: path) } catch {
+            // Nothing is there yet; whatever else it is, the first write tells.
+            return
+        }
+        guard !status.isRegular else { return }
+        throw NetworkError(
+            .httpRequestError,
+            side: .downstream,
+            retry: .safe,
+            detail: "\(path) is no regular file, and a download would take its place"
+        )
+    }
+
     /// Whether another request promises more after a failure.
     func mayGoOn(after error: NetworkError) -> Bool {
         error.side == .upstream && error.response == nil

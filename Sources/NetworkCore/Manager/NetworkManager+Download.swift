@@ -22,7 +22,7 @@ extension NetworkManager {
     ///
     /// - Parameters:
     ///   - endpoint: the operation.
-    ///   - path: where the file goes; one that is there is replaced.
+    ///   - path: where the file goes; one that is there is replaced, anything but a file refused.
     ///   - resumePoint: where an earlier download broke off.
     ///   - options: what this call does differently; the timeout is for each head.
     /// - Returns: what came.
@@ -36,6 +36,7 @@ extension NetworkManager {
     ) async throws(NetworkError) -> DownloadedFile {
         let call = try pipeline.call(endpoint, options)
         var download = Download(path: path, resumePoint: resumePoint, options.progress)
+        try download.checkPlace()
         var resumptions = 0
         while true {
             do throws(NetworkError) {

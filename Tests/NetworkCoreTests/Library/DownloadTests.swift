@@ -162,6 +162,22 @@ import Testing
         #expect(error?.detail.contains("/nowhere/file.part") == true)
     }
 
+    @Test func `what is no file is not replaced by one`() async throws {
+        let stub = StubTransport { _ in .pieces(["abc"]) }
+        let files = FileManager.default
+        try files.createSymbolicLink(atPath: target, withDestinationPath: "/dev/null")
+        defer { try? FileManager.default.removeItem(atPath: target) }
+        for place in [target, files.temporaryDirectory.path()] {
+            let error = await #expect(throws: NetworkError.self) {
+                try await manager(stub).download(endpoint, to: place)
+            }
+            #expect(error?.kind == .httpRequestError)
+            #expect(error?.detail.contains(place) == true)
+        }
+        #expect(try files.destinationOfSymbolicLink(atPath: target) == "/dev/null")
+        #expect(stub.requests.isEmpty)
+    }
+
     @Test(arguments: ["bytes */2", "bytes */9"])
     func `content of another length in between begins anew`(range: String) async throws {
         let stub = StubTransport()
@@ -198,10 +214,16 @@ import Testing
     }
 
     @Test func `a fault of the disk asks for nothing again`() async throws {
-        // No file gets the name of a directory.
-        try FileManager.default.createDirectory(atPath: target, withIntermediateDirectories: false)
+        let target = target
         defer { try? FileManager.default.removeItem(atPath: target) }
-        let stub = StubTransport { _ in .pieces(["abc"], headers: [.etag: "\"1\""]) }
+        let stub = StubTransport { _ in
+            // No file gets the name of a directory, which is not there before.
+            try FileManager.default.createDirectory(
+                atPath: target,
+                withIntermediateDirectories: true
+            )
+            return .pieces(["abc"], headers: [.etag: "\"1\""])
+        }
         let error = await #expect(throws: NetworkError.self) {
             try await manager(stub).download(endpoint, to: target)
         }
