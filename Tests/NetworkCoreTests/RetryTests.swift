@@ -47,6 +47,28 @@ import Testing
         #expect(upstream.arrived.count == 1)
     }
 
+    @Test(arguments: [true, false])
+    func `who gives up during the wait before a retry is told that`(_ isFault: Bool) async throws {
+        let sent = Gate()
+        let upstream = Upstream { _, _ in
+            sent.open()
+            if isFault { throw NetworkError.refused }
+            return Response(status: 503, headers: ["Retry-After": "60"])
+        }
+        var policy = RetryPolicy()
+        policy.base = .seconds(10_000)
+        policy.maximum = .seconds(10_000)
+        let chain = RequestChain(
+            [RetryInterceptor(policy: policy, budget: RetryBudget())],
+            transport: upstream
+        )
+        let call = Task { await networkError { try await chain.exchange().0 } }
+        try await sent.wait()
+        call.cancel()
+        #expect(await call.value?.kind == .cancelled)
+        #expect(upstream.arrived.count == 1)
+    }
+
     @Test func `after a stale connection a fresh one is demanded`() async throws {
         let origin = FaultyOrigin([.stale, nil])
         let (response, context) = try await RequestChain.retrying(origin).exchange()

@@ -61,9 +61,14 @@ public struct RetryInterceptor: ReviewingInterceptor {
             case .success(let response):
                 guard mayRepeat(request, response.status, retries: retries),
                     let delay = delay(after: response, retry: retries + 1),
-                    takeRetry(&context),
-                    await pause(delay, &context)
+                    takeRetry(&context)
                 else { return response }
+                do {
+                    guard try await pause(delay, &context) else { return response }
+                } catch {
+                    response.body.cancel()
+                    throw error
+                }
                 response.body.cancel()
                 context.beginNextAttempt(because: .status(response.status))
             case .failure(let fault):
@@ -75,9 +80,8 @@ public struct RetryInterceptor: ReviewingInterceptor {
                 let isStale = error.retry == .idempotentOnly
                 context.requiresFreshConnection = isStale
                 if !isStale || retries > 0 {
-                    guard await pause(policy.delay(beforeRetry: retries + 1), &context) else {
-                        throw error
-                    }
+                    guard try await pause(policy.delay(beforeRetry: retries + 1), &context)
+                    else { throw error }
                 }
                 context.beginNextAttempt(because: .fault(error.kind))
             }
@@ -111,13 +115,16 @@ public struct RetryInterceptor: ReviewingInterceptor {
         return wanted <= policy.maximum ? wanted : nil
     }
 
-    private func pause(_ delay: Duration, _ context: inout RequestContext) async -> Bool {
+    /// Waits before the next attempt; false if the deadline comes first.
+    ///
+    /// - Throws: `cancelled`: who gave up is told that, and not what came before.
+    private func pause(_ delay: Duration, _ context: inout RequestContext) async throws -> Bool {
         if let deadline = context.deadline, ContinuousClock.now + delay >= deadline { return false }
         do {
             try await Task.sleep(for: delay)
             return true
         } catch {
-            return false
+            throw NetworkError.cancelled
         }
     }
 
