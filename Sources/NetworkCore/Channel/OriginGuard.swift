@@ -15,7 +15,8 @@ struct OriginGuard: RequestInterceptor {
 
     init(host: String?, credential: Credential) {
         text = host
-        self.host = host.flatMap { Authority($0) }
+        // Brackets, so that an IPv6 address can be named without, as `Origin.host` has it.
+        self.host = host.flatMap { Authority($0) ?? Authority("[\($0)]") }
         self.credential = credential
     }
 
@@ -31,7 +32,12 @@ struct OriginGuard: RequestInterceptor {
     ) async throws -> Response {
         let origin = request.origin
         if let text, !isAllowed(origin) {
-            throw refusal("the channel is for \(text), the request for \(origin)")
+            throw refusal(
+                host == nil
+                    ? "the channel's host '\(Redaction.standard.urls(text))' is none: "
+                        + "expected host or host:port, without a scheme or a path"
+                    : "the channel is for \(text), the request for \(origin)"
+            )
         }
         if case .only(let allowed, let inClear) = credential {
             guard origin == allowed else {

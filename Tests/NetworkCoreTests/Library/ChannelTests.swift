@@ -68,6 +68,29 @@ import Testing
         #expect(stub.requests.count == 1)
     }
 
+    @Test func `an IPv6 address is a host with brackets and without`() async throws {
+        for host in ["::1", "[::1]", "[0:0::1]:8080"] {
+            var channel = NetworkChannel.stubbed(stub)
+            channel.host = host
+            let base = BaseURL(host.hasSuffix(":8080") ? "http://[::1]:8080" : "http://[::1]")
+            try await NetworkManager<PathEndpoint>(channel).send(PathEndpoint("/x", of: base))
+        }
+        #expect(stub.requests.count == 3)
+    }
+
+    @Test func `a host that is none is called that`() async throws {
+        var channel = NetworkChannel.stubbed(stub)
+        channel.host = "https://api.example.com"
+        let manager = NetworkManager<PathEndpoint>(channel)
+        let error = await #expect(throws: NetworkError.self) {
+            try await manager.send(PathEndpoint("/x", of: "https://api.example.com"))
+        }
+        #expect(
+            error?.detail == "the channel's host 'https://api.example.com' is none: "
+                + "expected host or host:port, without a scheme or a path"
+        )
+    }
+
     @Test func `an interceptor cannot carry the credential to another host`() async throws {
         var channel = NetworkChannel.stubbed(
             stub,
