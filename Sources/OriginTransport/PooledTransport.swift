@@ -80,12 +80,20 @@ public final class PooledTransport: HTTPTransport {
     /// The caller's task moves to the loop for it, and back: no other task is made, and what it
     /// allocates stays its own.
     ///
-    /// - Throws: `http_request_error` for a target or a host that no request line may hold; what the
-    ///   attempt fails with.
+    /// - Throws: `http_request_error` for CONNECT, and for a target or a host that no request line may
+    ///   hold; what the attempt fails with.
     public func send(
         _ request: Request,
         context: inout RequestContext
     ) async throws -> Response {
+        guard request.method != .connect else {
+            throw NetworkError(
+                .httpRequestError,
+                side: .downstream,
+                retry: .safe,
+                detail: "CONNECT makes a tunnel of a connection, and this transport opens none"
+            )
+        }
         guard PooledTransport.isFit(request) else {
             throw NetworkError(
                 .httpRequestError,
@@ -136,13 +144,14 @@ public final class PooledTransport: HTTPTransport {
         guard let deadline = context.deadline else {
             return try await transport.send(request, context: &context)
         }
+        let left = ContinuousClock.now.duration(to: deadline)
+        guard left > .zero else { throw NetworkError.overdue }
         // On a connection that is here, every wait is the connection's own and can end at the
         // deadline. Dialling, the pool's queue and other people's code need a task to cancel.
         if request.body.isReplayable, context.onInformational == nil,
             let connection = pool.takeIdle(&context)
         {
             context.attempts += 1
-            let left = ContinuousClock.now.duration(to: deadline)
             return try await connection.send(
                 request,
                 context: &context,

@@ -25,11 +25,15 @@ enum CallDeadline {
                 // The response is known, though not to its end: it says more than the time does.
                 throw error
             } catch {}
-            throw NetworkError(
-                .httpResponseTimeout,
-                side: .upstream,
-                detail: "the answer was not complete within the timeout"
-            )
+            throw overdue
         }
+    }
+
+    static var overdue: NetworkError {
+        NetworkError(
+            .httpResponseTimeout,
+            side: .upstream,
+            detail: "the answer was not complete within the timeout"
+        )
     }
 }

@@ -139,6 +139,7 @@ struct CallPipeline<Item: Endpoint>: Sendable {
         )
         report { .started(exchange) }
         do {
+            if let timeout = call.timeout, timeout <= .zero { throw CallDeadline.overdue }
             let result: Result
             if let deadline = context.deadline, !keepsDeadline(of: call) {
                 (result, exchange) = try await CallDeadline.run(until: deadline, on: channel.clock)

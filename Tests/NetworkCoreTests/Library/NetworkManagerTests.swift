@@ -168,6 +168,16 @@ import Testing
         #expect(error?.kind == .httpResponseTimeout)
     }
 
+    @Test(arguments: [Duration.zero, .seconds(-1)])
+    func `a call without any time is not sent`(timeout: Duration) async throws {
+        let manager = NetworkManager<OrderEndpoint>(.stubbed(stub))
+        let error = await #expect(throws: NetworkError.self) {
+            try await manager.send(.export, options: CallOptions(timeout: timeout))
+        }
+        #expect(error?.kind == .httpResponseTimeout)
+        #expect(stub.requests.isEmpty)
+    }
+
     @Test func `content that never ends falls under the timeout`() async throws {
         let clock = ManualClock()
         let stub = StubTransport { _ in
