@@ -96,6 +96,8 @@ func openSSLError() -> String {
     let code = ERR_get_error()
     ERR_clear_error()
     guard code != 0 else { return "no reason given" }
+    // The highest bit of 32 stands for an error of the system, of which OpenSSL has no words.
+    if code >> 31 & 1 == 1 { return describe(errno: Int32(code & 0x7FFF_FFFF)) }
     return unsafe ERR_reason_error_string(code).map { unsafe String(cString: $0) }
         ?? "error \(code)"
 }

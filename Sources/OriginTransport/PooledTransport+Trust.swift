@@ -6,7 +6,7 @@ extension PooledTransport {
     /// - Parameters:
     ///   - trust: whose certificates are accepted.
     ///   - options: limits and times; authorities and pins are the policy's.
-    /// - Throws: `NetworkError` when the files that the policy names cannot be used.
+    /// - Throws: `NetworkError` when the files that the policy names cannot be used, or a pin is none.
     public convenience init(
         trust: TrustPolicy,
         options: UpstreamOptions = UpstreamOptions()
@@ -33,7 +33,7 @@ extension NetworkChannel {
     ///   - authorizer: knows the credential.
     ///   - interceptors: of every call, outermost first.
     ///   - logger: records what happens.
-    /// - Throws: `NetworkError` when the files that the policy names cannot be used.
+    /// - Throws: `NetworkError` when the files that the policy names cannot be used, or a pin is none.
     public init(
         host: String,
         trust: TrustPolicy = .system,

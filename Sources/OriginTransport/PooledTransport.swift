@@ -24,8 +24,10 @@ public final class PooledTransport: HTTPTransport {
 
     /// Starts a loop and makes an empty pool.
     ///
-    /// - Throws: `NetworkError` when the files that `options` names cannot be used.
+    /// - Throws: `NetworkError` when the files that `options` names cannot be used, or when it says
+    ///   what makes no sense.
     public convenience init(options: UpstreamOptions = UpstreamOptions()) throws {
+        try options.check()
         do {
             // The files first: a loop that has started goes on until somebody stops it.
             let tls = try TLSContext(options.tls)

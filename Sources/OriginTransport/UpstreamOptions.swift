@@ -12,7 +12,7 @@ public struct UpstreamOptions: Sendable {
     ///
     /// Default 60 s.
     public var idleTimeout: Duration? = .seconds(60)
-    /// How many connections at most, for each event loop.
+    /// How many connections at most, for each event loop; at least 1.
     ///
     /// Default 128.
     public var connections = 128
@@ -32,9 +32,9 @@ public struct UpstreamOptions: Sendable {
     public var authorities: String?
     /// The oldest TLS version: `1.2` (default) or `1.3`.
     public var minimumTLSVersion = "1.2"
-    /// PEM files with our own certificate chain and its key.
+    /// A PEM file with our own certificate chain; it goes with `certificateKey`.
     public var certificate: String?
-    /// See `certificate`.
+    /// A PEM file with the key of `certificate`, without a passphrase.
     public var certificateKey: String?
     /// `sha256/BASE64` of public keys, one of which the chain must hold; empty: any chain.
     public var pins: [String] = []

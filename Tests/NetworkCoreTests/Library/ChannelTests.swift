@@ -203,6 +203,54 @@ import Testing
             trust: .pinned(["sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="])
         )
     }
+
+    @Test(arguments: [
+        "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", "sha256/AAAA", "sha256/",
+        "sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAB=",
+        "sha1/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
+    ])
+    func `a pin that is none is refused where it is named`(pin: String) {
+        let error = #expect(throws: NetworkError.self) {
+            try NetworkChannel(host: "a.example", trust: .pinned([pin]))
+        }
+        #expect(
+            error?.detail == "UpstreamOptions.pins: "
+                + "expected sha256/ and the base64 of 32 bytes, found '\(pin)'"
+        )
+    }
+
+    @Test func `options that make no sense are refused where they are named`() {
+        let wrongs: [(String, (inout UpstreamOptions) -> Void)] = [
+            (
+                "minimumTLSVersion: expected 1.2 or 1.3, found 'TLSv1.3'",
+                { $0.minimumTLSVersion = "TLSv1.3" }
+            ),
+            ("connections: expected at least 1, found '0'", { $0.connections = 0 }),
+            (
+                "certificateKey: expected the file that goes with the other, found 'nothing'",
+                { $0.certificate = "/etc/hostname" }
+            ),
+            (
+                "certificate: expected the file that goes with the other, found 'nothing'",
+                { $0.certificateKey = "/etc/hostname" }
+            ),
+        ]
+        for (words, change) in wrongs {
+            var options = UpstreamOptions()
+            change(&options)
+            let error = #expect(throws: NetworkError.self) { try PooledTransport(options: options) }
+            #expect(error?.detail == "UpstreamOptions.\(words)")
+        }
+    }
+
+    @Test func `a file that is not there is told in the system's words`() {
+        let error = #expect(throws: NetworkError.self) {
+            try PooledTransport(trust: .authorities("/nowhere.pem"))
+        }
+        #expect(
+            error?.detail == "the CA file /nowhere.pem cannot be used: No such file or directory"
+        )
+    }
 }
 
 /// Has no credential.
