@@ -19,7 +19,18 @@ public struct HTTPStatus: RawRepresentable, Sendable, Hashable, CustomStringConv
 
     /// What kind of answer the first digit announces.
     public enum Class: Sendable {
-        case informational, successful, redirection, clientError, serverError, unknown
+        /// 1xx: the final answer follows.
+        case informational
+        /// 2xx.
+        case successful
+        /// 3xx: more is needed, or nothing new is there.
+        case redirection
+        /// 4xx: the request is at fault.
+        case clientError
+        /// 5xx: the server is.
+        case serverError
+        /// Any other number.
+        case unknown
     }
 
     /// What kind of answer it is.

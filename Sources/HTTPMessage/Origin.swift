@@ -2,7 +2,10 @@
 public struct Origin: Sendable, Hashable, CustomStringConvertible {
     /// The schemes that are spoken.
     public enum Scheme: String, Sendable, Hashable {
-        case http, https
+        /// In the clear.
+        case http
+        /// Over TLS.
+        case https
 
         /// The port where the URI names none: 80 or 443.
         public var defaultPort: UInt16 { self == .http ? 80 : 443 }

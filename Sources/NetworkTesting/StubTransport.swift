@@ -41,7 +41,7 @@ public final class StubTransport: HTTPTransport {
         self.fallback = fallback
     }
 
-    /// Answers requests for a method and a path.
+    /// Answers requests for a method and a path; of several that fit, what was named last.
     ///
     /// - Parameters:
     ///   - method: the method.

@@ -2,24 +2,43 @@
 ///
 /// The raw value is the word in the log, in `Proxy-Status` and in the problem detail.
 public enum ErrorKind: String, Sendable, CaseIterable {
+    /// Resolving the name took too long.
     case dnsTimeout = "dns_timeout"
+    /// The name does not resolve.
     case dnsError = "dns_error"
+    /// There is no route to the address.
     case destinationUnavailable = "destination_unavailable"
+    /// Nobody listens there.
     case connectionRefused = "connection_refused"
+    /// The connection was closed before there was an answer.
     case connectionTerminated = "connection_terminated"
+    /// Connecting, the TLS handshake included, took too long.
     case connectionTimeout = "connection_timeout"
+    /// The content of the response stood still for too long.
     case connectionReadTimeout = "connection_read_timeout"
+    /// The peer did not take the request for too long.
     case connectionWriteTimeout = "connection_write_timeout"
+    /// All connections to the origin are busy, and the queue is full or the wait over.
     case connectionLimitReached = "connection_limit_reached"
+    /// The TLS handshake failed.
     case tlsProtocolError = "tls_protocol_error"
+    /// The certificate is not trusted, or has none of the pinned keys.
     case tlsCertificateError = "tls_certificate_error"
+    /// The request cannot be sent as it is; the fault is the caller's.
     case httpRequestError = "http_request_error"
+    /// The request may not be sent: another host, or a credential in the clear.
     case httpRequestDenied = "http_request_denied"
+    /// The response was cut short.
     case httpResponseIncomplete = "http_response_incomplete"
+    /// The content is longer than was asked for.
     case httpResponseBodySize = "http_response_body_size"
+    /// There was no response within the time that the call or the transport allows.
     case httpResponseTimeout = "http_response_timeout"
+    /// The response is none by the rules of HTTP/1.1.
     case httpProtocolError = "http_protocol_error"
+    /// Something in this process failed: a file, an option, foreign code (see `underlying`).
     case proxyInternalError = "proxy_internal_error"
+    /// The request has come through this proxy before; the daemon's only.
     case proxyLoopDetected = "proxy_loop_detected"
     /// The token endpoint failed, and no usable token is left; trying later may help.
     case credentialUnavailable = "credential_unavailable"

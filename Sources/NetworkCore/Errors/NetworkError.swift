@@ -6,7 +6,12 @@ public import FoundationEssentials
 public struct NetworkError: Error, Sendable, CustomStringConvertible {
     /// Whose side the fault is on.
     public enum Side: String, Sendable {
-        case upstream, downstream, proxy
+        /// The server's, or the network's on the way to it.
+        case upstream
+        /// The caller's.
+        case downstream
+        /// This process's own.
+        case proxy
     }
 
     /// Whether sending the request again can do no harm.

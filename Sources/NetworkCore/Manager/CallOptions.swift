@@ -40,7 +40,10 @@ public struct CallOptions: Sendable {
 public struct TransferProgress: Sendable, Hashable {
     /// Which way the content moves.
     public enum Direction: String, Sendable, Hashable {
-        case upload, download
+        /// The content of the request.
+        case upload
+        /// The content of the response.
+        case download
     }
 
     /// Which way the content moves.

@@ -56,7 +56,20 @@ public struct OAuthFailure: Sendable, Hashable {
 public struct OAuthStatus: Sendable, Hashable {
     /// The states of a credential.
     public enum State: String, Sendable {
-        case empty, fresh, stale, expired, refreshing, failed, dead
+        /// There was no token yet.
+        case empty
+        /// The token is good.
+        case fresh
+        /// The token is good and about to be renewed.
+        case stale
+        /// The token has ended, or is about to: requests wait for the next one.
+        case expired
+        /// A token request is under way.
+        case refreshing
+        /// There is no token, and the token endpoint is left alone for a while.
+        case failed
+        /// A person must sign in again.
+        case dead
     }
 
     /// The state of the credential.

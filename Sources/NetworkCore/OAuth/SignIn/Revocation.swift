@@ -14,7 +14,9 @@ public struct Revocation: Sendable {
 
     /// Which token it is, as a hint (RFC 7009 §2.1).
     public enum Kind: String, Sendable {
+        /// A refresh token; servers end with it all that hangs off it.
         case refreshToken = "refresh_token"
+        /// An access token.
         case accessToken = "access_token"
     }
 
