@@ -9,11 +9,19 @@ enum ErrorReason {
         case DecodingError.valueNotFound(let type, let context):
             "expected \(type), found null\(place(context.codingPath))"
         case DecodingError.dataCorrupted(let context):
-            "\(context.debugDescription)\(place(context.codingPath))"
+            "\(withoutValue(context.debugDescription))\(place(context.codingPath))"
         case EncodingError.invalidValue(_, let context):
             "\(context.debugDescription)\(place(context.codingPath))"
         default: "\(type(of: error))"
         }
+    }
+
+    /// The standard library repeats the content where it is none of an enumeration's raw values:
+    /// "Cannot initialize Color from invalid String value …".
+    private static func withoutValue(_ text: String) -> String {
+        guard text.hasPrefix("Cannot initialize "), let end = text.firstRange(of: " value ")
+        else { return text }
+        return "\(text[..<end.lowerBound]) value"
     }
 
     private static func place(_ path: [any CodingKey]) -> String {

@@ -87,6 +87,18 @@ import Testing
         #expect(error?.underlying is DecodingError)
     }
 
+    @Test func `a case that is none is told without what stands there`() async throws {
+        enum Color: String, Decodable { case red }
+        stub.answer(.get, "/v1/orders/1", with: .json(#"{"front":" value secret"}"#))
+        let error = await #expect(throws: NetworkError.self) {
+            try await manager.request(.order(1), as: [String: Color].self)
+        }
+        #expect(
+            error?.detail == "the content is no Dictionary<String, Color>: "
+                + "Cannot initialize Color from invalid String value at front"
+        )
+    }
+
     @Test func `no content is a value where the status stands for it`() async throws {
         stub.answer(.delete, "/v1/orders/1", with: .status(204))
         _ = try await manager.request(.remove(1), as: NoContent.self)
