@@ -48,14 +48,8 @@ struct CallPipeline<Item: Endpoint>: Sendable {
         let limit = call.options.contentLimit ?? channel.contentLimit
         return try await run(call) { call, exchange in
             let response = try await send(call, &exchange)
-            let total = response.body.length
             var body = response.body
-            if let report = call.options.progress, case .stream(let source, _) = body {
-                body = .stream(
-                    MeteredBody(source, total: total, .download, report),
-                    length: total
-                )
-            }
+            if let report = call.options.progress { body = MeteredBody.download(body, report) }
             let content = try await body.collect(
                 upTo: limit,
                 until: contentDeadline(call, exchange),

@@ -45,6 +45,24 @@ final class MeteredBody: BodySource {
         }
     }
 
+    /// Puts a meter on what comes in; what is here already is reported at once.
+    static func download(
+        _ body: HTTPBody,
+        _ report: @escaping @Sendable (TransferProgress) -> Void
+    ) -> HTTPBody {
+        switch body {
+        case .empty, .tunnel: return body
+        case .bytes(let bytes):
+            guard !bytes.isEmpty else { return body }
+            report(
+                TransferProgress(direction: .download, transferred: bytes.count, total: bytes.count)
+            )
+            return body
+        case .stream(let source, let length):
+            return .stream(MeteredBody(source, total: length, .download, report), length: length)
+        }
+    }
+
     func next() async throws -> ByteSlice? {
         guard let piece = try await source.next() else { return nil }
         let transferred = passed.add(piece.count, ordering: .relaxed).newValue

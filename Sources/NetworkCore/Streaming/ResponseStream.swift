@@ -15,11 +15,7 @@ public struct ResponseStream: Sendable {
         status = response.status
         headers = response.headers
         self.context = context
-        if let report = options.progress, case .stream(let source, let length) = response.body {
-            body = .stream(MeteredBody(source, total: length, .download, report), length: length)
-        } else {
-            body = response.body
-        }
+        body = options.progress.map { MeteredBody.download(response.body, $0) } ?? response.body
     }
 
     /// The content in the pieces it arrives in.
