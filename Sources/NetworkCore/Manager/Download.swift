@@ -110,10 +110,11 @@ struct Download {
         } catch let error as AppendFileError {
             response.body.cancel()
             if error.isLocked { hasFile = false }
+            let reason = error.isLocked ? "another download writes it" : "\(error)"
             throw NetworkError(
                 .httpRequestError,
                 side: .downstream,
-                detail: "the file \(partialPath) cannot be written: \(error)"
+                detail: "the file \(partialPath) cannot be written: \(reason)"
             )
         } catch {
             throw NetworkError.of(error)

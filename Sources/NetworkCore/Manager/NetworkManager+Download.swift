@@ -21,7 +21,7 @@ extension NetworkManager {
     /// content has changed in between, the download begins anew (RFC 9110 §13.1.5, §14).
     ///
     /// - Parameters:
-    ///   - endpoint: the operation.
+    ///   - endpoint: the operation; all of its content is asked for, so it has no `Range` of its own.
     ///   - path: where the file goes; one that is there is replaced, anything but a file refused.
     ///   - resumePoint: where an earlier download broke off.
     ///   - options: what this call does differently; the timeout is for each head.

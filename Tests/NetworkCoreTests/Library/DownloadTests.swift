@@ -245,6 +245,7 @@ import Testing
                 .download(endpoint, to: target)
         }
         #expect(error?.kind == .httpRequestError)
+        #expect(error?.detail.hasSuffix("another download writes it") == true)
         clock.advance(by: .seconds(1))
         #expect(try await first.value.length == 5)
         #expect(try content(target) == "first")
