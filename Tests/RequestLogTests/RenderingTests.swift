@@ -120,6 +120,25 @@ import Testing
         #expect(CurlCommand(line)?.description == "curl http://h/v1/42 -H 'x-empty;'")
     }
 
+    /// A value is one word for the shell whatever the app sent, and nothing for the terminal to obey:
+    /// a quote with an accent is one character, but not for the shell.
+    @Test(arguments: [
+        ("'\u{301}; rm -rf ~ #", #"'x-note: '\''́; rm -rf ~ #'"#),
+        ("'\u{200d}'`id`", "'x-note: '\\''\u{200d}'\\''`id`'"),
+        ("\u{9b}2J", #"'x-note: '"$(printf '\302\233')"'2J'"#),
+        ("a\tb", "'x-note: a\tb'"),
+    ])
+    func `a curl command quotes what an app has sent`(value: String, word: String) throws {
+        var record = Samples.minimal()
+        record.host = "h"
+        record.headers = [HTTPField("X-Note", value)].compactMap { $0 }
+        let text = Samples.line(record, LogLabels(headers: ["X-Note"]))
+        let line = try #require(Samples.parsed(text))
+        let command = try #require(CurlCommand(line)?.description)
+        // Not by characters: canonical equality is not the shell's.
+        #expect(Array(command.utf8) == Array("curl http://h/v1/42 -H \(word)".utf8))
+    }
+
     @Test func `a tunnel is no curl command, and has its host for people`() throws {
         var record = Samples.minimal(path: "")
         (record.method, record.host, record.status) = ("CONNECT", "pypi.org:443", 200)

@@ -54,6 +54,11 @@ package struct CurlCommand: Sendable, CustomStringConvertible {
         }
     }
 
+    /// One word for the shell.
+    ///
+    /// Scalar by scalar: as a character, a quote with an accent is none, but the shell ends the word
+    /// there. What a terminal would obey (DEL and the C1 controls, which a field value may have) is
+    /// left to `printf`.
     private static func quoted(_ text: String) -> String {
         let safe = text.utf8.allSatisfy { byte in
             switch byte {
@@ -64,9 +69,25 @@ package struct CurlCommand: Sendable, CustomStringConvertible {
             }
         }
         guard !safe || text.isEmpty else { return text }
-        return "'"
-            + text.split(separator: "'", omittingEmptySubsequences: false)
-            .joined(separator: #"'\''"#) + "'"
+        var word = "'"
+        for scalar in text.unicodeScalars {
+            if scalar == "'" {
+                word += #"'\''"#
+            } else if scalar.properties.generalCategory == .control, scalar != "\t", scalar != "\n"
+            {
+                word += #"'"$(printf '"# + octal(scalar) + #"')"'"#
+            } else {
+                word.unicodeScalars.append(scalar)
+            }
+        }
+        return word + "'"
+    }
+
+    /// A scalar's bytes as `printf` takes them: a backslash and three digits each.
+    private static func octal(_ scalar: Unicode.Scalar) -> String {
+        String(scalar).utf8.map { byte in
+            #"\"# + [byte >> 6, byte >> 3 & 7, byte & 7].map(String.init).joined()
+        }.joined()
     }
 }
 
