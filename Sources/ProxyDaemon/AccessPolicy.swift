@@ -44,17 +44,7 @@ final class AccessPolicy: Sendable {
         isChannelHost: (Authority) -> Bool,
         userID: UInt32?
     ) throws(NetworkError) {
-        switch head.target {
-        case .origin, .asterisk:
-            guard let host = head.host else { break }
-            guard isLocal(host) || isListed(host) || isChannelHost(host) else {
-                throw denied(
-                    421,
-                    "the host \(host.host) is not served here; list it in access.hosts"
-                )
-            }
-        case .absolute, .authority: break
-        }
+        try checkHost(head, isChannelHost: isChannelHost)
         if head.headers.contains(HTTPFieldName.origin)
             || head.headers.contains(HTTPFieldName.secFetchSite)
         {
@@ -71,19 +61,44 @@ final class AccessPolicy: Sendable {
         if let key { try check(key, head.headers[.proxyAuthorization]) }
     }
 
+    /// Judges the `Host` of a request that is for this proxy itself.
+    ///
+    /// - Parameters:
+    ///   - head: the request.
+    ///   - isChannelHost: tells whether a host is one that a channel claims.
+    /// - Throws: `http_request_denied` with 421.
+    func checkHost(
+        _ head: RequestHead,
+        isChannelHost: (Authority) -> Bool
+    ) throws(NetworkError) {
+        switch head.target {
+        case .origin, .asterisk:
+            guard let host = head.host else { return }
+            guard isLocal(host) || isListed(host) || isChannelHost(host) else {
+                throw denied(
+                    421,
+                    "the host \(host.host) is not served here; list it in access.hosts"
+                )
+            }
+        case .absolute, .authority: break
+        }
+    }
+
     /// Names that nobody can point at this machine from outside.
     private func isLocal(_ host: Authority) -> Bool {
         host.isIPLiteral || host.host == "localhost" || host.host.hasSuffix(".localhost")
     }
 
-    private func isListed(_ host: Authority) -> Bool {
+    /// Whether `access.hosts` has the name.
+    func isListed(_ host: Authority) -> Bool {
         hosts.contains { HostPattern.matches($0, host.host) }
     }
 
     /// A web page's request: refused unless its origin is listed, so that no page uses a credential.
     private func checkBrowser(_ headers: HTTPHeaders) throws(NetworkError) {
-        if let origin = headers[.origin] {
-            guard origins.contains(origin) else {
+        let named = headers.values(of: .origin)
+        if !named.isEmpty {
+            guard named.allSatisfy(origins.contains) else {
                 // Without its value: the detail is logged, and a field only if `log.headers` names it.
                 throw denied(
                     403,
@@ -92,7 +107,7 @@ final class AccessPolicy: Sendable {
             }
             return
         }
-        if let site = headers[.secFetchSite], site != "none" {
+        guard headers.values(of: .secFetchSite).allSatisfy({ $0 == "none" }) else {
             throw denied(403, "requests of web pages are not allowed on this channel")
         }
     }

@@ -32,10 +32,22 @@ extension ProxyHandler {
             case .asterisk where refusal.kind == .noChannel:
                 try AccessPolicy().check(head, isChannelHost: { _ in false }, userID: app.userID)
                 return await deliver(MaxForwards.options, head, on: app, &exchange)
+            case .origin where refusal.kind == .noChannel:
+                try checkRebinding(head)
+                throw refusal
             default: throw refusal
             }
         } catch {
             return await answer(error, head, on: app, &exchange)
+        }
+    }
+
+    /// Refuses a host that no channel admits: the refusal of an unknown path names the channels, which
+    /// is nothing for a web page that has its own name lead here.
+    private func checkRebinding(_ head: RequestHead) throws(NetworkError) {
+        let table = channels
+        try AccessPolicy().checkHost(head) { host in
+            table.isChannelHost(host) || table.channels.contains { $0.access.isListed(host) }
         }
     }
 

@@ -51,6 +51,15 @@ import Testing
         #expect(try refusal(policy, field) == status)
     }
 
+    @Test(arguments: [
+        ["Sec-Fetch-Site: none", "Sec-Fetch-Site: cross-site"],
+        ["Origin: https://app.example", "Origin: https://evil.example"],
+    ])
+    func `a field that stands there twice is judged twice`(fields: [String]) throws {
+        let policy = AccessPolicy(origins: ["https://app.example"])
+        #expect(try refusal(policy, fields[0], fields[1]) == 403)
+    }
+
     @Test(arguments: [(1000, nil), (0, 403), (nil, 403)] as [(UInt32?, Int?)])
     func `users are let in by their number, over a unix socket`(
         user: UInt32?,

@@ -63,6 +63,25 @@ import Testing
         #expect(reached == 0)
     }
 
+    /// A page whose own name was led here could read the refusal, and the channels' names in it.
+    @Test func `a rebound host learns nothing from an unknown path`() async throws {
+        let request = "GET /nobody HTTP/1.1\r\nHost: evil.example\r\n\r\n"
+        let (answer, line, log, _) = try await refusal(of: request)
+        #expect(answer.status == 421)
+        #expect(!answer.body.contains("orders"))
+        #expect(line.facts.error == "http_request_denied")
+        #expect(log == "netproxy")
+    }
+
+    @Test func `a host that a channel lists gets the names for an unknown path`() async throws {
+        let (answer, _, _, _) = try await refusal(
+            of: "GET /nobody HTTP/1.1\r\nHost: proxy.example\r\n\r\n",
+            access: "{ hosts: [proxy.example] }"
+        )
+        #expect(answer.status == 404)
+        #expect(answer.body.contains("orders"))
+    }
+
     @Test(arguments: ["Origin: https://evil.example", "Sec-Fetch-Site: cross-site"])
     func `a web page is 403`(field: String) async throws {
         let (answer, _, _, reached) = try await refusal(of: Raw.get("/orders/1", field))
