@@ -128,6 +128,9 @@ final class DownstreamConnection {
         }
     }
 
+    /// What can be told of a head that was refused, or did not arrive in time: it is still here.
+    var unreadHead: RequestHead { buffer.withSpan { RequestHead.unreadable($0) } }
+
     private func decodeHead() throws(HTTP1Error) -> RequestHead? {
         guard !buffer.isEmpty else { return nil }
         let decoded = try buffer.withSpan { bytes throws(HTTP1Error) in try decoder.decode(bytes) }

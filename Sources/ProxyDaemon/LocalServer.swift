@@ -76,7 +76,7 @@ final class LocalServer {
                 guard try await handle(head, connection) else { break }
             }
         } catch let error as HTTP1Error {
-            await refuse(.unreadable, NetworkError(error), connection)
+            await refuse(connection.unreadHead, NetworkError(error), connection)
         } catch {
             // The peer is gone or too slow; there is nobody to answer.
         }

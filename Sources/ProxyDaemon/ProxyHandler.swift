@@ -238,7 +238,7 @@ final class ProxyHandler {
         do throws(DeliveryError) {
             let delivery = try await app.write(
                 response,
-                to: head ?? .unreadable,
+                to: head ?? app.unreadHead,
                 mayContinue: mayContinue
             )
             exchange.bytesOut = delivery.bytesOut

@@ -47,6 +47,24 @@ import Testing
         }
     }
 
+    /// RFC 9110 §9.3.2: whoever asks so reads no content, and would take it for the next answer.
+    @Test(arguments: [
+        "HEAD /orders/1 HTTP/1.1\r\nHost: 127.1\r\n\r\n", "\r\nHEAD /orders/1 HTTP/1.1\r\n\r\n",
+    ])
+    func `the refusal of a malformed HEAD has no content`(raw: String) async throws {
+        try await DaemonHarness.run(channels: "orders: { upstream: http://127.0.0.1:1 }") { proxy in
+            let app = try await proxy.connect()
+            try await app.send(raw)
+            let answer = try await app.message(.none)
+            #expect(answer.status == 400)
+            #expect(answer["Content-Length"] != nil)
+            try await app.finishWriting()
+            let rest = try await app.rest()
+            #expect(rest.text.isEmpty)
+            #expect(rest.end == .closed)
+        }
+    }
+
     @Test func `a chunk size that is no number ends the exchange with 400`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         try await DaemonHarness.run(
