@@ -33,6 +33,7 @@ final class Router: Sendable {
     private struct Upstream {
         let channel: Int
         let port: Int
+        let isDefaultPort: Bool
         let basePath: String
 
         /// Whether an authority with the same host is its, with or without a port.
@@ -60,7 +61,12 @@ final class Router: Sendable {
             for host in channel.match.hosts { byHost[host.lowercased()] = index }
             for upstream in channel.upstreams {
                 byUpstream[upstream.host, default: []].append(
-                    Upstream(channel: index, port: upstream.port, basePath: upstream.basePath)
+                    Upstream(
+                        channel: index,
+                        port: upstream.port,
+                        isDefaultPort: upstream.port == (upstream.scheme == .http ? 80 : 443),
+                        basePath: upstream.basePath
+                    )
                 )
             }
             let prefix = channel.match.path == "/" ? "" : Router.trimmed(channel.match.path)
@@ -74,10 +80,7 @@ final class Router: Sendable {
         }
         channelsByName = byName
         channelsByHost = byHost
-        // The longest base path first: the channel that says most about the request has it.
-        upstreamsByHost = byUpstream.mapValues { list in
-            list.sorted { $0.basePath.utf8.count > $1.basePath.utf8.count }
-        }
+        upstreamsByHost = byUpstream.mapValues { $0.sorted(by: Router.precedes) }
         paths = PathTable(rules)
     }
 
@@ -213,6 +216,14 @@ final class Router: Sendable {
         }
         guard TargetPath.staysUnder("", target) else { throw Router.leaves() }
         return Route(channel: channel, target: base.isEmpty ? target : base + target, rule: rule)
+    }
+
+    /// The longest base path first: the channel that says most about the request has it.
+    ///
+    /// Of equals, the one whose own URL needs no port: that is whom an authority without a port names.
+    private static func precedes(_ left: Upstream, _ right: Upstream) -> Bool {
+        let (length, other) = (left.basePath.utf8.count, right.basePath.utf8.count)
+        return length == other ? left.isDefaultPort && !right.isDefaultPort : length > other
     }
 
     private static func leaves() -> NetworkError {

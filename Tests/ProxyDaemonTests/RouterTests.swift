@@ -1,0 +1,40 @@
+import Bytes
+import HTTP1
+import ProxyConfig
+import Testing
+
+@testable import ProxyDaemon
+
+/// Routes that would need well-known ports as a story.
+@Suite struct RouterTests {
+    private func route(_ authority: String, _ upstreams: [String: String]) throws -> [String] {
+        let bytes = Array("GET http://\(authority)/x HTTP/1.1\r\nHost: \(authority)\r\n\r\n".utf8)
+        var decoder = RequestHeadDecoder()
+        let head = try #require(try decoder.decode(bytes.span)).head
+        let channels = upstreams.map { "\($0): { upstream: '\($1)' }" }.sorted()
+        return try [channels, channels.reversed()].map { channels in
+            let configuration = try ConfigurationLoader.load(
+                text: "channels: { \(channels.joined(separator: ", ")) }",
+                file: "n.yaml",
+                environment: ["HOME": "/home/someone"]
+            ).get()
+            let router = Router(configuration.channels)
+            return configuration.channels[try router.route(head, dedicated: nil).channel].name
+        }
+    }
+
+    @Test(arguments: [
+        ("api.test", "plain"), ("api.test:80", "plain"), ("api.test:8443", "other"),
+    ])
+    func `an authority without a port names the server at the usual one`(
+        authority: String,
+        channel: String
+    ) throws {
+        let upstreams = ["other": "http://api.test:8443", "plain": "http://api.test"]
+        #expect(try route(authority, upstreams) == [channel, channel])
+    }
+
+    @Test func `an authority without a port names the only server of the host`() throws {
+        #expect(try route("api.test", ["other": "https://api.test:8443"]) == ["other", "other"])
+    }
+}
