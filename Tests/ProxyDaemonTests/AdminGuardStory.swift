@@ -35,7 +35,8 @@ import Testing
         "Origin: http://evil.example", "Origin: http://localhost:PORT.evil.example", "Origin: null",
         "Origin: http://localhost:1",
         "Origin: https://localhost:PORT", "Sec-Fetch-Site: cross-site",
-        "Sec-Fetch-Site: same-site",
+        "Sec-Fetch-Site: same-site", "Sec-Fetch-Site: none\r\nSec-Fetch-Site: cross-site",
+        "Origin: http://localhost:PORT\r\nOrigin: http://evil.example",
     ])
     func `a request of another web page is refused`(field: String) async throws {
         #expect(try await ask("GET /", host: "localhost:PORT", field).status == 403)

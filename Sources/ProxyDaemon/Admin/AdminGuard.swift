@@ -18,14 +18,12 @@ struct AdminGuard {
         guard let host = call.host, isLoopback(host) else {
             throw Refusal(status: 421, detail: "the admin socket answers to loopback names only")
         }
-        if let origin = call.headers[.origin] {
-            // The page at `/` itself; every other one is foreign, on whatever port.
-            guard let own = call.headers[.host], origin.lowercased() == "http://\(own.lowercased())"
-            else { throw Refusal(status: 403, detail: "requests of other web pages are refused") }
-        }
-        if let site = call.headers[.secFetchSite], site != "none", site != "same-origin" {
-            throw Refusal(status: 403, detail: "requests of other web pages are refused")
-        }
+        // The page at `/` itself; every other one is foreign, on whatever port.
+        let own = call.headers[.host].map { "http://\($0.lowercased())" }
+        let sites = call.headers.values(of: .secFetchSite)
+        guard call.headers.values(of: .origin).allSatisfy({ $0.lowercased() == own }),
+            sites.allSatisfy({ $0 == "none" || $0 == "same-origin" })
+        else { throw Refusal(status: 403, detail: "requests of other web pages are refused") }
         if call.method != .get, call.method != .head, call.headers["Netproxy-Admin"] != "1" {
             throw Refusal(status: 403, detail: "the field Netproxy-Admin: 1 is needed")
         }
