@@ -4,7 +4,7 @@ package import HTTPMessage
 /// The removal of what is meant for one connection only (RFC 9110 §7.6.1), before anybody adds
 /// fields of our own.
 package struct HopByHop: Sendable {
-    /// What `Connection` nominated in vain: worth a log line.
+    /// What `Connection` nominated in vain, each once: worth a log line.
     package private(set) var refused: [HTTPFieldName] = []
 
     /// Removes the hop-by-hop fields and everything that `Connection` nominates.
@@ -18,13 +18,16 @@ package struct HopByHop: Sendable {
         guard !headers.knownFields.isDisjoint(with: .hopByHop) else { return }
         let nominated = headers.contains(KnownField.connection) ? HopByHop.nominations(headers) : []
         headers.remove(.hopByHop)
+        // A head may nominate thousands: each name once, and all of them in one pass.
+        var removed: Set<HTTPFieldName> = []
         for name in nominated {
-            if name.known?.isProtected == true || protected.contains(name) {
+            if name.known?.isProtected != true, !protected.contains(name) {
+                removed.insert(name)
+            } else if !refused.contains(name) {
                 refused.append(name)
-            } else {
-                headers.remove(name)
             }
         }
+        headers.remove(removed)
     }
 
     private static func nominations(_ headers: HTTPHeaders) -> [HTTPFieldName] {

@@ -122,6 +122,19 @@ public struct HTTPHeaders: Sendable {
         present &= ~known.rawValue
     }
 
+    /// Removes all lines of these names, however many those are, in one pass.
+    package mutating func remove(_ names: Set<HTTPFieldName>) {
+        guard !names.isEmpty else { return }
+        var known: UInt64 = 0
+        for name in names { if let field = name.known { known |= 1 << UInt64(field.rawValue) } }
+        remove(KnownFieldSet(rawValue: known))
+        guard hasOthers else { return }
+        arena.removeLines { line, bytes in
+            line.tag == HTTPHeaders.unknown
+                && HTTPFieldName(bytes.string(in: line.name)).map(names.contains) == true
+        }
+    }
+
     private func firstIndex(of name: HTTPFieldName) -> Int? {
         if let known = name.known, !contains(known) { return nil }
         let (lines, bytes) = (arena.lines, arena.bytes)
