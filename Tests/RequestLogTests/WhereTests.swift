@@ -22,7 +22,7 @@ import Testing
         ("retries!=unauthorized", false), ("retries!=status_500", true),
         ("time>2026-03-04T05", true), ("time>2026-03-05", false),
         ("error=x", false), ("error!=x", true), ("error!=", true), ("error=", false),
-        ("path~=", false),
+        ("path~=", false), ("status!=", true), ("status~4x", false),
     ])
     func `a condition holds or not`(expression: String, holds: Bool) throws {
         let line = try #require(Samples.parsed(Self.text))
@@ -36,6 +36,12 @@ import Testing
         ("status 400", "expected one of = != > >= < <= ~ behind 'status', found ' 400'"),
         ("status>=", "expected a value behind 'status>=', found nothing"),
         ("status>==1", "expected a value, found '=1'"),
+        ("duration_ms>250ms", "expected a number such as 250 behind 'duration_ms>', found '250ms'"),
+        ("status=4xx", "expected a number such as 250 behind 'status=', found '4xx'"),
+        (
+            "timings.dns_ms<=1s",
+            "expected a number such as 250 behind 'timings.dns_ms<=', found '1s'"
+        ),
     ])
     func `a wrong condition says what was expected`(expression: String, message: String) {
         let error = #expect(throws: WhereExpression.Invalid.self) {

@@ -2,6 +2,7 @@
 ///
 /// Keys are those of the line; dots lead into objects (`auth.generation`). Where both sides are
 /// numbers they are compared as numbers, else as texts, which suits times.
+/// A key whose values are numbers wants one, without a unit.
 /// `~` asks whether the text contains the value, with regard to case. A list (`retries`) satisfies a
 /// condition if one of its values does. An absent key satisfies `!=` only.
 package struct WhereExpression: Sendable, Equatable {
@@ -60,6 +61,24 @@ package struct WhereExpression: Sendable, Equatable {
         self.comparison = comparison
         self.value = value
         number = Double(value)
+        // As texts, 4 would be more than 250ms.
+        guard number != nil || value.isEmpty || comparison == .contains || !Self.isNumber(self.key)
+        else {
+            throw Invalid(
+                description: "expected a number such as 250 behind '\(key)\(comparison.rawValue)', "
+                    + "found '\(value)'"
+            )
+        }
+    }
+
+    /// The keys of the log whose values are numbers, but for the timings.
+    private static let numbers: Set = [
+        "status", "upstream_status", "bytes_in", "bytes_out", "duration_ms", "attempts",
+        "client_uid", "generation", "next_attempt_s", "auth.generation", "auth.age_s",
+    ]
+
+    private static func isNumber(_ key: String) -> Bool {
+        numbers.contains(key) || key.hasPrefix("timings.")
     }
 
     private static func isKeyCharacter(_ character: Character) -> Bool {
