@@ -17,7 +17,7 @@ struct DemoCommand: AsyncParsableCommand {
         do {
             let demo = try await Demo(
                 port: once ? 0 : port,
-                console: once ? .off : Terminal.isStandardOutput ? .colored : .plain,
+                console: once ? .off : Terminal.console,
                 report: { StandardError.report("netproxy: \($0)") }
             )
             if once { try await tour(demo) } else { try await serve(demo) }

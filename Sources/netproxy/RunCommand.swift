@@ -18,7 +18,7 @@ struct RunCommand: AsyncParsableCommand {
             configuration,
             environment: ProcessInfo.processInfo.environment,
             inherited: InheritedSockets(ProcessInfo.processInfo.environment),
-            console: Terminal.isStandardOutput ? .colored : .off,
+            console: Terminal.isStandardOutput ? Terminal.console : .off,
             report: { StandardError.report("netproxy: \($0)") },
             reload: { ConfigurationFile(path: path, isService: true).read() }
         )

@@ -98,7 +98,7 @@ struct TailCommand: AsyncParsableCommand {
         switch rendering {
         case .har: .archive(version: Version.number)
         case .curl: .curl
-        case nil: json ? .json : .human(Terminal.isStandardOutput ? .coloured : .plain)
+        case nil: json ? .json : .human(Terminal.style)
         }
     }
 }

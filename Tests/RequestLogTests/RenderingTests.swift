@@ -23,7 +23,7 @@ import Testing
         let line = HumanLine(Self.record(), channel: "orders")
         #expect(
             Self.render(line)
-                == "05:06:07.000 200 GET    /v1/42  orders  12.3 ms  refreshed retried: unauthorized\n"
+                == "05:06:07.000Z 200 GET    /v1/42  orders  12.3 ms  refreshed retried: unauthorized\n"
         )
     }
 
@@ -47,6 +47,34 @@ import Testing
         }
     }
 
+    @Test func `the date is told where it begins`() throws {
+        let lines = try ["04T05", "04T06", "05T00"].map { hour in
+            let text = Samples.line(Self.record())
+                .replacing("2026-03-04T05", with: "2026-03-\(hour)")
+            return try #require(Samples.parsed(text))
+        }
+        var printer = LogPrinter(.human(.plain))
+        var shown: [Substring] = []
+        for line in lines {
+            let text = String(decoding: printer.render([line]), as: UTF8.self)
+            shown.append(text.prefix { $0 != " " })
+        }
+        #expect(
+            shown == ["2026-03-04T05:06:07.000Z", "06:06:07.000Z", "2026-03-05T00:06:07.000Z"]
+        )
+    }
+
+    @Test(arguments: [
+        ([:], HumanLine.Style.coloured), (["TERM": "xterm", "NO_COLOR": ""], .coloured),
+        (["NO_COLOR": "1"], .plain), (["TERM": "dumb"], .plain),
+    ])
+    func `who wants no colours gets none`(
+        environment: [String: String],
+        style: HumanLine.Style
+    ) {
+        #expect(HumanLine.Style.onTerminal(environment) == style)
+    }
+
     @Test func `colours show the status on a terminal`() {
         let line = HumanLine(Samples.exchange(status: 503), channel: nil)
         #expect(Self.render(line, .coloured).contains("\u{1b}[31m503\u{1b}[0m GET    /v1/42"))
@@ -68,7 +96,7 @@ import Testing
         let parsed = try #require(Samples.parsed(Samples.line(event, LogLabels(channel: "orders"))))
         #expect(
             Self.render(HumanLine(parsed))
-                == "05:06:07.000 *** token  refreshed  orders  generation=3\n"
+                == "05:06:07.000Z *** token  refreshed  orders  generation=3\n"
         )
     }
 
@@ -146,7 +174,7 @@ import Testing
         #expect(line["path"] == nil)
         #expect(CurlCommand(line) == nil)
         for human in [HumanLine(line), HumanLine(record, channel: nil)] {
-            #expect(Self.render(human) == "05:06:07.000 200 CONNECT pypi.org:443  0.0 ms\n")
+            #expect(Self.render(human) == "05:06:07.000Z 200 CONNECT pypi.org:443  0.0 ms\n")
         }
     }
 

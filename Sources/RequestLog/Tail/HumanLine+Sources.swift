@@ -67,10 +67,10 @@ extension HumanLine {
             .map { "\($0.name)=\($0.value.plain)" }
     }
 
-    /// The time of day out of an RFC 3339 time, to the millisecond.
+    /// The time of day out of an RFC 3339 time in UTC, to the millisecond.
     private static func clock(_ time: String) -> String {
         guard let start = time.firstIndex(of: "T") else { return time }
-        return String(time[time.index(after: start)...].prefix(12))
+        return time[time.index(after: start)...].prefix(12) + "Z"
     }
 
     private static func marks(

@@ -3,13 +3,24 @@ package import Bytes
 /// An exchange in one line that a person reads: time, status, method, path, channel, duration, and
 /// what was unusual.
 ///
-///     05:06:07.089 200 GET    /v1/42  orders  12.3 ms  refreshed retried: unauthorized
+///     05:06:07.089Z 200 GET    /v1/42  orders  12.3 ms  refreshed retried: unauthorized
+///
+/// The time is UTC, like the log's.
 package struct HumanLine: Sendable {
     /// Whether colours help.
     package enum Style: Sendable {
         case plain
         /// With ANSI escapes, for a terminal.
         case coloured
+
+        /// What suits a terminal, by the variables of whoever sits there.
+        ///
+        /// `NO_COLOR` with any value asks for none (no-color.org), and a terminal that is `dumb` has
+        /// none.
+        package static func onTerminal(_ environment: [String: String]) -> Style {
+            let isUnwanted = environment["NO_COLOR"]?.isEmpty == false
+            return isUnwanted || environment["TERM"] == "dumb" ? .plain : .coloured
+        }
     }
 
     private enum Colour: String {
@@ -20,6 +31,8 @@ package struct HumanLine: Sendable {
         case grey = "\u{1b}[90m"
     }
 
+    /// The date, where it is to be shown.
+    var day: String?
     var time = ""
     var status: Int?
     /// What stands for the status where there is none.
@@ -35,7 +48,7 @@ package struct HumanLine: Sendable {
 
     /// Appends the line, with its newline.
     package func encode(to output: OutputBuffer, style: Style) {
-        append(time, .grey, output, style)
+        append(day.map { "\($0)T\(time)" } ?? time, .grey, output, style)
         output.append(UInt8(ascii: " "))
         append(status.map(String.init) ?? placeholder, statusColour, output, style)
         output.append(UInt8(ascii: " "))

@@ -17,6 +17,8 @@ package struct LogPrinter {
     private let rendering: Rendering
     private var archive = HARDocument()
     private var isBegun = false
+    /// The date that was printed last.
+    private var shownDay = ""
 
     /// Makes a printer.
     package init(_ rendering: Rendering) {
@@ -39,7 +41,10 @@ package struct LogPrinter {
                     line.object.append(to: output)
                 }
                 output.append("\n")
-            case .human(let style): HumanLine(line).encode(to: output, style: style)
+            case .human(let style):
+                var human = HumanLine(line)
+                human.day = dayIfNew(of: line)
+                human.encode(to: output, style: style)
             }
         }
         return output.span.array
@@ -51,6 +56,16 @@ package struct LogPrinter {
         begin(output)
         if case .archive = rendering { archive.end(output) }
         return output.span.array
+    }
+
+    /// The date of the first line, and of one on another day than that before it: what was last written
+    /// may be a week old.
+    private mutating func dayIfNew(of line: LogLine) -> String? {
+        guard let end = line.time.firstIndex(of: "T") else { return nil }
+        let day = String(line.time[..<end])
+        guard day != shownDay else { return nil }
+        shownDay = day
+        return day
     }
 
     private mutating func begin(_ output: OutputBuffer) {
