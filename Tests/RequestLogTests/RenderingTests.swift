@@ -232,6 +232,35 @@ import Testing
         #expect(entries[0]["timings"]?["receive"]?.number == 2.34)
     }
 
+    @Test(arguments: [
+        // HAR 1.2: the sum of all, but for ssl, which is in connect.
+        (true, ["blocked": 1.0, "dns": 2, "connect": 7, "ssl": 4, "wait": 10, "receive": 1]),
+        (false, ["blocked": 1.0, "dns": 2, "connect": 7, "ssl": 4, "wait": 11, "receive": 0]),
+    ])
+    func `the phases of a HAR entry add up to its time`(
+        isAnswered: Bool,
+        phases: [String: Double]
+    ) throws {
+        var record = Self.record()
+        record.duration = .milliseconds(21)
+        record.timings.queue = .milliseconds(1)
+        record.timings.dns = .milliseconds(2)
+        record.timings.connect = .milliseconds(3)
+        record.timings.tls = .milliseconds(4)
+        record.timings.firstByte = isAnswered ? .milliseconds(10) : nil
+        let line = try #require(Samples.parsed(Samples.line(record)))
+        let output = OutputBuffer()
+        var document = HARDocument()
+        document.begin(output, version: "1.0")
+        document.append(line, to: output)
+        document.end(output)
+        let entry = try #require(Samples.parsed(output.text)?["log"]?["entries"]?.list?.first)
+        for (name, milliseconds) in phases {
+            #expect(entry["timings"]?[name]?.number == milliseconds, "\(name)")
+        }
+        #expect(entry["time"]?.number == 21)
+    }
+
     @Test func `a HAR document without exchanges is valid`() throws {
         let output = OutputBuffer()
         let document = HARDocument()

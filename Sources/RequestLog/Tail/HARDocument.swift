@@ -93,20 +93,28 @@ package struct HARDocument {
         output.append("]")
     }
 
+    /// The phases, whose sum is the entry's `time`, and -1 for those that there were not.
+    ///
+    /// HAR 1.2: `connect` has `ssl` in it. What the log does not divide further (attempts that failed,
+    /// a token that was asked for, the body) was spent receiving if an answer began, else waiting.
     private func timings(_ line: LogLine, _ output: OutputBuffer) {
+        func phase(_ key: String) -> Double? { line["timings.\(key)"]?.number }
+        let (blocked, dns, ssl) = (phase("queue_ms"), phase("dns_ms"), phase("tls_ms"))
+        let connect = phase("connect_ms").map { $0 + (ssl ?? 0) }
+        let firstByte = phase("first_byte_ms")
+        let known = [blocked, dns, connect, firstByte].compactMap { $0 }.reduce(0, +)
+        let rest = max(0, (line["duration_ms"]?.number ?? 0) - known)
         let phases = [
-            ("blocked", "queue_ms"), ("dns", "dns_ms"), ("connect", "connect_ms"),
-            ("ssl", "tls_ms"), ("wait", "first_byte_ms"),
+            ("send", 0), ("receive", firstByte == nil ? 0 : rest), ("blocked", blocked),
+            ("dns", dns), ("connect", connect), ("ssl", connect == nil ? nil : ssl),
+            ("wait", firstByte ?? rest),
         ]
-        output.append(#","timings":{"send":0,"receive":"#)
-        let waited = line["timings.first_byte_ms"]?.number ?? 0
-        let received = max(0, (line["duration_ms"]?.number ?? 0) - waited)
-        output.append("\((received * 1000).rounded() / 1000)")
-        for (name, key) in phases {
-            output.append(",\"\(name)\":")
-            let value = line["timings.\(key)"]
-            // `wait` is required; the others are -1 where they do not apply.
-            output.append(value?.plain ?? (name == "wait" ? "0" : "-1"))
+        output.append(#","timings":{"#)
+        for (index, (name, milliseconds)) in phases.enumerated() {
+            if index > 0 { output.append(",") }
+            output.append("\"\(name)\":")
+            let value = milliseconds.map { ($0 * 1000).rounded() / 1000 }
+            output.append(LogValue.number(value ?? -1).plain)
         }
         output.append("}")
     }
