@@ -60,9 +60,10 @@ extension Daemon {
         guard !isStopping else { throw ReloadRefusal.stopping }
         try assembly.logs.move(to: next.log)
         channels = nextChannels
-        let ignored = configuration.needingRestart(comparedTo: next)
+        let ignored = initialConfiguration.needingRestart(comparedTo: next)
         if !ignored.isEmpty {
-            remarks.append("\(ignored.joined(separator: ", ")): takes effect at the next start")
+            let verb = ignored.count == 1 ? "takes" : "take"
+            remarks.append("\(ignored.joined(separator: ", ")): \(verb) effect at the next start")
         }
         configuration = next
         let moving = plan.moving

@@ -26,7 +26,10 @@ package actor Daemon {
     let report: Report
     let environment: [String: String]
     let inherited: InheritedSockets
+    /// What is in force, but for what waits for a restart.
     var configuration: ProxyConfiguration
+    /// What the process started with, which holds for what waits for a restart.
+    let initialConfiguration: ProxyConfiguration
     let started = ContinuousClock.now
     let reloadConfiguration: @Sendable () -> Result<ProxyConfiguration, ConfigurationErrors>
     private(set) var loops: [EventLoop] = []
@@ -64,6 +67,7 @@ package actor Daemon {
         reload: @escaping @Sendable () -> Result<ProxyConfiguration, ConfigurationErrors>
     ) {
         self.configuration = configuration
+        initialConfiguration = configuration
         self.environment = environment
         self.inherited = inherited
         self.console = console
@@ -216,7 +220,12 @@ package actor Daemon {
 
     private func received(_ signal: SignalSource.Signal) async {
         switch signal {
-        case .terminate, .interrupt: await stop()
+        case .terminate, .interrupt:
+            if !isStopping {
+                let drain = DaemonStatus.time(configuration.drain.seconds)
+                report("stopping; what is under way has \(drain) to end")
+            }
+            await stop()
         case .hangUp: await reload()
         case .user1: reopenLogs()
         }

@@ -221,6 +221,19 @@ import Testing
         }
     }
 
+    @Test func `what waits for the next start is told until it is taken back`() async throws {
+        let channels = "orders: { upstream: \"http://127.0.0.1:1\" }"
+        try await DaemonHarness.run(channels: channels) { proxy async throws in
+            let changed = "workers: 2\nstate_key: \"env:STATE_KEY\""
+            for _ in 1...2 {
+                let told = await proxy.reload(channels: channels, root: changed)
+                #expect(told.last == "workers, state_key: take effect at the next start")
+            }
+            let told = await proxy.reload(channels: channels)
+            #expect(told == ["the configuration was reloaded: 1 channel"])
+        }
+    }
+
     @Test func `the log moves to another directory`() async throws {
         let origin = try await origin()
         let channels = "orders: { upstream: \"http://127.0.0.1:\(origin.port)\" }"
