@@ -20,6 +20,24 @@ import Testing
         }
     }
 
+    @Test func `the page has the status for who reads it without scripts`() async throws {
+        try await DaemonHarness.run(channels: "orders: { upstream: http://127.0.0.1:9 }") { proxy in
+            let page = try await proxy.ask(Raw.get("/")).body
+            let text = page.split(separator: "<noscript>").last?
+                .split(separator: "</noscript>").first
+            #expect(try #require(text).contains("\norders → http://127.0.0.1:9\n"))
+        }
+    }
+
+    @Test func `who drains listens nowhere`() throws {
+        let json = """
+            {"uptime_s":5,"state":"draining","listen":[],"workers":1,"connections":1,
+            "log_lines_dropped":0,"channels":[]}
+            """
+        let status = try #require(DaemonStatus(json: json))
+        #expect(status.lines == ["draining for 5 s, 1 connection, 1 worker"])
+    }
+
     @Test func `the state of a token can be watched`() async throws {
         try await DaemonHarness.run(
             channels: """

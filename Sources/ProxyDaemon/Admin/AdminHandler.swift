@@ -21,7 +21,7 @@ struct AdminHandler: Sendable {
         // RFC 9110 §9.3.2: HEAD is GET; the connection leaves the content out.
         let method = call.method == .head ? .get : call.method
         switch (method, parts) {
-        case (.get, []): return AdminPage.response()
+        case (.get, []): return AdminPage.response(await daemon.status())
         case (.get, ["healthz"]): return .text(200, "ok\n")
         case (.get, ["readyz"]): return await readiness()
         case (.get, ["metrics"]):

@@ -6,10 +6,14 @@ import NetworkCore
 ///
 /// One document without anything from elsewhere. What it shows comes from `/status` and `/tail` and
 /// is only ever put in as text, so that no path or error can become markup; the policy allows
-/// nothing but its own script and style, by a nonce that is new for every answer.
+/// nothing but its own script and style, by a nonce that is new for every answer. Without scripts it
+/// has the lines of `netproxy status`, escaped.
 enum AdminPage {
     /// The answer to `GET /`.
-    static func response() -> Response {
+    ///
+    /// - Parameter status: what `netproxy status` prints, for who reads without scripts.
+    /// - Returns: the page, with a policy for this answer alone.
+    static func response(_ status: DaemonStatus) -> Response {
         let nonce = (0..<4).map { _ in String(UInt32.random(in: .min ... .max), radix: 36) }
             .joined()
         let policy = """
@@ -24,11 +28,11 @@ enum AdminPage {
                 "Referrer-Policy": "no-referrer", "Cross-Origin-Opener-Policy": "same-origin",
                 "Cross-Origin-Resource-Policy": "same-origin",
             ],
-            body: .bytes(ByteSlice(document(nonce: nonce)))
+            body: .bytes(ByteSlice(document(nonce: nonce, status)))
         )
     }
 
-    private static func document(nonce: String) -> String {
+    private static func document(nonce: String, _ status: DaemonStatus) -> String {
         """
         <!DOCTYPE html>
         <html lang="en">
@@ -37,18 +41,28 @@ enum AdminPage {
         <title>netproxy</title>
         <style nonce="\(nonce)">\(style)</style>
         <h1>netproxy</h1>
-        <p id="daemon">asking …</p>
+        <noscript>
+        <p>Without its script this page stays as it is; load it again for what is new.</p>
+        <pre>\(escaped(status.lines.joined(separator: "\n")))</pre>
+        </noscript>
+        <div id="live" hidden>
+        <p id="daemon"></p>
         <table><thead><tr><th>channel<th>upstream<th>token<th>requests<th>errors<th>retries<th>pool
         </tr></thead><tbody id="channels"></tbody></table>
         <h2>Exchanges, as they happen</h2>
         <table><thead><tr><th>time<th>channel<th>status<th>method<th>path<th>ms<th>remarks<th>id
         </tr></thead><tbody id="exchanges"></tbody></table>
-        <p>More: <code>netproxy why ID</code>, <code>netproxy tail</code>, <code>netproxy status</code>
-        <noscript><p>This page needs its script; <a href="/status">/status</a> does not.</noscript>
+        </div>
+        <p>More: <code>netproxy why ID</code>, <code>netproxy tail</code>, <code>netproxy status</code>,
+        <a href="/status">/status</a>, <a href="/metrics">/metrics</a></p>
         <script nonce="\(nonce)">\(script)</script>
         </html>
 
         """
+    }
+
+    private static func escaped(_ text: String) -> String {
+        text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
     }
 
     private static let style = """
@@ -86,8 +100,8 @@ enum AdminPage {
           try {
             const answer = await fetch('/status');
             const s = await answer.json();
-            place.textContent = s.state + ' on ' + s.listen.join(', ') + ' for ' +
-              Math.round(s.uptime_s) + ' s, ' + s.connections + ' connections';
+            place.textContent = s.state + (s.listen.length ? ' on ' + s.listen.join(', ') : '') +
+              ' for ' + Math.round(s.uptime_s) + ' s, ' + s.connections + ' connections';
             const body = document.getElementById('channels');
             body.replaceChildren();
             for (const c of s.channels) {
@@ -131,6 +145,8 @@ enum AdminPage {
           } catch (error) { /* the daemon went away: ask again */ }
           setTimeout(tail, 2000);
         }
+        document.getElementById('live').hidden = false;
+        document.getElementById('daemon').textContent = 'asking …';
         status();
         tail();
 

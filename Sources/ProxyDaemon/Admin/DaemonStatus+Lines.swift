@@ -1,8 +1,10 @@
 extension DaemonStatus {
     /// The lines that `netproxy status` prints.
     package var lines: [String] {
+        // Who drains listens nowhere.
+        let places = listen.isEmpty ? "" : " on \(listen.joined(separator: ", "))"
         var head = [
-            "\(state) on \(listen.joined(separator: ", ")) for \(DaemonStatus.time(uptimeS))",
+            "\(state)\(places) for \(DaemonStatus.time(uptimeS))",
             DaemonStatus.count(connections, "connection"), DaemonStatus.count(workers, "worker"),
         ]
         if logLinesDropped > 0 { head.append("\(logLinesDropped) log lines dropped") }
