@@ -43,7 +43,7 @@ enum ErrorResponder {
         output.append(",\"status\":")
         output.append(decimal: status.rawValue)
         output.append(",\"detail\":")
-        JSONText.append(error.detail, to: output)
+        JSONText.append(detail(of: error, channel: channel), to: output)
         if let channel {
             output.append(",\"channel\":")
             JSONText.append(channel, to: output)
@@ -70,6 +70,12 @@ enum ErrorResponder {
         )
     }
 
+    /// The error's clause; who must sign in is told how.
+    private static func detail(of error: NetworkError, channel: String?) -> String {
+        guard error.kind == .reauthorizationRequired, let channel else { return error.detail }
+        return "\(error.detail): netproxy login \(channel)"
+    }
+
     private static func title(of kind: ErrorKind) -> String {
         switch kind {
         case .dnsTimeout: "Resolving the upstream's name took too long"
@@ -94,7 +100,7 @@ enum ErrorResponder {
         case .proxyInternalError: "netproxy failed"
         case .proxyLoopDetected: "The request goes round in a circle"
         case .credentialUnavailable: "No usable token"
-        case .reauthorizationRequired: "A person must sign in again"
+        case .reauthorizationRequired: "A person must sign in"
         case .unacceptableResponse: "The upstream's answer is not acceptable"
         case .undecodableResponse: "The upstream's answer cannot be read"
         case .noChannel: "No channel for this request"

@@ -218,6 +218,12 @@ import Testing
         #expect(await TokenEndpoint().failure(200, body, form)?.kind == .lost)
     }
 
+    @Test(arguments: [("<html>Sign in</html>", true), ("{}", false)])
+    func `a page in place of a token has one look at the URL`(body: String, isTold: Bool) async {
+        let failure = await TokenEndpoint().failure(200, body)
+        #expect(failure?.detail.hasSuffix("without a token; check token_url") == isTold)
+    }
+
     @Test func `a refusal may be a form too`() async {
         let body = "error=invalid_grant&error_description=it+is+refresh-0"
         let failure = await TokenEndpoint().failure(400, body, form)

@@ -28,6 +28,16 @@ import Testing
         #expect(response(kind, retryAfter: retryAfter).headers[.retryAfter] == field)
     }
 
+    @Test func `who must sign in is told how`() async throws {
+        let response = response(.reauthorizationRequired, detail: "there is no token; sign in")
+        let body = try await response.body.collect(upTo: 1 << 16)
+        let problem = try #require(
+            try JSONSerialization.jsonObject(with: Data(body.array)) as? [String: Any]
+        )
+        let detail = problem["detail"] as? String
+        #expect(detail == "there is no token; sign in: netproxy login orders")
+    }
+
     @Test func `every detail is JSON`() async throws {
         let detail = String(decoding: 1...0x7F, as: UTF8.self) + "ü\u{2028}"
         let body = try await response(.connectionRefused, detail: detail).body

@@ -14,7 +14,8 @@ struct TokenAnswer {
         guard let document, let value = document.accessToken, !value.isEmpty else {
             // Proxies in front of token endpoints answer 200 with nothing (envoyproxy/envoy#42009):
             // what stands behind them may have spent the grant.
-            throw failure(.lost, "answered \(status) without a token")
+            let advice = document == nil ? "; check token_url" : ""
+            throw failure(.lost, "answered \(status) without a token\(advice)")
         }
         // RFC 6749 §7.1: a type that is not understood is not used; one that is missing is the only
         // one there was before others were thought of (as golang/oauth2 has it).
