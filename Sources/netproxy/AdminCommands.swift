@@ -86,7 +86,8 @@ struct WhyCommand: AsyncParsableCommand {
         abstract: "Explain one recent exchange step by step.",
         discussion: """
             The daemon remembers the last 1024 exchanges of each event loop, and the last 256 that \
-            failed or were repeated. The id is request_id in the log, X-Request-Id upstream.
+            failed or were repeated. The id is request_id in the log (netproxy tail --json) and in \
+            netproxy's own answers, X-Request-Id upstream.
             """
     )
 
@@ -129,7 +130,7 @@ struct TokenCommand: AsyncParsableCommand {
     )
 
     @OptionGroup var file: ConfigurationOption
-    @Argument(help: "The channel.") var channel: String
+    @Argument(help: "The channel.", completion: .channels) var channel: String
     @Flag(help: "Renew the token first.") var refresh = false
     @Flag(help: "Print the stored access token itself, and nothing else.") var reveal = false
 

@@ -15,7 +15,11 @@ struct ExecCommand: AsyncParsableCommand {
     )
 
     @OptionGroup var file: ConfigurationOption
-    @Option(name: .customLong("channel"), help: "A channel that the key is for; all, if none is.")
+    @Option(
+        name: .customLong("channel"),
+        help: "A channel that the key is for; all, if none is.",
+        completion: .channels
+    )
     var channels: [String] = []
     @Argument(parsing: .postTerminator, help: "The program and its arguments, behind --.")
     var command: [String] = []

@@ -14,7 +14,7 @@ struct LoginCommand: AsyncParsableCommand {
     )
 
     @OptionGroup var file: ConfigurationOption
-    @Argument(help: "The channel.") var channel: String
+    @Argument(help: "The channel.", completion: .channels) var channel: String
     @Flag(help: "Sign in on another device.") var device = false
 
     func run() async throws {
@@ -44,7 +44,7 @@ struct LogoutCommand: AsyncParsableCommand {
     )
 
     @OptionGroup var file: ConfigurationOption
-    @Argument(help: "The channel.") var channel: String
+    @Argument(help: "The channel.", completion: .channels) var channel: String
 
     func run() async throws {
         let configuration = try file.load(checksFiles: false)

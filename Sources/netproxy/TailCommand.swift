@@ -19,9 +19,13 @@ struct TailCommand: AsyncParsableCommand {
     }
 
     @OptionGroup var file: ConfigurationOption
-    @Argument(help: "Only these channels.") var channels: [String] = []
+    @Argument(help: "Only these channels.", completion: .channels) var channels: [String] = []
     @Flag(name: .customShort("f"), help: "Go on with what is appended.") var follow = false
-    @Option(name: .customShort("n"), help: "How many lines to begin with.") var count = 10
+    @Option(
+        name: .customShort("n", allowingJoined: true),
+        help: "How many lines to begin with."
+    )
+    var count = 10
     @Option(name: .customLong("where"), help: "Keep lines that satisfy this; may be repeated.")
     var conditions: [String] = []
     @Flag(help: "Print the lines as JSON, with everything that is in them.") var json = false
@@ -36,9 +40,18 @@ struct TailCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let settings = try file.load(checksFiles: false).log
+        let configuration = try file.load(checksFiles: false)
+        let settings = configuration.log
         guard settings.output == .file else {
-            StandardError.write("netproxy: the configuration says log.output: \(settings.output)")
+            let advice =
+                settings.output == .journal
+                ? "journalctl -t netproxy shows it" : "it is where the daemon's output goes"
+            StandardError.write(
+                """
+                netproxy: log.output: \(settings.output) leaves no files to read: \(advice), and GET \
+                /tail on the admin socket has what comes
+                """
+            )
             throw ExitCode.failure
         }
         guard settings.format == .json || settings.format == .logfmt else {
@@ -68,6 +81,8 @@ struct TailCommand: AsyncParsableCommand {
             StandardError.write(place + TailCommand.words(error))
             throw ExitCode.failure
         }
+        // A channel that was removed may have left its log.
+        try configuration.require(missing.filter { $0 != "netproxy" })
         if tail.isEmpty {
             StandardError.write("netproxy: there is no log in \(settings.directory) yet")
         }

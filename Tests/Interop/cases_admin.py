@@ -177,6 +177,14 @@ def exit_codes(world):
         for shell in ("bash", "zsh", "fish"):
             done = proxy.command("--generate-completion-script", shell, config=False)
             check(done.returncode == 0 and "netproxy" in done.stdout, f"completion for {shell}")
+        for words, number in ((("token", "--", "positional@0"), "2"), (("exec", "--", "--channel"), "3")):
+            # As the script for bash asks: the completion's key, which word, where in it, the words.
+            done = proxy.command("---completion", *words, number, "0", "netproxy", "--config",
+                                 proxy.config_path, config=False)
+            equal(done.stdout.split(), ["files"], f"names of channels for {words[0]}")
+        done = proxy.command("tail", "bogus")
+        equal(done.returncode, 64, "tail of a channel that is not there")
+        check("there are: files" in done.stderr, f"no advice: {done.stderr}")
         proxy.stop()
         for words in (("status",), ("reload",), ("why", "x"), ("token", "files")):
             done = proxy.command(*words)

@@ -34,6 +34,8 @@ def tail_shows_the_last_lines(world):
         equal([line["request_id"] for line in lines], ours, "the last five, newest last")
         done = proxy.command("tail", "-n", "5")
         equal((done.returncode, len(done.stdout.splitlines())), (0, 5), "lines for people")
+        done = proxy.command("tail", "-n2")
+        equal((done.returncode, len(done.stdout.splitlines())), (0, 2), "a count without a blank")
         done = proxy.command("tail", "static", "--json", "-n", "20", "--where", "status>=400")
         statuses = [json.loads(line)["status"] for line in done.stdout.splitlines()]
         equal(statuses, [404] * 4, "--where status>=400")
