@@ -1,3 +1,5 @@
+import Glibc
+
 /// What can go wrong on a socket.
 package enum IOError: Error, Sendable, Equatable {
     /// The deadline passed.
@@ -16,6 +18,11 @@ package enum IOError: Error, Sendable, Equatable {
     case tlsProtocol(String)
     /// The peer's certificate is not to be trusted, and why.
     case tlsCertificate(String)
+}
+
+extension IOError {
+    /// The system does not let this user do it.
+    package static var permissionDenied: IOError { .system(describe(errno: EACCES)) }
 }
 
 extension IOError: CustomStringConvertible {

@@ -139,7 +139,7 @@ final class ChannelAssembly: Sendable {
             )
         )
         if configuration.retry.spill != nil {
-            try FileSystem.makeDirectory(stateDirectory, mode: 0o700)
+            try ConfiguredDirectory.make(stateDirectory, mode: 0o700, for: "state")
         }
         if configuration.stub != nil {
             report("channel \(configuration.name): its stub answers; no upstream is asked")

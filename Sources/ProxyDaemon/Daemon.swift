@@ -190,7 +190,11 @@ package actor Daemon {
         case .unix(let path):
             isTCP = false
             if let slash = path.lastIndex(of: "/"), slash > path.startIndex {
-                try FileSystem.makeDirectory(String(path[..<slash]), mode: 0o750)
+                try ConfiguredDirectory.make(
+                    String(path[..<slash]),
+                    mode: 0o750,
+                    for: "admin"
+                )
             }
             guard let opened = try SharedSocket.open(.unix(path), inherited).first else { return }
             opened.socket.restrict(mode: 0o600)

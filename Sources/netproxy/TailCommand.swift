@@ -1,5 +1,7 @@
 import ArgumentParser
+import Bytes
 import Foundation
+import Glibc
 import ProxyConfig
 import RequestLog
 
@@ -99,11 +101,14 @@ struct TailCommand: AsyncParsableCommand {
         try StandardOutput.write(bytes: printer.end())
     }
 
+    private static let denied =
+        "permission denied; run this as a user of the daemon's group, or as root"
+
     private static func words(_ error: any Error) -> String {
         // Foundation's description is for programmers.
         switch error {
-        case let error as CocoaError where error.code == .fileReadNoPermission:
-            "permission denied; run this as a user of the daemon's group, or as root"
+        case let error as CocoaError where error.code == .fileReadNoPermission: denied
+        case let error as AppendFileError where error.code == EACCES: denied
         case let error as CocoaError: error.localizedDescription
         default: "\(error)"
         }

@@ -78,7 +78,9 @@ package struct AdminClient: Sendable {
         } catch {
             loop.stop()
             guard let error = error as? IOError else { throw error }
-            throw Unreachable(description: "no daemon answers at \(endpoint): \(error)")
+            let advice =
+                error == .permissionDenied ? "; run this as the daemon's user, or as root" : ""
+            throw Unreachable(description: "no daemon answers at \(endpoint): \(error)\(advice)")
         }
     }
 }

@@ -83,7 +83,7 @@ struct OAuthAssembly: Sendable {
         if named == nil, let metadata {
             service = DiscoveringTokenClient(direct, directory: metadata)
         }
-        try FileSystem.makeDirectory(directory, mode: 0o700)
+        try ConfiguredDirectory.make(directory, mode: 0o700, for: "state")
         return OAuthClient(
             settings: settings,
             configuration: configuration,

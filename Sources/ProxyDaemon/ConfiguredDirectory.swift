@@ -1,0 +1,16 @@
+import Bytes
+import EventIO
+
+/// A directory that a key of the configuration names.
+enum ConfiguredDirectory {
+    /// Makes it, with what is missing above it.
+    ///
+    /// - Throws: an error that begins with the key.
+    static func make(_ path: String, mode: UInt32, for key: String) throws(IOError) {
+        do {
+            try FileSystem.makeDirectory(path, mode: mode)
+        } catch {
+            throw .system("\(key): \(error)")
+        }
+    }
+}
