@@ -17,6 +17,8 @@ struct LineScanner: Sendable {
     private(set) var lineEnds: [Int] = []
     /// How many bytes were looked at altogether; for the test that counts them.
     private(set) var examined = 0
+    /// Whether a byte of the first line was seen.
+    var hasBegun: Bool { position > start }
     private let opening: Opening
     /// Of the limits only what is looked at here: every connection has a scanner.
     private let fieldLimit: Int

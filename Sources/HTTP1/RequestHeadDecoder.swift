@@ -17,6 +17,9 @@ package struct RequestHeadDecoder: Sendable {
     /// How many bytes were looked at for line ends so far: a test holds it against the input's length.
     package var examinedBytes: Int { lines.examined }
 
+    /// Whether there is anything yet of the next head, but for the empty line that may precede it.
+    package var hasBegun: Bool { lines.hasBegun }
+
     package init(limits: HTTP1Limits = HTTP1Limits()) {
         targetLimit = limits.targetSize
         lines = LineScanner(.requestLine, limits: limits)

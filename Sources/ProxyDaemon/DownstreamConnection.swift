@@ -107,22 +107,30 @@ final class DownstreamConnection {
             }
         }
         isIdle = false
-        let deadline = loop.deadline(after: headTimeout)
+        var deadline: UInt64?
         while true {
             if let head = try decodeHead() {
                 begin(head)
                 return head
             }
-            let hadBytes = !buffer.isEmpty
+            // The empty line that some apps leave behind their content begins no request.
+            let hasBegun = decoder.hasBegun
+            if hasBegun, deadline == nil { deadline = loop.deadline(after: headTimeout) }
             do throws(IOError) {
                 guard let count = try socket.readNow(into: buffer) else {
-                    try await socket.waitReadable(until: deadline, into: buffer)
+                    if !hasBegun, isDraining { return nil }
+                    isIdle = !hasBegun
+                    try await socket.waitReadable(
+                        until: deadline ?? loop.deadline(after: DownstreamConnection.keepAlive),
+                        into: buffer
+                    )
+                    isIdle = false
                     continue
                 }
                 // A peer that goes away in the middle of a head has nobody to answer to.
                 guard count > 0 else { return nil }
             } catch {
-                guard error == .timedOut, hadBytes else { return nil }
+                guard error == .timedOut, hasBegun else { return nil }
                 throw error
             }
         }

@@ -32,6 +32,34 @@ import Testing
         }
     }
 
+    @Test func `an empty line behind the content is not the beginning of a head`() async throws {
+        let origin = try await OriginServer.start { _ in Raw.ok() }
+        try await DaemonHarness.run(
+            channels: SlowAppStory.channel(origin),
+            root: SlowAppStory.limits
+        ) { proxy in
+            let app = try await proxy.connect()
+            let post = "POST /orders/1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\nab"
+            try await app.send("\(post)\r\n")
+            #expect(try await app.message().status == 200)
+            await proxy.advance(by: .seconds(60))
+            try await app.send("\(post)\r\n")
+            #expect(try await app.message().status == 200)
+            // What follows such a line has the time of any head.
+            try await app.send("GET /orders/2 HTTP/1.1\r\nHost: loc")
+            let other = try await proxy.exchange(Raw.get("/orders/3"))
+            #expect(other.status == 200)
+            await proxy.advance(by: .seconds(11))
+            #expect(try await app.message().status == 408)
+            let idle = try await proxy.connect()
+            try await idle.send("\(post)\r\n")
+            #expect(try await idle.message().status == 200)
+            await proxy.stop()
+            #expect(try await idle.rest().text.isEmpty)
+            #expect(try await proxy.log("netproxy").map(\.facts.error) == ["request_head_timeout"])
+        }
+    }
+
     @Test func `a connection without a request ends without a word`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         try await DaemonHarness.run(
