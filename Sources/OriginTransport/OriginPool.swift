@@ -77,13 +77,16 @@ package final class OriginPool {
     /// - Throws: `connection_limit_reached` when the queue is full or the wait too long, and what
     ///   dialling throws.
     func acquire(_ context: inout RequestContext) async throws -> UpstreamConnection {
+        let wantsNew = context.requiresFreshConnection
         context.requiresFreshConnection = false
         context.isConnectionReused = false
         if open >= options.connections {
             if let spare = idle.popLast() { spare.close() }
         }
         if open >= options.connections {
-            if let connection = try await waitInQueue(&context) { return connection }
+            if let connection = try await waitInQueue(wantsNew: wantsNew, &context) {
+                return connection
+            }
         } else {
             open += 1
         }
@@ -104,7 +107,10 @@ package final class OriginPool {
             return
         }
         if let waiter = nextWaiter() {
-            waiter.grant(connection)
+            guard waiter.wantsNew else { return waiter.grant(connection) }
+            // Who met a dead connection gets no used one again, but the place of this one.
+            waiters.insert(waiter, at: 0)
+            connection.close()
             return
         }
         connection.enterIdle(until: loop.deadline(after: options.keepAlive))
@@ -154,10 +160,13 @@ package final class OriginPool {
     }
 
     /// Waits for a released connection, or for the right to open one (nothing).
-    private func waitInQueue(_ context: inout RequestContext) async throws -> UpstreamConnection? {
+    private func waitInQueue(
+        wantsNew: Bool,
+        _ context: inout RequestContext
+    ) async throws -> UpstreamConnection? {
         guard waiters.count < options.queueLength else { throw limitReached("the queue is full") }
         let start = loop.now
-        let waiter = PoolWaiter()
+        let waiter = PoolWaiter(wantsNew: wantsNew)
         waiters.append(waiter)
         loop.schedule(waiter, at: loop.deadline(after: options.queueTimeout))
         let bound = LoopBound(waiter, on: loop)

@@ -10,10 +10,17 @@ final class PoolWaiter: TimerEntry {
         case cancelled
     }
 
+    /// Whether only the right to open a connection helps.
+    let wantsNew: Bool
     private var result: Grant?
     private var continuation: CheckedContinuation<Void, Never>?
 
     var isWaiting: Bool { result == nil }
+
+    init(wantsNew: Bool) {
+        self.wantsNew = wantsNew
+        super.init()
+    }
 
     func wait() async -> Grant {
         if result == nil { await withCheckedContinuation { continuation = $0 } }

@@ -36,6 +36,50 @@ import Testing
         }
     }
 
+    @Test func `a second attempt waits for a new connection, not for a used one`() async throws {
+        let (leaving, answering) = (Gate(), Gate())
+        // Each connection answers once, and closes behind a second request without a word.
+        let origin = try await OriginServer.start { wire in
+            if try await wire.message().startLine.contains("/3") { try await answering.wait() }
+            try await wire.send(Raw.ok())
+            if try await wire.next() != nil, wire.number == 0 { try await leaving.wait() }
+        }
+        try await DaemonHarness.run(
+            channels: """
+                orders:
+                  upstream: http://127.0.0.1:\(origin.port)
+                  pool: { connections: 1, wait: 1h }
+                """
+        ) { proxy in
+            let (app, other) = (try await proxy.connect(), try await proxy.connect())
+            try await app.send(Raw.get("/orders/1"))
+            #expect(try await app.message().status == 200)
+            try await app.send(Raw.get("/orders/2"))
+            #expect(await eventually { origin.requests.count == 2 })
+            try await other.send(Raw.get("/orders/3"))
+            #expect(await hasOneInQueue(proxy))
+            leaving.open()
+            #expect(await eventually { origin.requests.count == 3 })
+            #expect(await hasOneInQueue(proxy))
+            answering.open()
+            #expect(try await other.message().status == 200)
+            #expect(try await app.message().status == 200)
+            #expect(
+                origin.connections.map { $0.messages.map(\.startLine) } == [
+                    ["GET /1 HTTP/1.1", "GET /2 HTTP/1.1"], ["GET /3 HTTP/1.1"],
+                    ["GET /2 HTTP/1.1"],
+                ]
+            )
+        }
+    }
+
+    private func hasOneInQueue(_ proxy: DaemonHarness) async -> Bool {
+        await eventually {
+            let status = try? await proxy.ask(Raw.get("/status"))
+            return status?.body.contains(#""queued":1"#) == true
+        }
+    }
+
     @Test func `POST on a stale connection is not sent again`() async throws {
         let origin = try await staleOrigin()
         try await DaemonHarness.run(
@@ -105,12 +149,7 @@ import Testing
             for number in 2...4 {
                 let app = try await proxy.connect()
                 try await app.send(Raw.get("/orders/\(number)"))
-                #expect(
-                    await eventually {
-                        let status = try? await proxy.ask(Raw.get("/status"))
-                        return status?.body.contains(#""queued":1"#) == true
-                    }
-                )
+                #expect(await hasOneInQueue(proxy))
                 await proxy.advance(by: .seconds(61))
                 let answer = try await app.message()
                 #expect(answer.status == 503)
