@@ -58,15 +58,12 @@ extension ChannelAssembly {
         } catch let error as IOError {
             throw IOError.system("channel \(channel.name): \(error)")
         }
-        let manager = OAuthManager(
+        return OAuthManager(
             service: client.service,
             tokenStore: client.store,
             configuration: client.configuration,
             onEvent: events(of: channel.name, log)
         )
-        // Nobody waits for it: the first request does by itself, should it come before the end.
-        Task { await manager.start() }
-        return manager
     }
 
     private func events(

@@ -59,7 +59,9 @@ extension Daemon {
         let nextChannels = try await assembly.channels(of: next, keeping: channels)
         guard !isStopping else { throw ReloadRefusal.stopping }
         try assembly.logs.move(to: next.log)
+        let previous = channels
         channels = nextChannels
+        await startTokens(replacing: previous)
         let ignored = initialConfiguration.needingRestart(comparedTo: next)
         if !ignored.isEmpty {
             let verb = ignored.count == 1 ? "takes" : "take"
@@ -105,6 +107,22 @@ extension Daemon {
         assembly.logs.close(except: channels.map(\.name))
         await stopServing(plan.leaving)
         return remarks
+    }
+}
+
+extension Daemon {
+    /// Has the managers of the channels that are new look into the store, in the place of those that
+    /// were there before.
+    ///
+    /// Only once the configuration is in force: a reload that is refused must leave the tokens alone.
+    func startTokens(replacing previous: [ChannelShared]) async {
+        for channel in channels where !previous.contains(where: { $0 === channel }) {
+            guard let manager = channel.authorizer as? OAuthManager else { continue }
+            let before = previous.first { $0.name == channel.name }
+            if let other = before?.authorizer as? OAuthManager { await manager.succeed(other) }
+            // Nobody waits for it: the first request does by itself, should it come before the end.
+            Task { await manager.start() }
+        }
     }
 }
 

@@ -120,6 +120,7 @@ package actor Daemon {
         )
         self.assembly = assembly
         channels = try await assembly.channels(of: configuration, keeping: [])
+        await startTokens(replacing: [])
         try await startWorkers()
         let places = configuration.listenPlaces
         try await serve(try open(places))

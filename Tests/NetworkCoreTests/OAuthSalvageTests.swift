@@ -73,6 +73,48 @@ import Testing
         #expect(!harness.server.sawReuse)
     }
 
+    @Test func `what could not be saved goes to the manager that takes the place`() async throws {
+        let store = WatchedStore()
+        let harness = harness(store)
+        try await renewUnsaved(harness, store)
+        store.failsSaving = true
+        let next = self.harness(store, beside: harness)
+        await next.manager.succeed(harness.manager)
+        await next.manager.start()
+        #expect(try await next.token() == harness.token())
+        #expect(await next.reject(1) == .replay)
+        #expect(harness.server.requests.last?.form["refresh_token"] == "refresh-2")
+        // Its refresh token is spent by now.
+        let count = harness.requests
+        #expect(await harness.reject(2) == .passThrough(.refreshFailed))
+        #expect(harness.requests == count)
+        store.failsSaving = false
+        let isWritten = await eventually {
+            next.clock.advance(by: .seconds(1))
+            return await !next.manager.status().isUnsaved
+        }
+        #expect(isWritten)
+        #expect(store.record?.refreshToken == Secret("refresh-3"))
+        #expect(!harness.server.sawReuse)
+    }
+
+    @Test func `a manager with another seed takes over nothing`() async throws {
+        let store = WatchedStore()
+        let harness = harness(store)
+        try await renewUnsaved(harness, store)
+        store.failsSaving = true
+        let next = OAuthHarness(
+            grant: .refreshToken(initial: Secret("another")),
+            clock: harness.clock,
+            server: harness.server,
+            store: store
+        )
+        await next.manager.succeed(harness.manager)
+        await next.manager.start()
+        #expect(next.manager.currentCredential() == nil)
+        #expect(await !next.manager.status().isUnsaved)
+    }
+
     @Test func `writing again does not give up what could not be saved either`() async throws {
         let store = WatchedStore()
         let harness = harness(store)

@@ -26,6 +26,7 @@ extension OAuthManager {
             return fail(TokenFailure(.transient, detail: OAuthManager.words(error)))
         }
         defer { lock?.release() }
+        guard !hasLeft else { return failBehindSuccessor() }
         do {
             try await readStore(under: lock)
         } catch {

@@ -9,6 +9,7 @@ extension OAuthManager {
     /// - Throws: `TokenStoreError.unavailable` if the store cannot be read and may hold a refresh
     ///   token newer than any known here: presenting an older one could end the family.
     func readStore(under lock: TokenStoreLock?) async throws {
+        await inherit()
         var found: TokenRecord?
         do {
             found = try await store.load(under: lock)

@@ -51,6 +51,10 @@ public actor OAuthManager: Authorizing {
     var forgotten: StoredState?
     /// Whether `record` could not be written.
     var isUnsaved = false
+    /// Whose place this manager takes, until it has what that one could not write.
+    var predecessor: OAuthManager?
+    /// Whether a successor has what could not be written.
+    var hasLeft = false
     /// When to look whether somebody else changed the store.
     var nextLook = Moment.never
     /// Tries again to write `record`.
