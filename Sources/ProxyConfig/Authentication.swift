@@ -44,6 +44,8 @@ package struct OAuthSettings: Sendable, Hashable {
     package var parameters: [Parameter]
     /// The advisory window before expiry; the engine clamps it to a share of the lifetime.
     package var refreshBefore: Duration
+    /// A proxy on the way to the authorization server.
+    package var proxy: EndpointURL?
 
     /// How the first token is obtained.
     package enum Grant: String, Sendable, CaseIterable {

@@ -29,7 +29,7 @@ struct ChannelReader {
             pool: pool(),
             tls: TLSReader(section: channel.section(.tls, TLSKey.self)).tls(),
             access: access(),
-            proxy: proxy(),
+            proxy: channel.proxy(.proxy),
             stub: stub()
         )
         checkCredentialsStayPrivate(in: configuration)
@@ -67,17 +67,6 @@ struct ChannelReader {
     private func stub() -> [SampleAnswer]? {
         guard !channel.isOff(.stub), let node = channel[.stub] else { return nil }
         return StubReader(reading: reading).answers(node)
-    }
-
-    private func proxy() -> EndpointURL? {
-        guard !channel.isOff(.proxy), let node = channel[.proxy],
-            let proxy = channel.endpoint(.proxy)
-        else { return nil }
-        guard proxy.scheme == .http, proxy.target == "/" else {
-            reading.report("expected a proxy such as http://proxy.example.com:3128", at: node)
-            return nil
-        }
-        return proxy
     }
 
     private func match() -> ChannelConfiguration.Match {

@@ -36,7 +36,8 @@ struct OAuthReader {
                 of: "an absolute URI without fragment, such as https://api.example.com"
             ) { TextRules.isResource($0) ? $0 : nil },
             parameters: parameters(),
-            refreshBefore: section.duration(.refreshBefore, atLeast: .zero, default: .seconds(300))
+            refreshBefore: section.duration(.refreshBefore, atLeast: .zero, default: .seconds(300)),
+            proxy: section.proxy(.proxy)
         )
         checkNeeds(of: settings)
         return settings

@@ -54,7 +54,7 @@ enum AuthenticationKey: String, SectionKey {
 }
 
 enum OAuthKey: String, SectionKey {
-    case grant, issuer, scopes, audience, resource, parameters, assertion, exchange
+    case grant, issuer, scopes, audience, resource, parameters, assertion, exchange, proxy
     case tokenURL = "token_url"
     case authorizationURL = "authorization_url"
     case deviceURL = "device_url"

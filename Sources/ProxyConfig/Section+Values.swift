@@ -137,6 +137,16 @@ extension Section {
     func endpoint(_ key: Key) -> EndpointURL? {
         self[key].flatMap { reading.url($0, EndpointURL.init(text:)) }
     }
+
+    /// Reads the address of a proxy: plain HTTP, and no path.
+    func proxy(_ key: Key) -> EndpointURL? {
+        guard !isOff(key), let node = self[key], let proxy = endpoint(key) else { return nil }
+        guard proxy.scheme == .http, proxy.target == "/" else {
+            reading.report("expected a proxy such as http://proxy.example.com:3128", at: node)
+            return nil
+        }
+        return proxy
+    }
 }
 
 extension Reading {

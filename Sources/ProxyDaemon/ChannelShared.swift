@@ -88,10 +88,15 @@ final class ChannelShared: Sendable {
         options.queueLength = queue == 0 ? 0 : max(1, queue / loops)
         options.queueTimeout = configuration.pool.wait
         options.serverName = configuration.tls.serverName
-        options.proxy = configuration.proxy.map { proxy in
-            ProxyHop(host: proxy.host, port: UInt16(clamping: proxy.port))
-        }
+        options.proxy = configuration.proxy.map(ProxyHop.init)
         return options
+    }
+}
+
+extension ProxyHop {
+    /// The proxy that the configuration names.
+    init(_ place: EndpointURL) {
+        self.init(host: place.host, port: UInt16(clamping: place.port))
     }
 }
 

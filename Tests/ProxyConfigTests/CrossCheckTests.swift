@@ -149,6 +149,16 @@ import Testing
         #expect(lines.first?.hasSuffix("netproxy itself sends \(name), use the key for it") == true)
     }
 
+    @Test func `a proxy towards the authorization server is like one towards the API`() {
+        let oauth = "token_url: https://login.example/t, client_id: a, client_secret: literal:b"
+        let proxy = "https://proxy.example:3128"
+        #expect(
+            errors(inChannel: "auth: { oauth: { \(oauth), proxy: '\(proxy)' } }") == [
+                "channels.a.auth.oauth.proxy: expected a proxy such as http://proxy.example.com:3128"
+            ]
+        )
+    }
+
     @Test(arguments: ["https://proxy.example:3128", "http://proxy.example:3128/path"])
     func `a proxy is spoken to in plain HTTP and has no path`(url: String) {
         #expect(

@@ -26,6 +26,34 @@ import Testing
         }
     }
 
+    @Test func `tokens are asked for through a proxy of their own`() async throws {
+        let origin = try await OriginServer.start { Raw.ok($0["Authorization"] ?? "") }
+        let hop = try await OriginServer.start { _ in
+            Raw.ok(
+                #"{"access_token":"through","token_type":"Bearer"}"#,
+                "Content-Type: application/json"
+            )
+        }
+        try await DaemonHarness.run(
+            channels: """
+                orders:
+                  upstream: http://127.0.0.1:\(origin.port)
+                  auth:
+                    oauth:
+                      token_url: http://127.0.0.1:1/token
+                      client_id: orders
+                      client_secret: literal:sesame
+                      proxy: http://127.0.0.1:\(hop.port)
+                """
+        ) { proxy in
+            let answer = try await proxy.exchange(Raw.get("/orders/1"))
+            #expect(answer.body == "Bearer through")
+            #expect(
+                hop.requests.map(\.startLine) == ["POST http://127.0.0.1:1/token HTTP/1.1"]
+            )
+        }
+    }
+
     @Test func `TLS goes through a tunnel that knows no credential`() async throws {
         let hop = try await OriginServer.start { wire in
             _ = try await wire.next(.none)

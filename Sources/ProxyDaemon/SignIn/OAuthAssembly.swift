@@ -188,8 +188,10 @@ struct OAuthAssembly: Sendable {
     ) throws -> PooledTransport {
         let certificate =
             settings.clientAuthentication == .tls ? channel.tls.clientCertificate : nil
-        guard channel.tls.authorities != nil || certificate != nil else { return shared }
+        guard channel.tls.authorities != nil || certificate != nil || settings.proxy != nil
+        else { return shared }
         var options = options
+        options.proxy = settings.proxy.map(ProxyHop.init)
         options.authorities = channel.tls.authorities
         options.certificate = certificate?.certificate
         options.certificateKey = certificate?.key
