@@ -257,7 +257,9 @@ extension HTTPHeaders: Equatable {
 }
 
 extension HTTPHeaders: ExpressibleByDictionaryLiteral {
-    /// Makes a section from literals, whose values must be fit for the wire.
+    /// Makes a section from literals, whose values must be fit for the wire: a control byte traps.
+    ///
+    /// For values from elsewhere there is `init(validating:)`, which throws.
     public init(dictionaryLiteral elements: (HTTPFieldName, String)...) {
         self.init()
         for (name, value) in elements {
