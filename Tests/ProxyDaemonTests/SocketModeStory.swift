@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import TestSupport
 import Testing
 
@@ -24,6 +25,27 @@ import Testing
         ) { _ async throws in
             #expect(try mode("data") == 0o660)
             #expect(try mode("admin") == 0o600)
+        }
+    }
+
+    @Test func `the kernel tells who asks on a unix socket`() async throws {
+        let origin = try await OriginServer.start { _ in Raw.ok() }
+        let upstream = "upstream: http://127.0.0.1:\(origin.port)"
+        let channels = """
+            mine: { \(upstream), access: { users: [\(getuid())] } }
+            others: { \(upstream), access: { users: [\(getuid() + 1)] } }
+            """
+        try await DaemonHarness.run(channels: channels) { proxy in
+            let path = "\(proxy.directory)/s"
+            await proxy.reload(channels: channels, root: "listen: ['unix:\(path)']")
+            let app = try await RawClient.connect(path: path)
+            try await app.send(Raw.get("/mine/1"))
+            #expect(try await app.message().status == 200)
+            try await app.send(Raw.get("/others/1"))
+            #expect(try await app.message().status == 403)
+            #expect(origin.requests.count == 1)
+            let line = try await proxy.onlyLine("mine").text
+            #expect(line.contains(#""client":"unix","client_uid":\#(getuid()),"#))
         }
     }
 }

@@ -4,10 +4,17 @@ import EventIO
 package enum RawClient {
     /// Connects to a port of this machine, and sends the first bytes in the same turn of the loop.
     package static func connect(to port: Int, sending text: String = "") async throws -> Wire {
+        try await connect(SocketAddress(ip: "127.0.0.1", port: UInt16(port)), text)
+    }
+
+    /// Connects to a unix socket.
+    package static func connect(path: String) async throws -> Wire {
+        try await connect(SocketAddress(unixPath: path), "")
+    }
+
+    private static func connect(_ address: SocketAddress?, _ text: String) async throws -> Wire {
+        guard let address else { throw WireError.ended }
         let loop = try TestLoop.shared()
-        guard let address = SocketAddress(ip: "127.0.0.1", port: UInt16(port)) else {
-            throw WireError.ended
-        }
         // A task of its own, because a socket is dialled on its loop.
         return try await Task(executorPreference: loop) {
             let socket = try await Dialer.connect(
