@@ -21,6 +21,8 @@ final class ChannelShared: Sendable {
     let samples: SampleTransport?
     let log: ChannelLog
     let credentialFields: [HTTPFieldName]
+    /// The fields that the channel alone decides on, of those that a name with `_` may pass for.
+    let ruledFields: [HTTPFieldName]
     let loggedHeaders: [HTTPFieldName]
     let trace: ChannelConfiguration.Trace
     let stack: InterceptorStack
@@ -58,6 +60,10 @@ final class ChannelShared: Sendable {
             samples == nil && upstreams.contains { $0.origin.scheme == .https }
             ? try TLSContext(configuration.tls.options) : nil
         credentialFields = configuration.authentication.credentialFields
+        let rules = configuration.headers
+        let ruled = (rules.set.map(\.name) + rules.remove).compactMap(HTTPFieldName.init)
+        ruledFields = (credentialFields + ruled)
+            .filter { $0.text.contains { $0 == "-" || $0 == "_" } }
         trace = configuration.trace
         loggedHeaders = configuration.log.headers.compactMap { HTTPFieldName($0) }
         stack = InterceptorStack(

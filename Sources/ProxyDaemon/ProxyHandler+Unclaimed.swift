@@ -97,6 +97,7 @@ extension ProxyHandler {
             body: app.requestBody(head.framing),
             requestID: &exchange.context.requestID,
             protecting: [],
+            ruling: [],
             nominated: &nominated
         )
         exchange.take(request)

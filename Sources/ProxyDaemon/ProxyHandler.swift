@@ -84,6 +84,7 @@ final class ProxyHandler {
                     body: app.requestBody(head.framing),
                     requestID: &exchange.context.requestID,
                     protecting: channel.credentialFields,
+                    ruling: channel.shared.ruledFields,
                     nominated: &nominated
                 )
                 exchange.beginTrace(in: &request, as: channel.trace)

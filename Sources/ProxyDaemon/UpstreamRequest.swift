@@ -27,6 +27,7 @@ struct UpstreamRequest {
         body: HTTPBody,
         requestID: inout String,
         protecting credential: [HTTPFieldName],
+        ruling ruled: [HTTPFieldName],
         nominated: inout [HTTPFieldName]
     ) throws(NetworkError) -> Request {
         let upgrade =
@@ -36,6 +37,7 @@ struct UpstreamRequest {
         var headers = HTTPHeaders()
         swap(&headers, &head.headers)
         nominated = HopByHop(removingFrom: &headers, protecting: credential).refused
+        headers.removeDisguised(ruled)
         if headers.contains(HTTPFieldName.expect) {
             // Only a body that is still to come can wait for a 100.
             if case .stream = body, head.expectsContinue {

@@ -58,6 +58,33 @@ import Testing
         #expect(requests.first?["X-Api-Key"] == Self.canary)
     }
 
+    @Test func `no app can add to what the channel rules by another spelling`() async throws {
+        let origin = try await OriginServer.start { _ in Raw.ok() }
+        try await DaemonHarness.run(
+            channels: """
+                orders:
+                  upstream: http://127.0.0.1:\(origin.port)
+                  headers: { set: { X-Tenant: ours }, remove: [X-Debug-Level] }
+                  auth: { header: { name: X-Api-Key, value: 'literal:ours' } }
+                """
+        ) { proxy in
+            let names = [
+                "X_Api_Key", "x-api_KEY", "X_Tenant", "X_Debug-Level", "X_Other", "XTenant",
+            ]
+            let lines = names.map { "\($0): app\r\n" }.joined()
+            let answer = try await proxy.exchange(
+                "GET /orders/1 HTTP/1.1\r\nHost: localhost\r\n\(lines)\r\n"
+            )
+            #expect(answer.status == 200)
+            let arrived = try #require(origin.requests.first).fields
+                .filter { $0.name.lowercased().hasPrefix("x") && $0.name != "X-Request-Id" }
+            #expect(
+                arrived.map { "\($0.name): \($0.value)" }.sorted()
+                    == ["X-Api-Key: ours", "X-Tenant: ours", "XTenant: app", "X_Other: app"]
+            )
+        }
+    }
+
     @Test func `no app can have the credential taken out by naming it in Connection`() async throws
     {
         let (_, requests, _) = try await seen(
