@@ -98,6 +98,40 @@ import Testing
         #expect(!harness.server.sawReuse)
     }
 
+    @Test func `without a lock the next manager waits for the one before`() async throws {
+        let store = WatchedStore()
+        let harness = harness(store)
+        _ = try await harness.token()
+        store.failsSaving = true
+        store.lacksLock = true
+        harness.server.gate.close()
+        async let verdict = harness.reject(1)
+        #expect(await eventually { harness.server.gate.waiting == 1 })
+        let next = self.harness(store, beside: harness)
+        await next.manager.succeed(harness.manager)
+        async let started: Void = next.manager.start()
+        #expect(await eventually { await harness.manager.status().waiters == 2 })
+        harness.server.gate.open()
+        #expect(await verdict == .replay)
+        await started
+        #expect(await next.reject(1) == .replay)
+        #expect(harness.server.requests.last?.form["refresh_token"] == "refresh-2")
+        #expect(!harness.server.sawReuse)
+    }
+
+    @Test func `what is forgotten does not come back with the manager before`() async throws {
+        let store = WatchedStore()
+        store.failsSaving = true
+        let harness = harness(store)
+        _ = try await harness.token()
+        let next = self.harness(store, beside: harness)
+        await next.manager.succeed(harness.manager)
+        try await next.manager.forget()
+        await next.manager.start()
+        #expect(next.manager.currentCredential() == nil)
+        #expect(await !next.manager.status().hasRefreshToken)
+    }
+
     @Test func `a manager with another seed takes over nothing`() async throws {
         let store = WatchedStore()
         let harness = harness(store)

@@ -10,6 +10,7 @@ final class WatchedStore: TokenStoring {
         var loads = 0
         var failsSaving = false
         var failsLocking = false
+        var lacksLock = false
         var door: Door?
     }
 
@@ -42,6 +43,12 @@ final class WatchedStore: TokenStoring {
         set { state.withLock { $0.failsLocking = newValue } }
     }
 
+    /// Whether there is no lock to be had, as in a directory that has become read-only.
+    var lacksLock: Bool {
+        get { state.withLock { $0.lacksLock } }
+        set { state.withLock { $0.lacksLock = newValue } }
+    }
+
     /// Where the next one waits who wants the lock; those behind it do not.
     var door: Door? {
         get { state.withLock { $0.door } }
@@ -66,6 +73,7 @@ final class WatchedStore: TokenStoring {
         clock: any NetworkClock
     ) async throws -> TokenStoreLock {
         if failsLocking { throw TokenStoreError.locked("tokens.lock") }
+        if lacksLock { throw TokenStoreError.unavailable("open tokens.lock: Read-only") }
         let door = state.withLock { state in
             defer { state.door = nil }
             return state.door

@@ -20,6 +20,8 @@ extension OAuthManager {
     }
 
     private func forgetAll() async throws {
+        // What the manager before holds would come back with the next look into the store.
+        try await inherit(under: nil)
         forgetHere()
         onEvent(.forgotten)
         // A rewrite that was under way may have read the store, and a renewal that was given up may

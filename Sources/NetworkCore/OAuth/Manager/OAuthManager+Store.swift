@@ -4,12 +4,13 @@ extension OAuthManager {
         record ?? TokenRecord(authority: configuration.authority)
     }
 
-    /// Learns what is stored, under the lock.
+    /// Learns what is stored, under the lock if there is one.
     ///
     /// - Throws: `TokenStoreError.unavailable` if the store cannot be read and may hold a refresh
     ///   token newer than any known here: presenting an older one could end the family.
+    ///   `NetworkError` of kind `.cancelled`.
     func readStore(under lock: TokenStoreLock?) async throws {
-        await inherit()
+        try await inherit(under: lock)
         var found: TokenRecord?
         do {
             found = try await store.load(under: lock)

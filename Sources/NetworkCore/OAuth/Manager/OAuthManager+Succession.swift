@@ -7,15 +7,17 @@ extension OAuthManager {
         predecessor = other
     }
 
-    /// Takes over what the manager before could not write, under the lock: a renewal of its own has
-    /// come to its end by then.
-    func inherit() async {
+    /// Takes over what the manager before could not write.
+    ///
+    /// - Parameter lock: the store's, under which no renewal of the other's is under way; without it
+    ///   the end of one is waited for.
+    /// - Throws: `NetworkError` of kind `.cancelled`.
+    func inherit(under lock: TokenStoreLock?) async throws {
         guard let other = predecessor else { return }
+        let isSame = other.configuration.authority == configuration.authority
+        let left = isSame ? try await other.leave(under: lock) : nil
         predecessor = nil
-        guard other.configuration.authority == configuration.authority,
-            let (left, found) = await other.leave()
-        else { return }
-        guard isOfConfiguredSeed(left) else { return }
+        guard let (left, found) = left, isOfConfiguredSeed(left) else { return }
         record = left
         stored = found
         isUnsaved = true
@@ -24,15 +26,17 @@ extension OAuthManager {
 
     /// Gives away what could not be written, and from then on presents nothing: the successor may
     /// have replaced it.
-    private func leave() async -> (TokenRecord, StoredState)? {
-        await inherit()
+    private func leave(under lock: TokenStoreLock?) async throws -> (TokenRecord, StoredState)? {
+        try await inherit(under: lock)
+        // Where nothing can be written there may be no lock either, and an answer on its way.
+        if lock == nil { try await waitForRenewal() }
         guard isUnsaved, let record else { return nil }
         isUnsaved = false
         hasLeft = true
         return (record, stored)
     }
 
-    /// What a renewal comes to behind `leave()`.
+    /// What a renewal comes to behind `leave(under:)`.
     func failBehindSuccessor() -> WaitingRoom.Outcome {
         fail(TokenFailure(.transient, detail: "a reload has given the tokens to another manager"))
     }
