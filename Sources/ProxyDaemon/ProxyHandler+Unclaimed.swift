@@ -30,10 +30,12 @@ extension ProxyHandler {
                 let response = try await forward(head, to: origin, target, on: app, &exchange)
                 return await deliver(response, head, on: app, &exchange)
             case .asterisk where refusal.kind == .noChannel:
-                try AccessPolicy().check(head, isChannelHost: { _ in false }, userID: app.userID)
+                try AccessPolicy().check(head, isChannelHost: isAdmitted, userID: app.userID)
                 return await deliver(MaxForwards.options, head, on: app, &exchange)
             case .origin where refusal.kind == .noChannel:
-                try checkRebinding(head)
+                // The refusal names the channels, which is nothing for a web page that has its own
+                // name lead here.
+                try AccessPolicy().checkHost(head, isChannelHost: isAdmitted)
                 throw refusal
             default: throw refusal
             }
@@ -42,13 +44,9 @@ extension ProxyHandler {
         }
     }
 
-    /// Refuses a host that no channel admits: the refusal of an unknown path names the channels, which
-    /// is nothing for a web page that has its own name lead here.
-    private func checkRebinding(_ head: RequestHead) throws(NetworkError) {
-        let table = channels
-        try AccessPolicy().checkHost(head) { host in
-            table.isChannelHost(host) || table.channels.contains { $0.access.isListed(host) }
-        }
+    /// Whether a host is one of a channel's, or listed in the `access.hosts` of any.
+    private func isAdmitted(_ host: Authority) -> Bool {
+        channels.isChannelHost(host) || channels.channels.contains { $0.access.isListed(host) }
     }
 
     /// Opens a blind tunnel (RFC 9110 §9.3.6): nothing of the request goes into it.

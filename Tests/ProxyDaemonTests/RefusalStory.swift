@@ -82,6 +82,14 @@ import Testing
         #expect(answer.body.contains("orders"))
     }
 
+    @Test func `a host that a channel lists is served without a path, too`() async throws {
+        let (answer, _, _, _) = try await refusal(
+            of: "OPTIONS * HTTP/1.1\r\nHost: proxy.example\r\n\r\n",
+            access: "{ hosts: [proxy.example] }"
+        )
+        #expect(answer.status == 200)
+    }
+
     @Test(arguments: ["Origin: https://evil.example", "Sec-Fetch-Site: cross-site"])
     func `a web page is 403`(field: String) async throws {
         let (answer, _, _, reached) = try await refusal(of: Raw.get("/orders/1", field))
