@@ -64,7 +64,7 @@ final class Router: Sendable {
                     Upstream(
                         channel: index,
                         port: upstream.port,
-                        isDefaultPort: upstream.port == (upstream.scheme == .http ? 80 : 443),
+                        isDefaultPort: upstream.port == upstream.scheme.defaultPort,
                         basePath: upstream.basePath
                     )
                 )
