@@ -34,7 +34,7 @@ struct OriginGuard: RequestInterceptor {
         if let text, !isAllowed(origin) {
             throw refusal(
                 host == nil
-                    ? "the channel's host '\(Redaction.standard.urls(text))' is none: "
+                    ? "the channel's host '\(Redaction.standard.malformedURL(text))' is none: "
                         + "expected host or host:port, without a scheme or a path"
                     : "the channel is for \(text), the request for \(origin)"
             )

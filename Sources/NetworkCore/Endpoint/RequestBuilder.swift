@@ -143,7 +143,7 @@ public struct RequestBuilder: Sendable {
         let baseURL = location.baseURL
         guard let origin = baseURL.origin else {
             throw RequestBuilder.malformed(
-                "'\(Redaction.standard.urls(baseURL.text))' is no base URL: "
+                "'\(Redaction.standard.malformedURL(baseURL.text))' is no base URL: "
                     + "expected http(s)://host[:port][/path]"
             )
         }

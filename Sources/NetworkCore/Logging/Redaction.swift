@@ -45,11 +45,20 @@ public struct Redaction: Sendable, Hashable {
     public func value(of field: HTTPField) -> String {
         if fields.contains(field.name) { return Redaction.mark }
         guard Redaction.urlFields.contains(field.name) else { return field.value }
-        return urls(field.value)
+        return target(Redaction.withoutUserInformation(field.value))
     }
 
-    /// A text with URLs in it, as it may be shown.
-    func urls(_ text: String) -> String { target(Redaction.withoutUserInformation(text)) }
+    /// A text that should be a URL or an authority and is none, as it may be shown.
+    ///
+    /// Where its parts end cannot be told, so all in front of the last `@` counts as a password: one
+    /// with a `#` in it may be what is wrong.
+    func malformedURL(_ text: String) -> String {
+        let scalars = text.unicodeScalars
+        guard let at = scalars.lastIndex(of: "@") else { return target(text) }
+        let slashes = scalars[..<at].firstRange(of: "//".unicodeScalars)
+        let start = slashes?.upperBound ?? scalars.startIndex
+        return target(String(scalars[..<start]) + Redaction.mark + String(scalars[at...]))
+    }
 
     /// URLs without what is in front of the `@` of their authorities: a password, or a token in place
     /// of a name (RFC 3986 §3.2.1).

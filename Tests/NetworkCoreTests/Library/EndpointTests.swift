@@ -139,7 +139,8 @@ private struct Tagged: Endpoint {
     @Test(arguments: [
         "http://bob:hunter2@a.example", "https://hunter2@a.example",
         "https://a.example/v1?api_key=hunter2",
-        "https://hunter2@[::1", "//bob:hunter2@a.example",
+        "https://hunter2@[::1", "//bob:hunter2@a.example", "bob:hunter2@a.example",
+        "https:/bob:hunter2@a.example", "https://bob:hunter2#@a.example",
     ])
     func `a base URL that is none is told without the secrets in it`(text: String) throws {
         let error = #expect(throws: NetworkError.self) {
