@@ -37,7 +37,7 @@ package struct FileStatus: Sendable, Equatable {
     package let inode: UInt64
     /// Its length, in bytes.
     package let size: Int
-    /// Whether it holds content of that length, and is no pipe, device or directory.
+    /// Whether it holds content of that length, and is no pipe, device, directory or link.
     package let isRegular: Bool
 
     /// Whether both are the same file, however long.
@@ -50,6 +50,15 @@ package struct FileStatus: Sendable, Equatable {
         var information = stat()
         guard unsafe stat(path, &information) == 0 else {
             throw AppendFileError(call: "stat", code: errno)
+        }
+        return FileStatus(information)
+    }
+
+    /// What a path names itself, which may be a symbolic link.
+    package static func ofEntry(at path: String) throws(AppendFileError) -> FileStatus {
+        var information = stat()
+        guard unsafe lstat(path, &information) == 0 else {
+            throw AppendFileError(call: "lstat", code: errno)
         }
         return FileStatus(information)
     }

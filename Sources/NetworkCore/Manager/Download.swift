@@ -38,10 +38,10 @@ struct Download {
     }
 
     /// Refuses a place where a file would stand instead of what is there: a device or a pipe is not
-    /// written to, but replaced.
+    /// written to, but replaced, and so is a link, such as `/dev/stdout`.
     func checkPlace() throws(NetworkError) {
         let status: FileStatus
-        do throws(AppendFileError) { status = try .of(path: path) } catch {
+        do throws(AppendFileError) { status = try .ofEntry(at: path) } catch {
             // Nothing is there yet; whatever else it is, the first write tells.
             return
         }

@@ -162,10 +162,11 @@ import Testing
         #expect(error?.detail.contains("/nowhere/file.part") == true)
     }
 
-    @Test func `what is no file is not replaced by one`() async throws {
+    @Test(arguments: ["/dev/null", "/etc/hostname", "nowhere"])
+    func `what is no file is not replaced by one`(destination: String) async throws {
         let stub = StubTransport { _ in .pieces(["abc"]) }
         let files = FileManager.default
-        try files.createSymbolicLink(atPath: target, withDestinationPath: "/dev/null")
+        try files.createSymbolicLink(atPath: target, withDestinationPath: destination)
         defer { try? FileManager.default.removeItem(atPath: target) }
         for place in [target, files.temporaryDirectory.path()] {
             let error = await #expect(throws: NetworkError.self) {
@@ -174,7 +175,7 @@ import Testing
             #expect(error?.kind == .httpRequestError)
             #expect(error?.detail.contains(place) == true)
         }
-        #expect(try files.destinationOfSymbolicLink(atPath: target) == "/dev/null")
+        #expect(try files.destinationOfSymbolicLink(atPath: target) == destination)
         #expect(stub.requests.isEmpty)
     }
 
