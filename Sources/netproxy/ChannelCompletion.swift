@@ -1,4 +1,5 @@
 import ArgumentParser
+import FoundationEssentials
 import ProxyConfig
 
 extension CompletionKind {
@@ -15,10 +16,13 @@ extension CompletionKind {
 
     /// What stands behind `--config` on the command line so far.
     private static func namedFile(_ words: [String]) -> String? {
-        if let option = words.firstIndex(of: "--config") {
-            return words[words.index(after: option)...].first
-        }
         let prefix = "--config="
-        return words.first { $0.hasPrefix(prefix) }.map { String($0.dropFirst(prefix.count)) }
+        let option = words.firstIndex(of: "--config")
+        let file =
+            option.map { words[words.index(after: $0)...].first }
+            ?? words.first { $0.hasPrefix(prefix) }.map { String($0.dropFirst(prefix.count)) }
+        // The shell hands its words over as they were typed.
+        guard let file, file.hasPrefix("~/") else { return file }
+        return ProcessInfo.processInfo.environment["HOME"].map { $0 + file.dropFirst() }
     }
 }

@@ -1,5 +1,6 @@
 """What the admin socket is for: why, exec, the live log, reload; and the exit codes of all commands."""
 
+import itertools
 import json
 import os
 import signal
@@ -177,11 +178,13 @@ def exit_codes(world):
         for shell in ("bash", "zsh", "fish"):
             done = proxy.command("--generate-completion-script", shell, config=False)
             check(done.returncode == 0 and "netproxy" in done.stdout, f"completion for {shell}")
-        for words, number in ((("token", "--", "positional@0"), "2"), (("exec", "--", "--channel"), "3")):
-            # As the script for bash asks: the completion's key, which word, where in it, the words.
-            done = proxy.command("---completion", *words, number, "0", "netproxy", "--config",
-                                 proxy.config_path, config=False)
-            equal(done.stdout.split(), ["files"], f"names of channels for {words[0]}")
+        # As the script for bash asks: the completion's key, which word, where in it, the words as typed.
+        asked = (("token", "--", "positional@0", "2"), ("exec", "--", "--channel", "3"))
+        home = "~/" + os.path.relpath(proxy.config_path, proxy.directory)
+        for words, path in itertools.product(asked, (proxy.config_path, home)):
+            done = proxy.command("---completion", *words, "0", "netproxy", "--config", path,
+                                 config=False)
+            equal(done.stdout.split(), ["files"], f"names of channels for {words[0]} and {path}")
         done = proxy.command("tail", "bogus")
         equal(done.returncode, 64, "tail of a channel that is not there")
         check("there are: files" in done.stderr, f"no advice: {done.stderr}")
