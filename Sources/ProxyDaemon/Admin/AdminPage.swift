@@ -118,7 +118,7 @@ enum AdminPage {
           let r;
           try { r = JSON.parse(text); } catch (error) { return; }
           const body = document.getElementById('exchanges');
-          const time = String(r.time).slice(11, 23);
+          const time = String(r.time).slice(11, 23) + 'Z';
           if (r.event === 'exchange') {
             const error = r.error && (r.detail ? r.error + ': ' + r.detail : r.error);
             const remarks = [error, r.aborted_by && 'aborted by ' + r.aborted_by,
