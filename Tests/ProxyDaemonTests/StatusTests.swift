@@ -38,6 +38,28 @@ import Testing
         #expect(status.lines == ["draining for 5 s, 1 connection, 1 worker"])
     }
 
+    @Test func `nobody signs in again who has never done it`() async throws {
+        try await DaemonHarness.run(
+            channels: """
+                mail:
+                  upstream: http://127.0.0.1:9
+                  auth:
+                    oauth:
+                      grant: authorization_code
+                      token_url: http://127.0.0.1:9/token
+                      authorization_url: http://127.0.0.1:9/authorize
+                      client_id: mail
+                      client_auth: none
+                """
+        ) { proxy in
+            #expect(try await proxy.exchange(Raw.get("/mail/1")).status == 503)
+            let status = DaemonStatus(json: try await proxy.ask(Raw.get("/status")).body)
+            #expect(
+                try #require(status).lines.contains { $0.hasSuffix("dead, a person must sign in") }
+            )
+        }
+    }
+
     @Test func `the state of a token can be watched`() async throws {
         try await DaemonHarness.run(
             channels: """

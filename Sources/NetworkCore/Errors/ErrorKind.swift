@@ -42,7 +42,7 @@ public enum ErrorKind: String, Sendable, CaseIterable {
     case proxyLoopDetected = "proxy_loop_detected"
     /// The token endpoint failed, and no usable token is left; trying later may help.
     case credentialUnavailable = "credential_unavailable"
-    /// A person must sign in again.
+    /// A person must sign in.
     case reauthorizationRequired = "reauthorization_required"
     /// No channel claims the request.
     case noChannel = "no_channel"

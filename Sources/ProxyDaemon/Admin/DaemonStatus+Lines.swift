@@ -81,7 +81,7 @@ extension DaemonStatus.Token {
         }
         if isUnsaved == true { parts.append("not saved in the state directory") }
         if let nextAttemptS { parts.append("next attempt in \(DaemonStatus.time(nextAttemptS))") }
-        if state == "dead" { parts.append("a person must sign in again") }
+        if state == "dead" { parts.append("a person must sign in") }
         return parts.joined(separator: ", ")
     }
 }
