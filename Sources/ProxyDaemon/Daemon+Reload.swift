@@ -59,9 +59,7 @@ extension Daemon {
         let nextChannels = try await assembly.channels(of: next, keeping: channels)
         guard !isStopping else { throw ReloadRefusal.stopping }
         try assembly.logs.move(to: next.log)
-        let previous = channels
-        channels = nextChannels
-        await startTokens(replacing: previous)
+        await replaceChannels(with: nextChannels)
         let ignored = initialConfiguration.needingRestart(comparedTo: next)
         if !ignored.isEmpty {
             let verb = ignored.count == 1 ? "takes" : "take"
@@ -111,15 +109,22 @@ extension Daemon {
 }
 
 extension Daemon {
-    /// Has the managers of the channels that are new look into the store, in the place of those that
-    /// were there before.
+    /// Puts channels in force, and has the token managers that are new look into the store, each in
+    /// the place of the one that its channel had before.
     ///
-    /// Only once the configuration is in force: a reload that is refused must leave the tokens alone.
-    func startTokens(replacing previous: [ChannelShared]) async {
-        for channel in channels where !previous.contains(where: { $0 === channel }) {
+    /// Only once nothing can fail: a reload that is refused must leave the tokens alone.
+    func replaceChannels(with next: [ChannelShared]) async {
+        var managers: [OAuthManager] = []
+        for channel in next where !channels.contains(where: { $0 === channel }) {
             guard let manager = channel.authorizer as? OAuthManager else { continue }
-            let before = previous.first { $0.name == channel.name }
+            let before = channels.first { $0.name == channel.name }
             if let other = before?.authorizer as? OAuthManager { await manager.succeed(other) }
+            managers.append(manager)
+        }
+        // Not before: the admin socket leads to these, and a token that is asked for in between would
+        // be bought with the older refresh token that is stored.
+        channels = next
+        for manager in managers {
             // Nobody waits for it: the first request does by itself, should it come before the end.
             Task { await manager.start() }
         }

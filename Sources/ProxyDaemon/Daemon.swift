@@ -119,8 +119,7 @@ package actor Daemon {
             report: report
         )
         self.assembly = assembly
-        channels = try await assembly.channels(of: configuration, keeping: [])
-        await startTokens(replacing: [])
+        await replaceChannels(with: try await assembly.channels(of: configuration, keeping: []))
         try await startWorkers()
         let places = configuration.listenPlaces
         try await serve(try open(places))
