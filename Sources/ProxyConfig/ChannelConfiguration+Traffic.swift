@@ -3,7 +3,7 @@ extension ChannelConfiguration {
     package struct Retry: Sendable, Hashable {
         /// Whether a 401 leads to one refresh and one replay.
         package var unauthorized: Bool
-        /// The largest request body kept in memory for a replay; zero means none is.
+        /// The largest request body kept in memory for a replay or a retry; zero means none is.
         package var replayBody: ByteCount
         /// The largest request body kept on disk instead.
         package var spill: ByteCount?

@@ -145,6 +145,10 @@ extension InterceptorStack {
             replacements: fields(configuration.headers.set),
             removed: configuration.headers.remove.compactMap { HTTPFieldName($0) }
         )
+        replayLimit = configuration.retry.replayBody.bytes
+        spill = configuration.retry.spill.map {
+            BodySpill(directory: spillDirectory, limit: $0.bytes)
+        }
         if configuration.retry.attempts > 0 {
             var policy = RetryPolicy()
             policy.attempts = configuration.retry.attempts
@@ -153,16 +157,14 @@ extension InterceptorStack {
             policy.maximum = configuration.retry.backoff.max
             retry = RetryInterceptor(
                 policy: policy,
-                budget: RetryBudget(share: Double(configuration.retry.budget.percent) / 100)
+                budget: RetryBudget(share: Double(configuration.retry.budget.percent) / 100),
+                replayLimit: replayLimit,
+                spill: spill
             )
         }
         self.authorizer = authorizer
         self.origin = origin
         replaysUnauthorized = configuration.retry.unauthorized
-        replayLimit = configuration.retry.replayBody.bytes
-        spill = configuration.retry.spill.map {
-            BodySpill(directory: spillDirectory, limit: $0.bytes)
-        }
         onClientCredential =
             switch configuration.onClientCredential {
             case .replace: .replace

@@ -155,13 +155,6 @@ import Testing
         #expect(context.retries == Array(repeating: .status(status), count: sent - 1))
     }
 
-    @Test func `a streamed body is not repeated after a status`() async throws {
-        let upstream = Upstream { _, _ in Response(status: 503) }
-        let body = HTTPBody.stream(PiecedBody(["x"]), length: 1)
-        _ = try await RequestChain.retrying(upstream).exchange(.forTests(.put, body: body))
-        #expect(upstream.arrived.count == 1)
-    }
-
     @Test(arguments: [("0", 3), ("3", 1), ("86400", 1)])
     func `a wait that is too long is left to the app`(_ wait: String, _ sent: Int) async throws {
         let upstream = Upstream { _, _ in

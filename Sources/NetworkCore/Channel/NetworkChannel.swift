@@ -26,7 +26,8 @@ public struct NetworkChannel: Sendable {
     public var retry: RetryPolicy? = RetryPolicy()
     /// How many attempts may be repeated, shared by all copies of the channel.
     public var retryBudget = RetryBudget()
-    /// The largest request body that is kept for a replay after a 401, in bytes.
+    /// The largest streamed request body that is kept for another attempt, in bytes: after a 401, and
+    /// where the method is idempotent after whatever `retry` repeats.
     ///
     /// Default 64 KiB.
     public var replayLimit = 64 * 1024
@@ -104,7 +105,11 @@ extension NetworkChannel {
     ) -> RequestChain {
         var stack = interceptors + extra
         // Inside of the interceptors: each of them sees one request and one response.
-        if let retry { stack.append(RetryInterceptor(policy: retry, budget: retryBudget)) }
+        if let retry {
+            stack.append(
+                RetryInterceptor(policy: retry, budget: retryBudget, replayLimit: replayLimit)
+            )
+        }
         let signer = isSigned ? authorizer : nil
         if let signer {
             // Outside of the signing, so that the second attempt is signed afresh.

@@ -69,7 +69,7 @@ public final class ReplayBuffer: Sendable {
     }
 
     /// The buffer that a body is read through already, if there is one.
-    static func recording(_ body: HTTPBody) -> ReplayBuffer? {
+    package static func recording(_ body: HTTPBody) -> ReplayBuffer? {
         guard case .stream(let source, _) = body else { return nil }
         let read = (source as? WatchedBody)?.source ?? source
         return (read as? ReplayReader)?.buffer
@@ -77,6 +77,9 @@ public final class ReplayBuffer: Sendable {
 
     /// Whether the body is kept as it goes by, or was until it grew too long.
     var isRecording: Bool { state.withLock { $0.isRecording } }
+
+    /// Whether any of the body was asked for.
+    var hasBegun: Bool { state.withLock { $0.seen > 0 || $0.isReading } }
 
     /// Whether the body can be sent once more from its start.
     public var isReplayable: Bool {

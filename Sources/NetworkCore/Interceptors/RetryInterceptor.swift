@@ -1,16 +1,33 @@
 /// Repeats an attempt after a fault of the connection or a status that promises better, within the
 /// budget.
 ///
-/// Calls `next` once for each attempt.
+/// Calls `next` once for each attempt. A streamed body of a request that is idempotent is kept while
+/// it is sent, within the limits, so that it can be sent again.
 public struct RetryInterceptor: ReviewingInterceptor {
     private static let start = ContinuousClock.now
     private let policy: RetryPolicy
     private let budget: RetryBudget
+    private let replayLimit: Int
+    private let spill: BodySpill?
 
     /// Makes the interceptor.
-    public init(policy: RetryPolicy, budget: RetryBudget) {
+    ///
+    /// - Parameters:
+    ///   - policy: which attempts are repeated.
+    ///   - budget: how many may be, shared by all that have the same one.
+    ///   - replayLimit: how many bytes of a streamed request body are kept for another attempt, where
+    ///     the method is idempotent. Default 64 KiB.
+    ///   - spill: where longer bodies are kept instead; nothing if they are not.
+    public init(
+        policy: RetryPolicy,
+        budget: RetryBudget,
+        replayLimit: Int = 64 * 1024,
+        spill: BodySpill? = nil
+    ) {
         self.policy = policy
         self.budget = budget
+        self.replayLimit = replayLimit
+        self.spill = spill
     }
 
     /// Sends the request, again where the policy allows it.
@@ -23,12 +40,23 @@ public struct RetryInterceptor: ReviewingInterceptor {
         guard case .stream(let source, let length) = request.body else {
             return try await sendAndReview(request, context: &context, next: next)
         }
-        var watched = request
-        watched.body = .stream(WatchedBody(source), length: length)
-        return try await sendAndReview(watched, context: &context, next: next)
+        // Somebody further out keeps it already, and lets go of it when it is time.
+        if ReplayBuffer.recording(request.body) != nil {
+            return try await sendAndReview(request, context: &context, next: next)
+        }
+        var ours = request
+        guard request.method.isIdempotent, (context.retryLimit ?? policy.attempts) > 0 else {
+            ours.body = .stream(WatchedBody(source), length: length)
+            return try await sendAndReview(ours, context: &context, next: next)
+        }
+        // Reauthorization, which stands further in, uses the same buffer.
+        let buffer = ReplayBuffer(source, length: length, limit: replayLimit, spill: spill)
+        ours.body = buffer.body()
+        defer { buffer.release() }
+        return try await sendAndReview(ours, context: &context, next: next)
     }
 
-    /// Counts the request, if its body needs no watch.
+    /// Counts the request, if its body needs neither a watch nor a copy.
     package func begin(_ request: borrowing Request, context: inout RequestContext) -> Bool {
         if case .stream = request.body { return false }
         budget.countRequest(now: second)
@@ -55,6 +83,7 @@ public struct RetryInterceptor: ReviewingInterceptor {
                 .review(outcome, of: request, context: &context, next: next)
         }
         var outcome = outcome
+        var again = request
         var retries = 0
         while true {
             switch outcome {
@@ -69,6 +98,8 @@ public struct RetryInterceptor: ReviewingInterceptor {
                     response.body.cancel()
                     throw error
                 }
+                guard let another = request.again() else { return response }
+                again = another
                 response.body.cancel()
                 context.beginNextAttempt(because: .status(response.status))
             case .failure(let fault):
@@ -83,11 +114,13 @@ public struct RetryInterceptor: ReviewingInterceptor {
                     guard try await pause(policy.delay(beforeRetry: retries + 1), &context)
                     else { throw error }
                 }
+                guard let another = request.again() else { throw error }
+                again = another
                 context.beginNextAttempt(because: .fault(error.kind))
             }
             retries += 1
             do {
-                outcome = .success(try await next.send(request, context: &context))
+                outcome = .success(try await next.send(again, context: &context))
             } catch {
                 outcome = .failure(error)
             }
@@ -103,7 +136,7 @@ public struct RetryInterceptor: ReviewingInterceptor {
 
     private func mayRepeat(_ request: Request, _ status: HTTPStatus, retries: Int) -> Bool {
         policy.statuses.contains(status.rawValue) && retries < policy.attempts
-            && request.method.isIdempotent && request.body.isReplayable
+            && request.method.isIdempotent && request.body.isLeft
     }
 
     /// How long the origin wants to be left alone, or our own wait; nothing if that is too long.

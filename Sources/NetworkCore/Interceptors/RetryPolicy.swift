@@ -39,10 +39,11 @@ public struct RetryPolicy: Sendable {
     /// Whether a failed attempt may be made again.
     ///
     /// RFC 9110 §9.2.2: by itself only what is idempotent, or what cannot have been acted on. And only
-    /// what is still there: another attempt, inside of this one, may have read a streamed body.
+    /// what is still there: another attempt, inside of this one, may have read a streamed body. One
+    /// that a `ReplayBuffer` keeps is.
     public func allowsRetry(of request: Request, after error: NetworkError) -> Bool {
-        guard error.kind != .cancelled, request.body.isWhole,
-            request.body.isReplayable || error.retry == .safe
+        guard error.kind != .cancelled,
+            request.body.isLeft || error.retry == .safe && request.body.isWhole
         else { return false }
         switch error.retry {
         case .safe:

@@ -27,11 +27,3 @@ final class WatchedBody: BodySource {
 
     func cancel() { source.cancel() }
 }
-
-extension HTTPBody {
-    /// Whether all of it can be sent, as far as is known.
-    var isWhole: Bool {
-        guard case .stream(let source as WatchedBody, _) = self else { return true }
-        return source.isUntouched
-    }
-}

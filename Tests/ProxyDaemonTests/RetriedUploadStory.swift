@@ -1,0 +1,220 @@
+import TestSupport
+import Testing
+
+/// Requests that may be repeated, with content that the app is still sending.
+@Suite struct RetriedUploadStory {
+    private func channel(_ origin: OriginServer, _ retry: String = "") -> String {
+        """
+        orders:
+          upstream: http://127.0.0.1:\(origin.port)
+          retry: { backoff: { base: 1ms, max: 2ms }\(retry.isEmpty ? "" : ", ")\(retry) }
+        """
+    }
+
+    private func head(_ method: String = "PUT", _ fields: String...) -> String {
+        Raw.request(method, "/orders/2", fields: ["Transfer-Encoding: chunked"] + fields)
+    }
+
+    private static let end = "3\r\ntwo\r\n0\r\nX-Late: 1\r\n\r\n"
+
+    /// Answers one request on its first connection, and closes it in the middle of the next.
+    private func staleOrigin(closingBehind text: String) async throws -> OriginServer {
+        try await OriginServer.start { wire in
+            if wire.number == 0 {
+                _ = try await wire.message()
+                try await wire.send(Raw.ok())
+                try await wire.read(through: text)
+                return
+            }
+            while let request = try await wire.next() { try await wire.send(Raw.ok(request.body)) }
+        }
+    }
+
+    /// Answers 503 behind what the first request begins with, and content with itself after that.
+    private func busyOrigin(
+        after text: String,
+        asking interim: String = ""
+    ) async throws -> OriginServer {
+        try await OriginServer.start { wire in
+            if wire.number == 0 {
+                try await wire.read(through: "\r\n\r\n")
+                if !interim.isEmpty { try await wire.send(interim) }
+                if !text.isEmpty { try await wire.read(through: text) }
+                try await wire.send(
+                    Raw.response("503 Busy", fields: ["Connection: close"], body: "busy")
+                )
+                try await wire.rest()
+                return
+            }
+            while let request = try await wire.next() { try await wire.send(Raw.ok(request.body)) }
+        }
+    }
+
+    @Test(arguments: ["PUT", "DELETE", "GET"])
+    func `a stream on a stale connection is sent again on a new one`(method: String) async throws {
+        let origin = try await staleOrigin(closingBehind: "0\r\n\r\n")
+        try await DaemonHarness.run(channels: channel(origin)) { proxy in
+            let app = try await proxy.connect()
+            try await app.send(Raw.get("/orders/1"))
+            #expect(try await app.message().status == 200)
+            try await app.send(head(method) + "3\r\none\r\n" + RetriedUploadStory.end)
+            let answer = try await app.message()
+            #expect(answer.status == 200)
+            #expect(answer.body == "onetwo")
+            #expect(origin.connections.count == 2)
+            let facts = try #require(try await proxy.log("orders").last).facts
+            #expect(facts.attempts == 2)
+            #expect(facts.retries == ["connection_terminated"])
+            #expect(facts.reused == false)
+            #expect(facts.bytesIn == 6)
+        }
+    }
+
+    @Test func `an upload that a stale connection cuts goes on over a new one`() async throws {
+        let origin = try await staleOrigin(closingBehind: "one\r\n")
+        try await DaemonHarness.run(channels: channel(origin)) { proxy in
+            let app = try await proxy.connect()
+            try await app.send(Raw.get("/orders/1"))
+            #expect(try await app.message().status == 200)
+            try await app.send(head() + "3\r\none\r\n")
+            try await #require(eventually { origin.connections.count == 2 })
+            try await app.send(RetriedUploadStory.end)
+            #expect(try await app.message().body == "onetwo")
+            // The app's connection is whole: it serves another request.
+            try await app.send(Raw.get("/orders/3"))
+            #expect(try await app.message().status == 200)
+        }
+    }
+
+    @Test func `POST with a stream on a stale connection is not sent again`() async throws {
+        let origin = try await staleOrigin(closingBehind: "0\r\n\r\n")
+        try await DaemonHarness.run(channels: channel(origin)) { proxy in
+            let app = try await proxy.connect()
+            try await app.send(Raw.get("/orders/1"))
+            #expect(try await app.message().status == 200)
+            try await app.send(head("POST") + "3\r\none\r\n" + RetriedUploadStory.end)
+            #expect(try await app.message().status == 502)
+            #expect(origin.connections.count == 1)
+        }
+    }
+
+    @Test(arguments: [("PUT", 200), ("POST", 503), ("PATCH", 503)])
+    func `a 503 to a stream is asked again where the method allows it`(
+        method: String,
+        status: Int
+    ) async throws {
+        let origin = try await busyOrigin(after: "0\r\n\r\n")
+        try await DaemonHarness.run(channels: channel(origin)) { proxy in
+            let answer = try await proxy.exchange(
+                head(method) + "3\r\none\r\n" + RetriedUploadStory.end
+            )
+            #expect(answer.status == status)
+            #expect(answer.body == (status == 200 ? "onetwo" : "busy"))
+            let facts = try await proxy.onlyLine("orders").facts
+            #expect(facts.attempts == (status == 200 ? 2 : 1))
+            #expect(facts.retries == (status == 200 ? ["status_503"] : nil))
+        }
+    }
+
+    @Test func `a 503 in the middle of an upload leaves its rest to the next attempt`() async throws
+    {
+        let origin = try await busyOrigin(after: "one\r\n")
+        try await DaemonHarness.run(channels: channel(origin)) { proxy in
+            let app = try await proxy.connect()
+            try await app.send(head() + "3\r\none\r\n")
+            try await #require(eventually { origin.connections.count == 2 })
+            try await app.send(RetriedUploadStory.end)
+            #expect(try await app.message().body == "onetwo")
+            // The connection with half a body on it is not used again.
+            try await origin.connections[0].closed.wait()
+        }
+    }
+
+    @Test(arguments: [
+        ("replay_body: 1KiB", 503), ("replay_body: off", 503), ("replay_body: 256KiB", 200),
+        ("replay_body: 1KiB, spill: 1MiB", 200), ("replay_body: 256KiB, attempts: 0", 503),
+    ])
+    func `what is kept for it is what the channel says`(
+        retry: String,
+        status: Int
+    ) async throws {
+        let origin = try await busyOrigin(after: "last")
+        let body = String(repeating: "x", count: 200_000) + "last"
+        try await DaemonHarness.run(channels: channel(origin, retry)) { proxy in
+            let answer = try await proxy.exchange(
+                Raw.request("PUT", "/orders/2", body: body)
+            )
+            #expect(answer.status == status)
+            if status == 200 { #expect(answer.body == body) }
+            let facts = try await proxy.onlyLine("orders").facts
+            #expect(facts.attempts == (status == 200 ? 2 : 1))
+        }
+    }
+
+    @Test func `a 503 that asked for nothing of the body leaves the expectation`() async throws {
+        let origin = try await busyOrigin(after: "")
+        try await DaemonHarness.run(
+            channels: channel(origin),
+            root: "limits: { body_rate: off }"
+        ) { proxy in
+            let app = try await proxy.connect()
+            try await app.send(head("PUT", "Expect: 100-continue"))
+            #expect(
+                await eventually {
+                    let asked = origin.connections.map(\.received)
+                    return asked.count { $0.contains("Expect: 100-continue\r\n") } == 2
+                }
+            )
+            // This origin never answers the expectation.
+            await proxy.advance(by: .seconds(2))
+            #expect(try await app.message(.none).status == 100)
+            try await app.send("3\r\none\r\n" + RetriedUploadStory.end)
+            #expect(try await app.message().body == "onetwo")
+        }
+    }
+
+    @Test func `a 503 to a body that was asked for drops the expectation`() async throws {
+        let origin = try await busyOrigin(
+            after: "one\r\n",
+            asking: "HTTP/1.1 100 Continue\r\n\r\n"
+        )
+        try await DaemonHarness.run(channels: channel(origin)) { proxy in
+            let app = try await proxy.connect()
+            try await app.send(head("PUT", "Expect: 100-continue"))
+            #expect(try await app.message(.none).status == 100)
+            try await app.send("3\r\none\r\n" + RetriedUploadStory.end)
+            #expect(try await app.message().body == "onetwo")
+            #expect(origin.requests.map { $0["Expect"] } == [nil])
+        }
+    }
+
+    @Test(arguments: [1, 2])
+    func `an app that leaves in its upload ends the attempts`(_ attempts: Int) async throws {
+        let begun = Gate()
+        let origin = try await OriginServer.start { wire in
+            if wire.number == 0 {
+                _ = try await wire.message()
+                try await wire.send(Raw.ok())
+            }
+            try await wire.read(through: "one\r\n")
+            guard wire.number == attempts - 1 else { return }
+            begun.open()
+            try await wire.rest()
+        }
+        try await DaemonHarness.run(channels: channel(origin)) { proxy in
+            let app = try await proxy.connect()
+            try await app.send(Raw.get("/orders/1"))
+            #expect(try await app.message().status == 200)
+            try await app.send(head() + "3\r\none\r\n")
+            try await begun.wait()
+            try await app.reset()
+            try await origin.connections[attempts - 1].closed.wait()
+            let facts = try #require(try await proxy.log("orders").last).facts
+            #expect(facts.status == 499)
+            #expect(facts.abortedBy == "client")
+            #expect(facts.attempts == attempts)
+            #expect(facts.retries == (attempts == 1 ? nil : ["connection_terminated"]))
+            #expect(origin.connections.count == attempts)
+        }
+    }
+}
