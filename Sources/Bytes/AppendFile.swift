@@ -39,10 +39,17 @@ package struct FileStatus: Sendable, Equatable {
     package let size: Int
     /// Whether it holds content of that length, and is no pipe, device, directory or link.
     package let isRegular: Bool
+    /// When its content changed last, since 1970.
+    package let modified: Duration
 
     /// Whether both are the same file, however long.
     package func isSameFile(as other: FileStatus) -> Bool {
         inode == other.inode && device == other.device
+    }
+
+    /// Whether nothing was written to the file since, as far as its times tell.
+    package func isUnchanged(since earlier: FileStatus) -> Bool {
+        size == earlier.size && modified == earlier.modified
     }
 
     /// What stands under a path; a symbolic link is followed.
@@ -76,6 +83,8 @@ package struct FileStatus: Sendable, Equatable {
         inode = UInt64(information.st_ino)
         size = Int(information.st_size)
         isRegular = information.st_mode & S_IFMT == S_IFREG
+        modified =
+            .seconds(information.st_mtim.tv_sec) + .nanoseconds(information.st_mtim.tv_nsec)
     }
 }
 

@@ -131,7 +131,7 @@ import Testing
     }
 
     @Test func `reauthorization uses the same copy`() async throws {
-        let tokens = CountingAuthorizer()
+        let tokens = WillingAuthorizer()
         let upstream = Upstream { _, earlier in Response(status: [401, 503, 401][earlier]) }
         let chain = RequestChain(
             [
@@ -195,8 +195,8 @@ private final class ReluctantOrigin: HTTPTransport {
     }
 }
 
-/// Has another token after each rejection.
-private struct CountingAuthorizer: Authorizing {
+/// Takes every rejection for one that the same token cures.
+struct WillingAuthorizer: Authorizing {
     let kind = "stub"
     let fieldName = HTTPFieldName.authorization
     let clock: any NetworkClock = SystemClock()

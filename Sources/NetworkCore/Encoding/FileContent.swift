@@ -1,8 +1,8 @@
 import Bytes
 import Synchronization
 
-/// The content of a file as a body: short files are read at once, so that they can be sent again,
-/// longer ones piece by piece while they are sent.
+/// The content of a file as a body: short files are read at once, longer ones piece by piece while they
+/// are sent, and once more for another attempt.
 enum FileContent {
     /// Up to this length a file is read at once, in bytes: what the replay after a 401 keeps anyway.
     static let inlineLimit = 64 * 1024
@@ -11,12 +11,12 @@ enum FileContent {
     ///
     /// - Throws: `http_request_error` when it cannot be read.
     static func body(path: String) throws(NetworkError) -> HTTPBody {
-        let (file, length) = try open(path)
-        guard length > inlineLimit else { return .bytes(try read(file, length, 0, path)) }
-        return .stream(FileBody(file, length: length, path: path), length: length)
+        let file = try open(path)
+        return file.length > inlineLimit
+            ? .stream(file, length: file.length) : .bytes(try file.whole())
     }
 
-    static func open(_ path: String) throws(NetworkError) -> (ReadableFile, length: Int) {
+    static func open(_ path: String) throws(NetworkError) -> FileBody {
         let (file, status): (ReadableFile, FileStatus)
         do throws(AppendFileError) {
             file = try ReadableFile(path: path)
@@ -33,7 +33,7 @@ enum FileContent {
                 detail: "\(path) is no regular file"
             )
         }
-        return (file, status.size)
+        return FileBody(file, status, path: path)
     }
 
     static func read(
@@ -58,7 +58,7 @@ enum FileContent {
         return ByteSlice(bytes)
     }
 
-    private static func unreadable(_ path: String, _ error: AppendFileError) -> NetworkError {
+    static func unreadable(_ path: String, _ error: AppendFileError) -> NetworkError {
         NetworkError(
             .httpRequestError,
             side: .downstream,
@@ -69,18 +69,30 @@ enum FileContent {
 }
 
 /// A file that is read while it is sent, 64 KiB at a time, on whatever executor pulls it.
-final class FileBody: BodySource {
+///
+/// Read once more, it must be what it was when it was opened: its descriptor stays the same file, whatever
+/// has taken its name meanwhile.
+final class FileBody: RepeatableBodySource {
     private static let pieceSize = 64 * 1024
     private let file: ReadableFile
-    private let length: Int
+    private let opened: FileStatus
     private let path: String
+    private let isRepetition: Bool
     private let offset = Mutex(0)
 
-    init(_ file: ReadableFile, length: Int, path: String) {
-        self.file = file
-        self.length = length
-        self.path = path
+    convenience init(_ file: ReadableFile, _ opened: FileStatus, path: String) {
+        self.init(file, opened, path: path, isRepetition: false)
     }
+
+    private init(_ file: ReadableFile, _ opened: FileStatus, path: String, isRepetition: Bool) {
+        self.file = file
+        self.opened = opened
+        self.path = path
+        self.isRepetition = isRepetition
+    }
+
+    /// How long it was when it was opened: what is sent of it.
+    var length: Int { opened.size }
 
     /// All of it at once, for a short one.
     func whole() throws(NetworkError) -> ByteSlice {
@@ -94,6 +106,30 @@ final class FileBody: BodySource {
             return (offset, count)
         }
         guard count > 0 else { return nil }
-        return try FileContent.read(file, count, start, path)
+        let piece = try FileContent.read(file, count, start, path)
+        // Behind the read: what was written before it shows by now.
+        if isRepetition { try checkUnchanged() }
+        return piece
+    }
+
+    func fromStart() -> any RepeatableBodySource { repeated() }
+
+    /// The file from its start once more.
+    func repeated() -> FileBody { FileBody(file, opened, path: path, isRepetition: true) }
+
+    private func checkUnchanged() throws(NetworkError) {
+        let now: FileStatus
+        do throws(AppendFileError) {
+            now = try file.status
+        } catch {
+            throw FileContent.unreadable(path, error)
+        }
+        guard now.isUnchanged(since: opened) else {
+            throw NetworkError(
+                .httpRequestError,
+                side: .downstream,
+                detail: "the file \(path) has changed since the attempt before"
+            )
+        }
     }
 }

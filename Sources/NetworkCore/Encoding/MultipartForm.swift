@@ -4,8 +4,8 @@ import Synchronization
 /// A form of parts with names: `multipart/form-data` (RFC 7578).
 ///
 /// The boundary is chosen once, so that every attempt sends the same bytes. Parts from files are
-/// read while they are sent; if everything together is no longer than 64 KiB it is put together in
-/// memory and can be sent again.
+/// read while they are sent, by every attempt anew: a file that has changed in between is an error. If
+/// everything together is no longer than 64 KiB it is put together in memory.
 public struct MultipartForm: Sendable {
     /// Where a part's content comes from.
     public enum Content: Sendable {
@@ -100,8 +100,7 @@ public struct MultipartForm: Sendable {
             switch part.content {
             case .data(let data): content = .bytes(ByteSlice(Array(data)))
             case .file(let path):
-                let (file, size) = try FileContent.open(path)
-                content = .file(FileBody(file, length: size, path: path), length: size)
+                content = .file(try FileContent.open(path))
             }
             pieces += [content, .bytes(ByteSlice("\r\n"))]
             length += head.count + content.length + 2
@@ -166,30 +165,42 @@ public struct MultipartForm: Sendable {
 /// A stretch of a multipart body.
 private enum MultipartPiece: Sendable {
     case bytes(ByteSlice)
-    case file(FileBody, length: Int)
+    case file(FileBody)
 
     var length: Int {
         switch self {
         case .bytes(let bytes): bytes.count
-        case .file(_, let length): length
+        case .file(let file): file.length
+        }
+    }
+
+    /// The same for another attempt.
+    var repeated: MultipartPiece {
+        switch self {
+        case .bytes: self
+        case .file(let file): .file(file.repeated())
         }
     }
 
     func whole() throws(NetworkError) -> ByteSlice {
         switch self {
         case .bytes(let bytes): bytes
-        case .file(let file, _): try file.whole()
+        case .file(let file): try file.whole()
         }
     }
 }
 
 /// The pieces of a form, one after the other.
-private final class MultipartBody: BodySource {
+private final class MultipartBody: RepeatableBodySource {
+    private let all: [MultipartPiece]
     private let pieces: Mutex<ArraySlice<MultipartPiece>>
 
     init(_ pieces: [MultipartPiece]) {
+        all = pieces
         self.pieces = Mutex(pieces[...])
     }
+
+    func fromStart() -> any RepeatableBodySource { MultipartBody(all.map(\.repeated)) }
 
     func next() async throws -> ByteSlice? {
         while let piece = pieces.withLock({ $0.first }) {
@@ -197,7 +208,7 @@ private final class MultipartBody: BodySource {
             case .bytes(let bytes):
                 pieces.withLock { $0 = $0.dropFirst() }
                 if !bytes.isEmpty { return bytes }
-            case .file(let file, _):
+            case .file(let file):
                 if let bytes = try await file.next() { return bytes }
                 pieces.withLock { $0 = $0.dropFirst() }
             }

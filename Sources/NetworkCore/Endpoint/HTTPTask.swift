@@ -21,9 +21,13 @@ public enum HTTPTask: Sendable {
     case multipartAndQuery(MultipartForm, query: any Encodable & Sendable)
     /// Bytes as they are.
     case data(Data, contentType: String)
-    /// The content of a file, read while it is sent.
+    /// The content of a file, read while it is sent, and anew where it is sent again: a file that has
+    /// changed in between is `http_request_error`.
     case file(path: String, contentType: String)
     /// Content that is produced while it is sent; `length` where it is known in advance.
+    ///
+    /// Sent again where the channel has kept it (`NetworkChannel.replayLimit`), or where the source is a
+    /// `RepeatableBodySource`.
     case stream(any BodySource, length: Int? = nil, contentType: String)
 }
 

@@ -42,14 +42,14 @@ public struct ReauthorizationInterceptor: ReviewingInterceptor {
         guard case .stream(let source, let length) = request.body else {
             return try await sendAndReview(request, context: &context, next: next)
         }
-        if let buffer = ReplayBuffer.recording(request.body) {
-            return try await exchange(request, buffer, context: &context, next: next)
+        if request.body.isKept {
+            return try await exchange(request, context: &context, next: next)
         }
         let buffer = ReplayBuffer(source, length: length, limit: replayLimit, spill: spill)
         var recorded = request
         recorded.body = buffer.body()
         defer { buffer.release() }
-        return try await exchange(recorded, buffer, context: &context, next: next)
+        return try await exchange(recorded, context: &context, next: next)
     }
 
     /// Whether there is no body that would have to be kept for a replay.
@@ -73,32 +73,29 @@ public struct ReauthorizationInterceptor: ReviewingInterceptor {
         context: inout RequestContext,
         next: RequestChain
     ) async throws -> Response {
-        try await cure(try outcome.get(), request, nil, context: &context, next: next)
+        try await cure(try outcome.get(), request, context: &context, next: next)
     }
 
     private func exchange(
         _ request: Request,
-        _ buffer: ReplayBuffer,
         context: inout RequestContext,
         next: RequestChain
     ) async throws -> Response {
-        let first = try await attempt(request, buffer, context: &context, next: next)
+        let first = try await attempt(request, context: &context, next: next)
         if accepts(first, context: &context) { return first }
-        return try await cure(first, request, buffer, context: &context, next: next)
+        return try await cure(first, request, context: &context, next: next)
     }
 
     /// Finds out whether another credential helps, and sends once more if it may.
     private func cure(
         _ first: Response,
         _ request: Request,
-        _ buffer: ReplayBuffer?,
         context: inout RequestContext,
         next: RequestChain
     ) async throws -> Response {
         let isReplay = context.retries.contains(.unauthorized)
-        let isReplayable = buffer?.isReplayable ?? true
         let intent: Rejection.Intent =
-            if isReplay { .afterReplay } else if isReplayable { .replay } else { .report }
+            if isReplay { .afterReplay } else if request.body.isLeft { .replay } else { .report }
         let cause: RetryReason
         switch await authorizer.rejected(rejection(first, intent, context)) {
         case .passThrough(let reason) where !isReplay:
@@ -123,14 +120,10 @@ public struct ReauthorizationInterceptor: ReviewingInterceptor {
             context.authorization?.notReplayed = NotReplayed.alreadyReplayed.rawValue
             return first
         }
-        var again = request
-        if let buffer {
-            // Looked at again: while the token was renewed the upload may have gone on.
-            guard let body = buffer.replay() else {
-                context.authorization?.notReplayed = NotReplayed.bodyNotReplayable.rawValue
-                return first
-            }
-            again.body = body
+        // Looked at again: while the token was renewed the upload may have gone on.
+        guard var again = request.again() else {
+            context.authorization?.notReplayed = NotReplayed.bodyNotReplayable.rawValue
+            return first
         }
         context.beginNextAttempt(because: cause)
         if cause == .unauthorized { context.authorization?.isRefreshed = true }
@@ -153,31 +146,28 @@ public struct ReauthorizationInterceptor: ReviewingInterceptor {
         }
         if accepts(second, context: &context) { return second }
         // Once for the token and once for the proof: neither is judged with the other.
-        return try await cure(second, request, buffer, context: &context, next: next)
+        return try await cure(second, request, context: &context, next: next)
     }
 
     /// Sends the request for the first time.
     ///
-    /// An upload that cannot be kept for a replay asks first where the token has not served yet, or
-    /// the nonce of the proof may have run out: a 401 then costs no body.
+    /// An upload that is not kept for a replay, be it too long or read anew, asks first where the token
+    /// has not served yet, or the nonce of the proof may have run out: a 401 then costs no body.
     private func attempt(
         _ request: Request,
-        _ buffer: ReplayBuffer,
         context: inout RequestContext,
         next: RequestChain
     ) async throws -> Response {
-        guard !buffer.isRecording, !request.headers.contains(HTTPFieldName.expect),
-            mayBeRefused(request)
+        let isRecording = ReplayBuffer.recording(request.body)?.isRecording ?? false
+        guard !isRecording, !request.headers.contains(HTTPFieldName.expect), mayBeRefused(request)
         else { return try await next.send(request, context: &context) }
         var asking = request
         asking.headers.append(.expect, validated: "100-continue")
         let answer = try await next.send(asking, context: &context)
         // RFC 9110 §10.1.1: who answers 417 wants the request without the question.
-        guard answer.status == 417, let body = buffer.replay() else { return answer }
+        guard answer.status == 417, let plain = request.again() else { return answer }
         _ = await drain(answer.body, context)
         context.beginNextAttempt(because: .status(417))
-        var plain = request
-        plain.body = body
         return try await next.send(plain, context: &context)
     }
 

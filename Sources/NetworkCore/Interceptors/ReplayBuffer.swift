@@ -70,9 +70,7 @@ public final class ReplayBuffer: Sendable {
 
     /// The buffer that a body is read through already, if there is one.
     package static func recording(_ body: HTTPBody) -> ReplayBuffer? {
-        guard case .stream(let source, _) = body else { return nil }
-        let read = (source as? WatchedBody)?.source ?? source
-        return (read as? ReplayReader)?.buffer
+        (body.unwatched as? ReplayReader)?.buffer
     }
 
     /// Whether the body is kept as it goes by, or was until it grew too long.

@@ -36,7 +36,7 @@ public protocol RequestRetrier: Sendable {
 /// A retrier as an interceptor; it calls `next` up to `limit` times.
 ///
 /// What was spent is not sent again: a streamed body ends the attempts, unless nothing of it was
-/// sent.
+/// sent, it is a `RepeatableBodySource`, or a `ReplayBuffer` keeps it.
 public struct RetryingInterceptor<Retrier: RequestRetrier>: RequestInterceptor {
     private let retrier: Retrier
     private let limit: Int
@@ -61,16 +61,17 @@ public struct RetryingInterceptor<Retrier: RequestRetrier>: RequestInterceptor {
         next: RequestChain
     ) async throws -> Response {
         var attempts = 0
-        var request = request
-        if case .stream(let source, let length) = request.body {
+        var (request, again) = (request, request)
+        if case .stream(let source, let length) = request.body, !request.body.isKept {
             // An interceptor further in may read it, and fail before its own second attempt is sent.
             request.body = .stream(WatchedBody(source), length: length)
+            again = request
         }
         while true {
             attempts += 1
             let result: Result<Response, NetworkError>
             do {
-                result = .success(try await next.send(request, context: &context))
+                result = .success(try await next.send(again, context: &context))
             } catch let error as NetworkError {
                 result = .failure(error)
             }
@@ -79,8 +80,9 @@ public struct RetryingInterceptor<Retrier: RequestRetrier>: RequestInterceptor {
                     on: request,
                     after: RetryingInterceptor.outcome(result),
                     attempts: attempts
-                )
+                ), let another = request.again()
             else { return try result.get() }
+            again = another
             switch result {
             case .success(let response):
                 response.body.cancel()
@@ -96,9 +98,9 @@ public struct RetryingInterceptor<Retrier: RequestRetrier>: RequestInterceptor {
     private func canRepeat(_ request: Request, _ result: Result<Response, NetworkError>) -> Bool {
         if case .failure(let error) = result {
             if error.kind == .cancelled { return false }
-            if error.retry == .safe { return request.body.isWhole }
+            if error.retry == .safe, request.body.isWhole { return true }
         }
-        return request.body.isReplayable
+        return request.body.isLeft
     }
 
     private static func outcome(_ result: Result<Response, NetworkError>) -> AttemptOutcome {

@@ -37,11 +37,7 @@ public struct RetryInterceptor: ReviewingInterceptor {
         next: RequestChain
     ) async throws -> Response {
         budget.countRequest(now: second)
-        guard case .stream(let source, let length) = request.body else {
-            return try await sendAndReview(request, context: &context, next: next)
-        }
-        // Somebody further out keeps it already, and lets go of it when it is time.
-        if ReplayBuffer.recording(request.body) != nil {
+        guard case .stream(let source, let length) = request.body, !request.body.isKept else {
             return try await sendAndReview(request, context: &context, next: next)
         }
         var ours = request

@@ -4,7 +4,9 @@ public enum HTTPBody: Sendable {
     case empty
     /// Content that is already here; it can be sent as often as one likes.
     case bytes(ByteSlice)
-    /// Content that can be read once; `length` where it was announced.
+    /// Content that is read once; `length` where it was announced.
+    ///
+    /// `Request.again()` finds out whether there is another way to it.
     case stream(any BodySource, length: Int?)
     /// No content: a 101 has made the connection into something else (RFC 9110 §7.8).
     ///
@@ -20,7 +22,7 @@ public enum HTTPBody: Sendable {
         }
     }
 
-    /// Whether it can be sent again.
+    /// Whether it can be sent again as it is.
     public var isReplayable: Bool {
         switch self {
         case .empty, .bytes: true
