@@ -63,7 +63,7 @@ import Testing
         let (response, _) = try await chain(upstream).exchange(try upload(task))
         #expect(response.status == 200)
         let bodies = upstream.arrived.map(\.body)
-        #expect(bodies.count == 2)
+        try #require(bodies.count == 2)
         #expect(bodies[0] == bodies[1])
         #expect(bodies[0].contains(Self.text))
         #expect(bodies[0].hasSuffix("short\r\n--b--\r\n"))
