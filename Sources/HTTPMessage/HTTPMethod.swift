@@ -48,9 +48,14 @@ public struct HTTPMethod: RawRepresentable, Sendable, Hashable, CustomStringConv
     public static var patch: HTTPMethod { HTTPMethod(validated: "PATCH") }
 
     /// Whether sending it again has the effect of sending it once (RFC 9110 §9.2.2).
+    ///
+    /// Of the methods that others registered, those that only read: a second COPY or MOVE has the effect
+    /// of one, and yet another answer.
     public var isIdempotent: Bool {
         switch rawValue {
         case "GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE": true
+        // RFC 4918 §9.1, RFC 3253 §3.6, RFC 5323 §2: calendars and address books live on them.
+        case "PROPFIND", "REPORT", "SEARCH": true
         default: false
         }
     }

@@ -140,6 +140,11 @@ import Testing
             (.get, 502, 3), (.get, 503, 3), (.get, 504, 3), (.head, 503, 3), (.put, 503, 3),
             (.delete, 503, 3), (.post, 503, 1), (.patch, 503, 1), (.get, 500, 1), (.get, 429, 1),
             (.get, 404, 1), (.get, 200, 1),
+            (HTTPMethod(rawValue: "PROPFIND") ?? .post, 503, 3),
+            (HTTPMethod(rawValue: "REPORT") ?? .post, 503, 3),
+            (HTTPMethod(rawValue: "SEARCH") ?? .post, 503, 3),
+            (HTTPMethod(rawValue: "MOVE") ?? .get, 503, 1),
+            (HTTPMethod(rawValue: "get") ?? .get, 503, 1),
         ] as [(HTTPMethod, HTTPStatus, Int)]
     )
     func `statuses are repeated for idempotent methods only`(
