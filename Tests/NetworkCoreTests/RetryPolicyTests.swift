@@ -18,7 +18,9 @@ import Testing
             (.connectionTimeout, .safe, .delete, [true, true, true]),
             // The next attempt would find the same certificate.
             (.tlsCertificateError, .safe, .get, [false, false, false]),
-            (.tlsProtocolError, .safe, .get, [false, false, false]),
+            // A server that ends, or is full, cuts the handshake.
+            (.tlsProtocolError, .safe, .get, [true, true, true]),
+            (.tlsProtocolError, .safe, .post, [true, true, true]),
             // A pooled connection was stale.
             (.connectionTerminated, .idempotentOnly, .get, [true, true, false]),
             (.connectionTerminated, .idempotentOnly, .head, [true, true, false]),

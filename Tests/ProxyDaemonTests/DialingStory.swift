@@ -35,6 +35,26 @@ import Testing
         }
     }
 
+    @Test func `a handshake that the server cuts is tried again`() async throws {
+        let origin = try await OriginServer.start { wire in
+            // A handshake begins, and the server is just ending.
+            try await wire.read(through: "\u{16}")
+        }
+        try await DaemonHarness.run(
+            channels: """
+                orders:
+                  upstream: https://127.0.0.1:\(origin.port)
+                  retry: { attempts: 2, backoff: { base: 1ms } }
+                """
+        ) { proxy in
+            let answer = try await proxy.exchange(Raw.post("/orders/1", body: "hello"))
+            #expect(answer["Proxy-Status"] == "netproxy; error=tls_protocol_error")
+            #expect(origin.connections.count == 3)
+            let facts = try await proxy.onlyLine("orders").facts
+            #expect(facts.retries == ["tls_protocol_error", "tls_protocol_error"])
+        }
+    }
+
     @Test(arguments: ["http", "https"])
     func `an app that leaves takes the dialling with it`(scheme: String) async throws {
         let silent = try await SilentPort()

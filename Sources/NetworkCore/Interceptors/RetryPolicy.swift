@@ -47,9 +47,9 @@ public struct RetryPolicy: Sendable {
         else { return false }
         switch error.retry {
         case .safe:
-            // What the app's own side got wrong stays wrong, and so does a certificate.
+            // What the app's own side got wrong stays wrong, and so does a certificate. A handshake that
+            // failed may have met a server that is just ending: HAProxy's retry-on has it, too.
             return error.side == .upstream && error.kind != .tlsCertificateError
-                && error.kind != .tlsProtocolError
         case .idempotentOnly: return request.method.isIdempotent
         case .unsafe:
             return error.kind == .connectionTerminated && request.method.isIdempotent
