@@ -1,4 +1,5 @@
 import NetworkCore
+import NetworkTesting
 import Synchronization
 import TestSupport
 import Testing
@@ -49,21 +50,17 @@ import Testing
 
     @Test(arguments: [true, false])
     func `who gives up during the wait before a retry is told that`(_ isFault: Bool) async throws {
-        let sent = Gate()
         let upstream = Upstream { _, _ in
-            sent.open()
             if isFault { throw NetworkError.refused }
             return Response(status: 503, headers: ["Retry-After": "60"])
         }
-        var policy = RetryPolicy()
-        policy.base = .seconds(10_000)
-        policy.maximum = .seconds(10_000)
-        let chain = RequestChain(
-            [RetryInterceptor(policy: policy, budget: RetryBudget())],
-            transport: upstream
-        )
+        let clock = ManualClock()
+        let chain = RequestChain.retrying(upstream, clock: clock) {
+            $0.base = .seconds(10_000)
+            $0.maximum = .seconds(10_000)
+        }
         let call = Task { await networkError { try await chain.exchange().0 } }
-        try await sent.wait()
+        await clock.untilSomebodySleeps()
         call.cancel()
         #expect(await call.value?.kind == .cancelled)
         #expect(upstream.arrived.count == 1)
@@ -103,15 +100,17 @@ import Testing
     @Test func `an empty budget ends the retries`() async {
         let budget = RetryBudget(share: 0)
         let upstream = Upstream { _, _ in throw NetworkError.refused }
-        let chain = RequestChain.retrying(upstream, budget: budget) { $0.attempts = 1000 }
+        let clock = ManualClock()
+        let chain = RequestChain.retrying(upstream, budget: budget, clock: clock) {
+            $0.attempts = 1000
+        }
         var context = RequestContext()
         let error = await networkError { try await chain.send(.forTests(), context: &context) }
         #expect(error?.kind == .connectionRefused)
         #expect(context.retries.last?.description == "retry_budget_exhausted")
         #expect(context.retries.count { $0 == .budgetExhausted } == 1)
-        // Ten a second; the clock may have gone on to the next second meanwhile.
-        #expect(upstream.arrived.count >= 11)
-        #expect(upstream.arrived.count < 1001)
+        // Ten a second are always allowed.
+        #expect(upstream.arrived.count == 11)
     }
 
     @Test func `a wait beyond the deadline is not begun`() async {
@@ -170,12 +169,29 @@ import Testing
         #expect(upstream.arrived.count == sent)
     }
 
-    @Test func `a wait as long as the maximum is kept`() async throws {
-        let upstream = Upstream { _, _ in
-            Response(status: 503, headers: [.retryAfter: "0"])
+    @Test(arguments: ["2", "Fri, 15 Jan 2027 08:00:02 GMT"])
+    func `a wait as long as the maximum is kept to the second`(_ wait: String) async throws {
+        let upstream = Upstream { _, earlier in
+            earlier == 0
+                ? Response(status: 503, headers: [.retryAfter: wait]) : Response(status: 200)
         }
-        _ = try await RequestChain.retrying(upstream) { $0.maximum = .zero }.exchange()
-        #expect(upstream.arrived.count == 3)
+        let clock = ManualClock(wall: 1_800_000_000, sleeping: .skipped)
+        let chain = RequestChain.retrying(upstream, clock: clock) { $0.maximum = .seconds(2) }
+        #expect(try await chain.exchange().0.status == 200)
+        #expect(clock.slept == [.seconds(2)])
+    }
+
+    @Test(arguments: [(2, 1), (3, 2)])
+    func `a wait that ends at the deadline is not begun`(
+        _ limit: Int,
+        _ sent: Int
+    ) async throws {
+        let upstream = Upstream { _, _ in Response(status: 503, headers: [.retryAfter: "2"]) }
+        let clock = ManualClock(sleeping: .skipped)
+        let chain = RequestChain.retrying(upstream, clock: clock) { $0.maximum = .seconds(2) }
+        var context = RequestContext(deadline: clock.now + .seconds(limit))
+        #expect(try await chain.send(.forTests(), context: &context).status == 503)
+        #expect(upstream.arrived.count == sent)
     }
 
     @Test func `the body of a response that is repeated is given up`() async throws {
@@ -263,11 +279,15 @@ extension RequestChain {
     fileprivate static func retrying(
         _ upstream: any HTTPTransport,
         budget: RetryBudget = RetryBudget(),
+        clock: any NetworkClock = SystemClock(),
         adjust: (inout RetryPolicy) -> Void = { _ in }
     ) -> RequestChain {
         var policy = RetryPolicy()
         policy.base = .zero
         adjust(&policy)
-        return RequestChain([RetryInterceptor(policy: policy, budget: budget)], transport: upstream)
+        return RequestChain(
+            [RetryInterceptor(policy: policy, budget: budget, clock: clock)],
+            transport: upstream
+        )
     }
 }

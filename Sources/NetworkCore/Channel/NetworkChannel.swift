@@ -62,7 +62,7 @@ public struct NetworkChannel: Sendable {
     ///
     /// Default 2.
     public var downloadResumptions = 2
-    /// Measures timeouts.
+    /// Measures timeouts, and the waits between attempts.
     public var clock: any NetworkClock = SystemClock()
 
     /// Describes a channel.
@@ -107,7 +107,12 @@ extension NetworkChannel {
         // Inside of the interceptors: each of them sees one request and one response.
         if let retry {
             stack.append(
-                RetryInterceptor(policy: retry, budget: retryBudget, replayLimit: replayLimit)
+                RetryInterceptor(
+                    policy: retry,
+                    budget: retryBudget,
+                    replayLimit: replayLimit,
+                    clock: clock
+                )
             )
         }
         let signer = isSigned ? authorizer : nil

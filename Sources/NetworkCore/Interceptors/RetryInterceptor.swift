@@ -9,6 +9,7 @@ public struct RetryInterceptor: ReviewingInterceptor {
     private let budget: RetryBudget
     private let replayLimit: Int
     private let spill: BodySpill?
+    private let clock: any NetworkClock
 
     /// Makes the interceptor.
     ///
@@ -18,16 +19,19 @@ public struct RetryInterceptor: ReviewingInterceptor {
     ///   - replayLimit: how many bytes of a streamed request body are kept for another attempt, where
     ///     the method is idempotent. Default 64 KiB.
     ///   - spill: where longer bodies are kept instead; nothing if they are not.
+    ///   - clock: measures the waits between attempts and the budget's seconds.
     public init(
         policy: RetryPolicy,
         budget: RetryBudget,
         replayLimit: Int = 64 * 1024,
-        spill: BodySpill? = nil
+        spill: BodySpill? = nil,
+        clock: any NetworkClock = SystemClock()
     ) {
         self.policy = policy
         self.budget = budget
         self.replayLimit = replayLimit
         self.spill = spill
+        self.clock = clock
     }
 
     /// Sends the request, again where the policy allows it.
@@ -75,8 +79,12 @@ public struct RetryInterceptor: ReviewingInterceptor {
         next: RequestChain
     ) async throws -> Response {
         if let own = context.retryLimit, own != policy.attempts {
-            return try await RetryInterceptor(policy: policy.limited(to: own), budget: budget)
-                .review(outcome, of: request, context: &context, next: next)
+            let limited = RetryInterceptor(
+                policy: policy.limited(to: own),
+                budget: budget,
+                clock: clock
+            )
+            return try await limited.review(outcome, of: request, context: &context, next: next)
         }
         var outcome = outcome
         var again = request
@@ -137,8 +145,7 @@ public struct RetryInterceptor: ReviewingInterceptor {
 
     /// How long the origin wants to be left alone, or our own wait; nothing if that is too long.
     private func delay(after response: Response, retry: Int) -> Duration? {
-        let now = SystemClock().wallNow
-        guard let wanted = RetryAfter.duration(in: response.headers, now: now) else {
+        guard let wanted = RetryAfter.duration(in: response.headers, now: clock.wallNow) else {
             return policy.delay(beforeRetry: retry)
         }
         return wanted <= policy.maximum ? wanted : nil
@@ -148,9 +155,10 @@ public struct RetryInterceptor: ReviewingInterceptor {
     ///
     /// - Throws: `cancelled`: who gave up is told that, and not what came before.
     private func pause(_ delay: Duration, _ context: inout RequestContext) async throws -> Bool {
-        if let deadline = context.deadline, ContinuousClock.now + delay >= deadline { return false }
+        let end = clock.now + delay
+        if let deadline = context.deadline, end >= deadline { return false }
         do {
-            try await Task.sleep(for: delay)
+            try await clock.sleep(until: end)
             return true
         } catch {
             throw NetworkError.cancelled
@@ -162,7 +170,7 @@ public struct RetryInterceptor: ReviewingInterceptor {
     /// A division of 128 bits would take longer than the rest: 2⁴⁰ attoseconds are 1.1 µs, of which
     /// 909 495 make a second, but for a third of a millionth of it.
     private var second: Int {
-        let elapsed = RetryInterceptor.start.duration(to: .now)
+        let elapsed = RetryInterceptor.start.duration(to: clock.now)
         return Int(truncatingIfNeeded: elapsed.attoseconds >> 40) / 909_495
     }
 }
