@@ -32,6 +32,16 @@ package enum DescriptorLimit {
         return Int(count - reserve)
     }
 
+    /// How many descriptors the process may have.
+    static var current: Int {
+        var limit = rlimit()
+        // SAFETY: the structure lives for the call.
+        guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else {
+            return .max
+        }
+        return Int(clamping: limit.rlim_cur)
+    }
+
     /// Whether a descriptor that was just given out should have stayed in the reserve.
     static func isReserved(_ descriptor: Int32) -> Bool {
         descriptor >= ceiling.load(ordering: .relaxed)

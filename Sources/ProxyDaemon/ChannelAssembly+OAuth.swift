@@ -70,7 +70,8 @@ extension ChannelAssembly {
         of name: String,
         _ log: ChannelLog
     ) -> @Sendable (OAuthEvent) -> Void {
-        { [report] event in
+        { [report, tokenRequests] event in
+            tokenRequests.count(event, of: name)
             if let record = event.record { log.write(record) }
             if let line = event.line { report("channel \(name): \(line)") }
         }

@@ -21,6 +21,8 @@ final class ChannelAssembly: Sendable {
     let report: Daemon.Report
     /// The keys of programs that run under `netproxy exec`.
     let clientKeys = ClientKeys()
+    /// How often the channels' tokens were asked for.
+    let tokenRequests = TokenRequests()
 
     /// Prepares what the channels of every configuration share; `loop` speaks to token endpoints.
     init(

@@ -57,11 +57,14 @@ extension Daemon {
                     token: await token(of: channel),
                     pool: pools[channel.name] ?? DaemonStatus.Pool(open: 0, idle: 0, queued: 0),
                     requests: counted.requests,
-                    errors: counted.errors,
+                    errors: counted.errors.values.reduce(0, +),
+                    errorsByWord: counted.errorWords,
                     retries: counted.retries,
                     statuses: counted.statuses,
                     bytesIn: counted.bytesIn,
-                    bytesOut: counted.bytesOut
+                    bytesOut: counted.bytesOut,
+                    durations: counted.durations.status,
+                    firstBytes: counted.firstBytes.status
                 )
             )
         }
@@ -72,14 +75,27 @@ extension Daemon {
             workers: loops.count,
             connections: connections,
             logLinesDropped: assembly?.logs.droppedLines ?? 0,
+            process: process,
             unclaimed: unclaimed.statuses,
             channels: list
+        )
+    }
+
+    private var process: DaemonStatus.Process {
+        let figures = ProcessFigures()
+        return DaemonStatus.Process(
+            startS: startedAt,
+            cpuS: figures.cpuSeconds,
+            residentBytes: figures.residentBytes,
+            descriptors: figures.descriptors,
+            descriptorLimit: figures.descriptorLimit
         )
     }
 
     private func token(of channel: ChannelShared) async -> DaemonStatus.Token? {
         guard let manager = channel.authorizer?.engine else { return nil }
         let status = await manager.status()
+        let requests = assembly?.tokenRequests.counts(of: channel.name)
         return DaemonStatus.Token(
             state: status.state.rawValue,
             generation: status.generation == 0 ? nil : status.generation,
@@ -90,7 +106,9 @@ extension Daemon {
             isUnsaved: status.isUnsaved ? true : nil,
             waiters: status.waiters,
             lastError: status.lastFailure?.words,
-            nextAttemptS: status.nextAttempt.map(DaemonStatus.tenths)
+            nextAttemptS: status.nextAttempt.map(DaemonStatus.tenths),
+            renewals: requests?.renewals,
+            failures: requests?.failures
         )
     }
 

@@ -31,6 +31,8 @@ package actor Daemon {
     /// What the process started with, which holds for what waits for a restart.
     let initialConfiguration: ProxyConfiguration
     let started = ContinuousClock.now
+    /// The same by the calendar, in seconds since 1970.
+    let startedAt = Date().timeIntervalSince1970
     let reloadConfiguration: @Sendable () -> Result<ProxyConfiguration, ConfigurationErrors>
     private(set) var loops: [EventLoop] = []
     private(set) var workers: [LoopBound<Worker>] = []

@@ -3,7 +3,7 @@ import ProxyDaemon
 
 /// The version of the program and of the libraries it runs on.
 enum Version {
-    static let number = "0.1.0"
+    static let number = Libraries.ownVersion
     static let text = "netproxy \(number)\n\(Libraries.versions)"
 }
 

@@ -11,6 +11,7 @@ import time
 from harness import Failure, case, check, clean_environment, equal, eventually
 from proxy import Netproxy
 from traffic import curl
+from world import run
 
 
 def static(world, **keys):
@@ -146,6 +147,17 @@ def status_and_token(world):
               f"version: {done.stdout}")
 
 
+# How often a channel was asked, by three metrics, as the client library of Prometheus reads them.
+PROMETHEUS = """
+import sys
+from prometheus_client.parser import text_string_to_metric_families
+values = {sample.name: sample.value for family in text_string_to_metric_families(sys.argv[1])
+          for sample in family.samples if sample.labels.get("channel") == "static"}
+print(values["netproxy_requests_total"], values["netproxy_request_duration_seconds_count"],
+      values["netproxy_upstream_first_byte_seconds_bucket"])
+"""
+
+
 @case
 def admin_socket(world):
     with static(world) as proxy:
@@ -159,7 +171,8 @@ def admin_socket(world):
         equal(admin("/readyz").status, 200, "/readyz")
         metrics = admin("/metrics")
         equal(metrics.status, 200, "/metrics")
-        check(b"# TYPE " in metrics.body, "/metrics is no Prometheus text")
+        read = run([world.python, "-c", PROMETHEUS, metrics.body.decode()]).decode().split()
+        check([float(number) for number in read] == [1, 1, 1], f"what Prometheus' own client reads: {read}")
         proxy.outputs.append(("/metrics", metrics.body.decode()))
         status = admin("/status")
         check(isinstance(json.loads(status.body), dict), "/status is no JSON object")

@@ -16,7 +16,12 @@ struct ChannelCounters: Sendable {
     /// By the first digit of the status the app got: index 1 is 1xx, 5 is 5xx; 0 is none.
     var byClass = [Int](repeating: 0, count: 6)
     var retries = 0
-    var errors = 0
+    /// Exchanges that netproxy ended with an error of its own, by its word.
+    var errors: [ErrorKind: Int] = [:]
+    /// From the complete head to the last byte to the app.
+    var durations = DurationHistogram()
+    /// From the start of the last attempt to the head of the response.
+    var firstBytes = DurationHistogram()
     var bytesIn = 0
     var bytesOut = 0
 
@@ -25,7 +30,9 @@ struct ChannelCounters: Sendable {
         let code = exchange.status?.rawValue ?? 0
         byClass[min(max(code / 100, 0), 5)] += 1
         retries += exchange.context.retries.count { $0 != .budgetExhausted }
-        if exchange.hasFailed { errors += 1 }
+        if let error = exchange.record.error { errors[error, default: 0] += 1 }
+        durations.count(exchange.record.duration)
+        if let firstByte = exchange.record.timings.firstByte { firstBytes.count(firstByte) }
         bytesIn += exchange.record.bytesIn
         bytesOut += exchange.bytesOut
     }
@@ -39,12 +46,20 @@ struct ChannelCounters: Sendable {
         return statuses
     }
 
+    /// By the word that the app got, those that there were.
+    var errorWords: [String: Int]? {
+        guard !errors.isEmpty else { return nil }
+        return Dictionary(uniqueKeysWithValues: errors.map { ($0.key.rawValue, $0.value) })
+    }
+
     static func + (left: ChannelCounters, right: ChannelCounters) -> ChannelCounters {
         var sum = left
         sum.requests += right.requests
         for index in sum.byClass.indices { sum.byClass[index] += right.byClass[index] }
         sum.retries += right.retries
-        sum.errors += right.errors
+        sum.errors.merge(right.errors, uniquingKeysWith: +)
+        sum.durations = left.durations + right.durations
+        sum.firstBytes = left.firstBytes + right.firstBytes
         sum.bytesIn += right.bytesIn
         sum.bytesOut += right.bytesOut
         return sum

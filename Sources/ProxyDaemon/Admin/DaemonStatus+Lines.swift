@@ -49,15 +49,34 @@ extension DaemonStatus.Channel {
         var counts = [
             DaemonStatus.count(requests, "request")
                 + (statuses.isEmpty ? "" : " (\(DaemonStatus.classes(statuses)))"),
-            DaemonStatus.count(errors, "error"),
+            DaemonStatus.count(errors, "error")
+                + (errorsByWord.map { " (\(DaemonStatus.classes($0)))" } ?? ""),
         ]
         counts.append("\(retries) \(retries == 1 ? "retry" : "retries")")
         lines.append("  traffic  \(counts.joined(separator: ", "))")
+        if let durations {
+            let first = firstBytes.map { "; upstream's first byte \($0.text)" } ?? ""
+            lines.append("  time     \(durations.text)\(first)")
+        }
         lines.append("  pool     \(pool.open) open, \(pool.idle) idle, \(pool.queued) waiting")
         guard let token else { return lines }
         lines.append("  token    \(token.summary)")
         if let error = token.lastError { lines.append("           last error: \(error)") }
         return lines
+    }
+}
+
+extension DaemonStatus.Durations {
+    /// How long most of them were at most: `half within 2 ms, 99 % within 50 ms`.
+    var text: String { "half \(bound(of: 50)), 99 % \(bound(of: 99))" }
+
+    private func bound(of percent: Int) -> String {
+        let wanted = ((buckets.last?.count ?? 0) * percent + 99) / 100
+        guard let bound = buckets.first(where: { $0.count >= wanted })?.withinS else {
+            let longest = buckets.compactMap(\.withinS).last ?? 0
+            return "beyond \(Int(longest)) s"
+        }
+        return bound < 1 ? "within \(Int(bound * 1000)) ms" : "within \(Int(bound)) s"
     }
 }
 

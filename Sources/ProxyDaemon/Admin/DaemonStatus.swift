@@ -18,6 +18,8 @@ package struct DaemonStatus: Sendable, Codable {
         package var requests: Int
         /// Exchanges that netproxy ended with an error of its own.
         package var errors: Int
+        /// The same by the error's word, those that there were.
+        package var errorsByWord: [String: Int]?
         /// Attempts beyond the first.
         package var retries: Int
         /// Exchanges by class of status: `2xx`, or `none` where the app got no answer.
@@ -26,6 +28,26 @@ package struct DaemonStatus: Sendable, Codable {
         package var bytesIn: Int
         /// Content bytes to apps.
         package var bytesOut: Int
+        /// How long exchanges took, from the complete head to the last byte to the app.
+        package var durations: Durations?
+        /// How long the upstream took, from the start of the last attempt to the head of its response.
+        package var firstBytes: Durations?
+    }
+
+    /// How many durations were how long.
+    package struct Durations: Sendable, Codable {
+        /// Those that were at most so long.
+        package struct Bucket: Sendable, Codable {
+            /// The longest, in seconds; nothing for all of them.
+            package var withinS: Double?
+            /// How many, those of the shorter ones included.
+            package var count: Int
+        }
+
+        /// From the shortest to all of them.
+        package var buckets: [Bucket]
+        /// What they add up to, in seconds.
+        package var sumS: Double
     }
 
     /// A token, without the token.
@@ -51,6 +73,10 @@ package struct DaemonStatus: Sendable, Codable {
         package var lastError: String?
         /// In how many seconds the token endpoint is asked again at the earliest.
         package var nextAttemptS: Double?
+        /// How many tokens came from the token endpoint since the start.
+        package var renewals: Int?
+        /// How many token requests failed since the start.
+        package var failures: Int?
     }
 
     /// Connections to an upstream.
@@ -63,6 +89,22 @@ package struct DaemonStatus: Sendable, Codable {
         package var queued: Int
     }
 
+    /// What the process takes of the machine.
+    package struct Process: Sendable, Codable {
+        /// Seconds since 1970 at which it started.
+        package var startS: Double
+        /// Processor time so far, in seconds.
+        package var cpuS: Double
+        /// Memory in use, in bytes.
+        package var residentBytes: Int?
+        /// Open descriptors.
+        package var descriptors: Int?
+        /// How many descriptors it may have.
+        package var descriptorLimit: Int
+    }
+
+    /// The version of netproxy.
+    package var version: String?
     /// Seconds since the start.
     package var uptimeS: Double
     /// `serving` or `draining`.
@@ -75,6 +117,8 @@ package struct DaemonStatus: Sendable, Codable {
     package var connections: Int
     /// Lines of the request log that could not be written.
     package var logLinesDropped: Int
+    /// What the process takes of the machine.
+    package var process: Process?
     /// Exchanges that no channel claimed, by class of status: refused, sent on, tunnels.
     package var unclaimed: [String: Int]?
     /// In the order of the configuration.
@@ -97,15 +141,18 @@ package struct DaemonStatus: Sendable, Codable {
         workers: Int,
         connections: Int,
         logLinesDropped: Int,
+        process: Process,
         unclaimed: [String: Int],
         channels: [Channel]
     ) {
+        version = Libraries.ownVersion
         self.uptimeS = uptimeS
         self.state = state
         self.listen = listen
         self.workers = workers
         self.connections = connections
         self.logLinesDropped = logLinesDropped
+        self.process = process
         self.unclaimed = unclaimed
         self.channels = channels
     }

@@ -1,124 +1,242 @@
 /// The counters in the text format that Prometheus reads (version 0.0.4).
-enum PrometheusText {
+///
+/// Names are the page's promise: <doc:Metrics> lists them, and a test compares.
+struct PrometheusText {
+    private let status: DaemonStatus
+    private var text = ""
+
+    /// The answer to `/metrics`.
     static func of(_ status: DaemonStatus) -> String {
-        var text = ""
-        func metric(_ name: String, _ kind: String, _ help: String, _ lines: [(String, Double)]) {
-            text += "# HELP \(name) \(help)\n# TYPE \(name) \(kind)\n"
-            for (labels, value) in lines {
-                let number = value == value.rounded() ? String(Int(value)) : String(value)
-                text += "\(name)\(labels.isEmpty ? "" : "{\(labels)}") \(number)\n"
-            }
-        }
-        func perChannel(_ value: (DaemonStatus.Channel) -> Double?) -> [(String, Double)] {
-            status.channels.compactMap { channel in
-                value(channel).map { ("channel=\"\(channel.name)\"", $0) }
-            }
-        }
-        metric("netproxy_up", "gauge", "Whether the daemon serves.", [("", 1)])
-        metric(
-            "netproxy_uptime_seconds",
-            "gauge",
-            "Seconds since the start.",
-            [("", status.uptimeS)]
-        )
-        metric(
+        var page = PrometheusText(status: status)
+        page.writeDaemon()
+        page.writeTraffic()
+        page.writeUpstreams()
+        page.writeTokens()
+        page.writeProcess()
+        return page.text
+    }
+
+    private init(status: DaemonStatus) {
+        self.status = status
+    }
+
+    private mutating func writeDaemon() {
+        write(.gauge, "netproxy_up", "Whether the daemon serves.", 1)
+        begin(.gauge, "netproxy_build_info", "Which version serves.")
+        sample("netproxy_build_info", [("version", status.version ?? "")], 1)
+        write(.gauge, "netproxy_uptime_seconds", "Seconds since the start.", status.uptimeS)
+        write(
+            .gauge,
             "netproxy_connections",
-            "gauge",
             "Open connections from apps.",
-            [("", Double(status.connections))]
+            Double(status.connections)
         )
-        metric(
+        write(
+            .counter,
             "netproxy_log_lines_dropped_total",
-            "counter",
             "Log lines that could not be written.",
-            [("", Double(status.logLinesDropped))]
+            Double(status.logLinesDropped)
         )
-        metric(
+    }
+
+    private mutating func writeTraffic() {
+        write(
+            .counter,
             "netproxy_requests_total",
-            "counter",
             "Finished exchanges by class of status.",
-            status.channels.flatMap { channel in
-                channel.statuses.sorted { $0.key < $1.key }.map {
-                    ("channel=\"\(channel.name)\",status=\"\($0.key)\"", Double($0.value))
-                }
-            }
+            by: "status",
+            \.statuses
         )
-        metric(
+        begin(
+            .counter,
             "netproxy_unclaimed_requests_total",
-            "counter",
-            "Finished exchanges that no channel claimed, by class of status.",
-            (status.unclaimed ?? [:]).sorted { $0.key < $1.key }.map {
-                ("status=\"\($0.key)\"", Double($0.value))
-            }
+            "Finished exchanges that no channel claimed, by class of status."
         )
-        metric(
+        for (name, count) in (status.unclaimed ?? [:]).sorted(by: { $0.key < $1.key }) {
+            sample("netproxy_unclaimed_requests_total", [("status", name)], Double(count))
+        }
+        write(
+            .counter,
             "netproxy_errors_total",
-            "counter",
-            "Exchanges that netproxy answered with an error.",
-            perChannel { Double($0.errors) }
+            "Exchanges that netproxy ended with an error of its own, by its word.",
+            by: "error",
+            \.errorsByWord
         )
-        metric(
-            "netproxy_retries_total",
-            "counter",
-            "Attempts beyond the first.",
-            perChannel { Double($0.retries) }
+        write(.counter, "netproxy_retries_total", "Attempts beyond the first.") {
+            Double($0.retries)
+        }
+        write(.counter, "netproxy_received_bytes_total", "Content bytes from apps.") {
+            Double($0.bytesIn)
+        }
+        write(.counter, "netproxy_sent_bytes_total", "Content bytes to apps.") {
+            Double($0.bytesOut)
+        }
+        write(
+            "netproxy_request_duration_seconds",
+            "From the complete head of a request to the last byte to the app.",
+            \.durations
         )
-        metric(
-            "netproxy_received_bytes_total",
-            "counter",
-            "Content bytes from apps.",
-            perChannel { Double($0.bytesIn) }
+    }
+
+    private mutating func writeUpstreams() {
+        write(
+            "netproxy_upstream_first_byte_seconds",
+            "From the start of the last attempt to the head of its response.",
+            \.firstBytes
         )
-        metric(
-            "netproxy_sent_bytes_total",
-            "counter",
-            "Content bytes to apps.",
-            perChannel { Double($0.bytesOut) }
-        )
-        metric(
-            "netproxy_upstream_connections",
-            "gauge",
-            "Open connections to the upstream.",
-            perChannel { Double($0.pool.open) }
-        )
-        metric(
+        write(.gauge, "netproxy_upstream_connections", "Open connections to the upstream.") {
+            Double($0.pool.open)
+        }
+        write(
+            .gauge,
             "netproxy_upstream_idle_connections",
-            "gauge",
-            "Open connections to the upstream that wait for a request.",
-            perChannel { Double($0.pool.idle) }
-        )
-        metric(
+            "Open connections to the upstream that wait for a request."
+        ) { Double($0.pool.idle) }
+        write(
+            .gauge,
             "netproxy_upstream_waiting_requests",
-            "gauge",
-            "Requests that wait for a connection.",
-            perChannel { Double($0.pool.queued) }
-        )
-        metric(
+            "Requests that wait for a connection."
+        ) { Double($0.pool.queued) }
+    }
+
+    private mutating func writeTokens() {
+        write(
+            .gauge,
             "netproxy_token_state",
-            "gauge",
             "1 for the state of the channel's token: dead wants a person, failed an operator.",
-            status.channels.compactMap { channel in
-                channel.token.map { ("channel=\"\(channel.name)\",state=\"\($0.state)\"", 1) }
-            }
-        )
-        metric(
+            by: "state"
+        ) { channel in channel.token.map { [$0.state: 1] } }
+        write(
+            .gauge,
             "netproxy_token_generation",
-            "gauge",
-            "How many access tokens the family has had.",
-            perChannel { $0.token?.generation.map(Double.init) }
-        )
-        metric(
+            "How many access tokens the family has had."
+        ) { $0.token?.generation.map(Double.init) }
+        write(
+            .gauge,
             "netproxy_token_expires_in_seconds",
-            "gauge",
-            "Seconds that the access token lives.",
-            perChannel(\.token?.expiresInS)
-        )
-        metric(
+            "Seconds that the access token lives."
+        ) { $0.token?.expiresInS }
+        write(
+            .gauge,
             "netproxy_refresh_token_expires_in_seconds",
-            "gauge",
-            "Seconds until a person must sign in again, where the server tells.",
-            perChannel(\.token?.refreshExpiresInS)
+            "Seconds until a person must sign in again, where the server tells."
+        ) { $0.token?.refreshExpiresInS }
+        write(.gauge, "netproxy_token_waiting_requests", "Requests that wait for a token.") {
+            $0.token?.waiters.map(Double.init)
+        }
+        write(
+            .counter,
+            "netproxy_token_renewals_total",
+            "Tokens that came from the token endpoint."
+        ) { $0.token?.renewals.map(Double.init) }
+        write(.counter, "netproxy_token_failures_total", "Token requests that failed.") {
+            $0.token?.failures.map(Double.init)
+        }
+    }
+
+    /// Under the names that Prometheus' own client libraries use.
+    private mutating func writeProcess() {
+        guard let process = status.process else { return }
+        write(
+            .gauge,
+            "process_start_time_seconds",
+            "When the process started, in seconds since 1970.",
+            process.startS
         )
-        return text
+        write(
+            .counter,
+            "process_cpu_seconds_total",
+            "Processor time in user space and in the kernel.",
+            process.cpuS
+        )
+        if let bytes = process.residentBytes {
+            write(.gauge, "process_resident_memory_bytes", "Memory in use.", Double(bytes))
+        }
+        if let descriptors = process.descriptors {
+            write(.gauge, "process_open_fds", "Open descriptors.", Double(descriptors))
+        }
+        write(
+            .gauge,
+            "process_max_fds",
+            "How many descriptors the process may have.",
+            Double(process.descriptorLimit)
+        )
+    }
+}
+
+extension PrometheusText {
+    private enum Kind: String {
+        case counter, gauge, histogram
+    }
+
+    /// One number.
+    private mutating func write(_ kind: Kind, _ name: String, _ help: String, _ value: Double) {
+        begin(kind, name, help)
+        sample(name, [], value)
+    }
+
+    /// One number for each channel that has it.
+    private mutating func write(
+        _ kind: Kind,
+        _ name: String,
+        _ help: String,
+        _ value: (DaemonStatus.Channel) -> Double?
+    ) {
+        begin(kind, name, help)
+        for channel in status.channels {
+            if let value = value(channel) { sample(name, [("channel", channel.name)], value) }
+        }
+    }
+
+    /// For each channel one number for each value of a label.
+    private mutating func write(
+        _ kind: Kind,
+        _ name: String,
+        _ help: String,
+        by label: String,
+        _ values: (DaemonStatus.Channel) -> [String: Int]?
+    ) {
+        begin(kind, name, help)
+        for channel in status.channels {
+            for (word, count) in (values(channel) ?? [:]).sorted(by: { $0.key < $1.key }) {
+                sample(name, [("channel", channel.name), (label, word)], Double(count))
+            }
+        }
+    }
+
+    /// A histogram of each channel that has one.
+    private mutating func write(
+        _ name: String,
+        _ help: String,
+        _ durations: (DaemonStatus.Channel) -> DaemonStatus.Durations?
+    ) {
+        begin(.histogram, name, help)
+        for channel in status.channels {
+            guard let durations = durations(channel) else { continue }
+            let label = ("channel", channel.name)
+            for bucket in durations.buckets {
+                let bound = bucket.withinS.map(PrometheusText.number) ?? "+Inf"
+                sample("\(name)_bucket", [label, ("le", bound)], Double(bucket.count))
+            }
+            sample("\(name)_sum", [label], durations.sumS)
+            sample("\(name)_count", [label], Double(durations.buckets.last?.count ?? 0))
+        }
+    }
+
+    private mutating func begin(_ kind: Kind, _ name: String, _ help: String) {
+        text += "# HELP \(name) \(help)\n# TYPE \(name) \(kind.rawValue)\n"
+    }
+
+    private mutating func sample(
+        _ name: String,
+        _ labels: [(name: String, value: String)],
+        _ value: Double
+    ) {
+        let list = labels.map { "\($0.name)=\"\($0.value)\"" }.joined(separator: ",")
+        text += "\(name)\(list.isEmpty ? "" : "{\(list)}") \(PrometheusText.number(value))\n"
+    }
+
+    private static func number(_ value: Double) -> String {
+        Int(exactly: value).map(String.init) ?? String(value)
     }
 }

@@ -1,0 +1,169 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import ProxyDaemon
+
+@Suite struct MetricsStory {
+    private static let page = URL(filePath: #filePath)
+        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        .appending(path: "Sources/ProxyDaemon/Documentation.docc/Metrics.md")
+
+    /// A daemon with one exchange of each kind: served with a token, in vain, and with none to be had.
+    private func withTraffic(_ story: (DaemonHarness) async throws -> Void) async throws {
+        let origin = try await OriginServer.start { _ in Raw.ok("served") }
+        let tokens = try await OriginServer.start { _ in
+            Raw.ok(
+                #"{"access_token":"t","token_type":"Bearer","expires_in":3600}"#,
+                "Content-Type: application/json"
+            )
+        }
+        let oauth = "client_id: a, client_auth: none, token_url"
+        try await DaemonHarness.run(
+            channels: """
+                orders:
+                  upstream: http://127.0.0.1:\(origin.port)
+                  auth: { oauth: { \(oauth): 'http://127.0.0.1:\(tokens.port)/token' } }
+                mail:
+                  upstream: http://127.0.0.1:\(origin.port)
+                  auth: { oauth: { \(oauth): 'http://127.0.0.1:9/token' } }
+                broken: { upstream: 'http://127.0.0.1:9', retry: { attempts: 0 } }
+                """
+        ) { proxy in
+            #expect(try await proxy.exchange(Raw.get("/orders/1")).status == 200)
+            #expect(try await proxy.exchange(Raw.get("/broken/1")).status == 502)
+            #expect(try await proxy.exchange(Raw.get("/mail/1")).status == 503)
+            try await story(proxy)
+        }
+    }
+
+    @Test func `durations, errors and token requests are counted`() async throws {
+        try await withTraffic { proxy in
+            let metrics = try await proxy.ask(Raw.get("/metrics")).body
+            for line in [
+                #"netproxy_request_duration_seconds_bucket{channel="orders",le="+Inf"} 1"#,
+                #"netproxy_request_duration_seconds_count{channel="orders"} 1"#,
+                #"netproxy_upstream_first_byte_seconds_count{channel="orders"} 1"#,
+                #"netproxy_errors_total{channel="broken",error="connection_refused"} 1"#,
+                #"netproxy_errors_total{channel="mail",error="credential_unavailable"} 1"#,
+                #"netproxy_token_renewals_total{channel="orders"} 1"#,
+                #"netproxy_token_failures_total{channel="orders"} 0"#,
+                #"netproxy_token_renewals_total{channel="mail"} 0"#,
+            ] {
+                #expect(metrics.contains(line + "\n"), "no \(line)")
+            }
+            #expect(!metrics.contains(#"netproxy_errors_total{channel="orders""#))
+            #expect(
+                !metrics.contains(#"netproxy_upstream_first_byte_seconds_count{channel="broken""#)
+            )
+            let failures = metrics.split(separator: "\n")
+                .first { $0.hasPrefix(#"netproxy_token_failures_total{channel="mail"}"#) }
+            #expect(try #require(failures).hasSuffix(" 0") == false)
+            #expect(metrics.contains("\nprocess_resident_memory_bytes "))
+        }
+    }
+
+    @Test func `a person reads how long it took, and what failed`() async throws {
+        try await withTraffic { proxy in
+            let answer = try await proxy.ask(Raw.get("/status")).body
+            let lines = try #require(DaemonStatus(json: answer)).lines
+            #expect(
+                lines.contains(
+                    "  traffic  1 request (5xx 1), 1 error (connection_refused 1), 0 retries"
+                )
+            )
+            let times = try #require(lines.first { $0.hasPrefix("  time     half within ") })
+            #expect(times.contains(", 99 % within "))
+            #expect(times.contains("; upstream's first byte half within "))
+        }
+    }
+
+    @Test func `every metric and every member of the status is documented`() async throws {
+        let page = try String(contentsOf: MetricsStory.page, encoding: .utf8)
+        try await withTraffic { proxy in
+            let metrics = try await proxy.ask(Raw.get("/metrics")).body
+            let told = metrics.split(separator: "\n").filter { $0.hasPrefix("# TYPE ") }
+                .map { $0.split(separator: " ")[2...3].map(String.init) }
+            let documented = page.split(separator: "\n")
+                .filter { $0.hasPrefix("| `netproxy_") || $0.hasPrefix("| `process_") }
+                .map { $0.split(separator: "|").prefix(2).map { $0.filter { !" `".contains($0) } } }
+            #expect(told == documented)
+
+            let answer = try await proxy.ask(Raw.get("/status")).body
+            let status = try JSONSerialization.jsonObject(with: Data(answer.utf8))
+            for member in MetricsStory.members(of: status) {
+                let isTold = ["`\(member)`", "`\(member)[]`", ".\(member)`"].contains(
+                    where: page.contains
+                )
+                #expect(isTold, "\(member) is not documented")
+            }
+        }
+    }
+
+    /// The names of all members, but of those that are data: classes and words.
+    private static func members(of value: Any) -> Set<String> {
+        if let list = value as? [Any] {
+            return list.reduce(into: []) { $0.formUnion(members(of: $1)) }
+        }
+        guard let object = value as? [String: Any] else { return [] }
+        return object.reduce(into: Set(object.keys)) { names, member in
+            if ["statuses", "unclaimed", "errors_by_word"].contains(member.key) { return }
+            names.formUnion(members(of: member.value))
+        }
+    }
+}
+
+@Suite struct DurationHistograms {
+    @Test func `a bound belongs to its bucket`() throws {
+        var histogram = DurationHistogram()
+        #expect(histogram.status?.sumS == nil)
+        for duration in [
+            .zero, .milliseconds(1), .milliseconds(1) + .nanoseconds(1), .milliseconds(50),
+            .seconds(60), .seconds(60) + .nanoseconds(1), .seconds(7 * 24 * 60 * 60),
+        ] as [Duration] {
+            histogram.count(duration)
+        }
+        let status = try #require(histogram.status)
+        let counts = status.buckets.map(\.count)
+        #expect(counts == [2, 3, 3, 3, 3, 4, 4, 4, 4, 4, 4, 4, 4, 4, 5, 7])
+        #expect(status.buckets.map(\.withinS).last == .some(nil))
+        #expect(status.buckets[14].withinS == 60)
+        #expect(status.sumS == 604_920.052_000_002)
+    }
+
+    @Test func `those of several loops add up`() throws {
+        var (one, other) = (DurationHistogram(), DurationHistogram())
+        one.count(.milliseconds(3))
+        other.count(.milliseconds(4))
+        other.count(.seconds(3))
+        let both = try #require((one + other).status)
+        #expect(both.buckets.first { $0.withinS == 0.005 }?.count == 2)
+        #expect(both.buckets.last?.count == 3)
+        #expect(both.sumS == 3.007)
+    }
+
+    @Test(
+        arguments: [
+            (50, 50, "half within 1 ms, 99 % within 5 s"),
+            (99, 1, "half within 1 ms, 99 % within 1 ms"),
+            (49, 51, "half within 5 s, 99 % within 5 s"),
+            (0, 1, "half within 5 s, 99 % within 5 s"),
+        ]
+    )
+    func `percentiles are told by the bound that holds them`(
+        _ short: Int,
+        _ long: Int,
+        _ told: String
+    ) throws {
+        var histogram = DurationHistogram()
+        for _ in 0..<short { histogram.count(.milliseconds(1)) }
+        for _ in 0..<long { histogram.count(.seconds(3)) }
+        #expect(try #require(histogram.status).text == told)
+    }
+
+    @Test func `what is longer than all bounds has none`() throws {
+        var histogram = DurationHistogram()
+        histogram.count(.seconds(61))
+        #expect(try #require(histogram.status).text == "half beyond 60 s, 99 % beyond 60 s")
+    }
+}
