@@ -1,4 +1,5 @@
 import NetworkCore
+import Synchronization
 import TestSupport
 import Testing
 
@@ -35,6 +36,26 @@ import Testing
         #expect(harness.requests == 1)
         harness.clock.advance(by: .seconds(1))
         #expect(try await harness.token() == "Bearer access-1")
+    }
+
+    @Test func `the wait that is told is the one that is kept`() async throws {
+        let told = OAuthHarness.EventLog()
+        let server = AuthorizationServerModel(clock: ManualClock())
+        server.script(.unreachable)
+        let manager = OAuthManager(
+            service: TokenEndpointClient(transport: server, clock: RunningClock()),
+            tokenStore: MemoryTokenStore(),
+            configuration: OAuthHarness.configuration(.clientCredentials),
+            clock: RunningClock(),
+            jitter: { 0 },
+            onEvent: { told.append($0) }
+        )
+        await #expect(throws: NetworkError.self) { try await manager.credential(until: nil) }
+        guard case .failed(let failure) = told.all.first, let next = failure.nextAttempt else {
+            Issue.record("expected a failure with a next attempt, found \(told.all)")
+            return
+        }
+        #expect(next - failure.at == .seconds(1))
     }
 
     @Test func `everybody who waits gets the failure`() async throws {
@@ -241,4 +262,21 @@ import Testing
         #expect(try await harness.store.load() == nil)
         #expect(try await harness.token() == "Bearer access-2")
     }
+}
+
+/// A clock that has moved on whenever somebody looks at it, as real ones have.
+private final class RunningClock: NetworkClock {
+    private let looks = Mutex(0)
+    private let start = ContinuousClock.now
+
+    private func look() -> Duration {
+        looks.withLock {
+            $0 += 1
+            return .milliseconds($0)
+        }
+    }
+
+    var now: ContinuousClock.Instant { start + look() }
+    var wallNow: UnixTime { UnixTime(secondsSinceEpoch: 1_800_000_000) + look() }
+    func sleep(until deadline: ContinuousClock.Instant) async throws {}
 }

@@ -27,7 +27,8 @@ extension OAuthManager {
 
     private func rest(_ failure: OAuthFailure, for delay: Duration) -> WaitingRoom.Outcome {
         var failure = failure
-        failure.nextAttempt = clock.wallNow + delay
+        // From the time of the failure, which people read the wait from: a later one adds a second.
+        failure.nextAttempt = failure.at + delay
         outage = Outage(
             failure: failure,
             until: clock.now + delay,
