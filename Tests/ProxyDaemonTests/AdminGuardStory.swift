@@ -56,6 +56,17 @@ import Testing
         #expect(try await ask("GET /status", host: "localhost:PORT", field).status == 200)
     }
 
+    @Test(arguments: ["plan", "plan=true", "plan=1"])
+    func `a plan of a reload is no reload`(query: String) async throws {
+        let answer = try await ask("POST /reload?\(query)", "Netproxy-Admin: 1")
+        #expect(answer.status == 200)
+        #expect(answer.body == "no channel would change\n")
+    }
+
+    @Test func `a reload with an unknown wish is refused`() async throws {
+        #expect(try await ask("POST /reload?paln", "Netproxy-Admin: 1").status == 400)
+    }
+
     @Test(arguments: ["POST /reload", "DELETE /channels/orders/token", "POST /nowhere"])
     func `a change needs its field`(line: String) async throws {
         let refusal = try await ask(line)

@@ -35,7 +35,7 @@ struct AdminHandler: Sendable {
         case (.get, let parts) where parts.count == 2 && parts[0] == "why":
             return await why(PercentEncoding.decodedSegment(parts[1][...]))
         case (.post, ["keys"]): return await lend(AdminQuery(call.query))
-        case (.post, ["reload"]): return await reload(planOnly: call.query == "plan")
+        case (.post, ["reload"]): return await reload(AdminQuery(call.query))
         case (.post, let parts)
         where AdminHandler.isToken(parts) && parts.last == "refresh":
             return await refresh(parts[1])
@@ -139,8 +139,13 @@ struct AdminHandler: Sendable {
         )
     }
 
-    private func reload(planOnly: Bool) async -> Response {
-        let lines = planOnly ? await daemon.plan() : await daemon.reload()
+    /// Tells with `plan`, whatever its value, and does without; what looks like another wish is no
+    /// leave to reload.
+    private func reload(_ query: AdminQuery) async -> Response {
+        if let name = query.unknownName(among: ["plan"]) {
+            return problem(400, "expected plan or nothing, found '\(name)'")
+        }
+        let lines = query["plan"].isEmpty ? await daemon.reload() : await daemon.plan()
         switch lines {
         case .success(let lines): return .text(200, lines.map { $0 + "\n" }.joined())
         case .failure(let errors): return .text(422, errors.lines.map { $0 + "\n" }.joined())
