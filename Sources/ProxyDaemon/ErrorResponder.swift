@@ -61,7 +61,9 @@ enum ErrorResponder {
             headers.append(.retryAfter, validated: String(max(seconds, 1)))
         }
         if status == 407 {
+            // What `access.key` takes: some clients send nothing until they are asked, and then only this.
             headers.append(.proxyAuthenticate, validated: "Bearer realm=\"netproxy\"")
+            headers.append(.proxyAuthenticate, validated: "Basic realm=\"netproxy\"")
         }
         return Response(
             status: status,
