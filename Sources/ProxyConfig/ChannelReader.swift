@@ -74,6 +74,7 @@ struct ChannelReader {
         let listen = match.value(
             .listen,
             expected: RootReader.listenForm,
+            bound: ListenAddress.bound(of:),
             parse: ListenAddress.init(text:)
         )
         return ChannelConfiguration.Match(

@@ -4,16 +4,25 @@ package enum DurationText {
     ///
     /// The year keeps every later sum of instants and milliseconds far from overflow.
     package static func parse(_ text: String) -> Duration? {
+        length(of: text).flatMap { $0 <= longest ? $0 : nil }
+    }
+
+    /// What is expected of a duration that is above the limit; nothing for other texts.
+    static func bound(of text: String) -> String? {
+        length(of: text).flatMap { $0 > longest ? "at most a year (8760h)" : nil }
+    }
+
+    private static let longest = Duration.seconds(365 * 86_400)
+
+    private static func length(of text: String) -> Duration? {
         let digits = text.prefix { $0.isASCII && $0.isNumber }
         guard let count = WholeNumber.parse(digits) else { return nil }
-        let duration: Duration
-        switch text.dropFirst(digits.count) {
-        case "ms": duration = .milliseconds(count)
-        case "s": duration = .seconds(count)
-        case "m": duration = .seconds(count * 60)
-        case "h": duration = .seconds(count * 3600)
-        default: return nil
+        return switch text.dropFirst(digits.count) {
+        case "ms": .milliseconds(count)
+        case "s": .seconds(count)
+        case "m": .seconds(count * 60)
+        case "h": .seconds(count * 3600)
+        default: nil
         }
-        return duration <= .seconds(365 * 86_400) ? duration : nil
     }
 }

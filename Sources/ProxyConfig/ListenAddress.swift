@@ -33,9 +33,18 @@ package enum ListenAddress: Sendable, Hashable {
         }
     }
 
-    /// An absolute path that fits `sockaddr_un` (107 bytes and a NUL on Linux).
-    static func socketPath(_ text: some StringProtocol) -> String? {
-        guard text.hasPrefix("/"), text.utf8.count <= 107 else { return nil }
+    /// How long the path of a socket may be, in bytes: a NUL stands behind it in `sockaddr_un`.
+    static let longestPath = 107
+
+    /// What is expected of a path that is too long; nothing for other texts.
+    static func bound(of text: String) -> String? {
+        guard text.hasPrefix("unix:/"), text.utf8.count - 5 > longestPath else { return nil }
+        return "a path of at most \(longestPath) bytes"
+    }
+
+    /// An absolute path that fits `sockaddr_un`.
+    private static func socketPath(_ text: some StringProtocol) -> String? {
+        guard text.hasPrefix("/"), text.utf8.count <= longestPath else { return nil }
         return String(text)
     }
 }

@@ -12,6 +12,7 @@ struct RootReader {
             listen: root.list(
                 .listen,
                 of: Self.listenForm,
+                bound: ListenAddress.bound(of:),
                 default: [.tcp(HostPort(host: "127.0.0.1", port: 8080))],
                 parse: ListenAddress.init(text:)
             ),
@@ -125,10 +126,18 @@ struct RootReader {
 
     private func admin(state: String) -> AdminAddress {
         guard let node = root[.admin] else {
-            return .unix("\(directories.runtime ?? state)/admin.sock")
+            let path = "\(directories.runtime ?? state)/admin.sock"
+            if path.utf8.count > ListenAddress.longestPath {
+                root.require(
+                    .admin,
+                    "required, because the default socket's path has more than "
+                        + "\(ListenAddress.longestPath) bytes"
+                )
+            }
+            return .unix(path)
         }
         let expected = "unix:/path, a loopback host:port or off"
-        return reading.value(node, expected: expected) { text in
+        return reading.value(node, expected: expected, bound: ListenAddress.bound(of:)) { text in
             if text == "off" { return AdminAddress.off }
             switch ListenAddress(text: text) {
             case .unix(let path): return .unix(path)

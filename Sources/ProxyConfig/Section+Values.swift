@@ -1,11 +1,14 @@
 extension Section {
     /// Reads one scalar through a parser; reports `expected …, found …` when it declines.
+    ///
+    /// `bound` knows what is expected of a text that only goes too far.
     func value<Value>(
         _ key: Key,
         expected: String,
+        bound: (String) -> String? = { _ in nil },
         parse: (String) -> Value?
     ) -> Value? {
-        self[key].flatMap { reading.value($0, expected: expected, parse: parse) }
+        self[key].flatMap { reading.value($0, expected: expected, bound: bound, parse: parse) }
     }
 
     /// Whether the value is `off`, quoted or not.
@@ -63,10 +66,13 @@ extension Section {
         atLeast minimum: Duration,
         orElse alternative: String
     ) -> Duration? {
-        let form = "a duration such as 5s"
-        guard let duration = value(key, expected: form, parse: DurationText.parse) else {
-            return nil
-        }
+        let read = value(
+            key,
+            expected: "a duration such as 5s",
+            bound: DurationText.bound(of:),
+            parse: DurationText.parse
+        )
+        guard let duration = read else { return nil }
         guard duration >= minimum else {
             let place = place(of: key)
             reading.report(
@@ -124,13 +130,14 @@ extension Section {
     func list<Value>(
         _ key: Key,
         of expected: String,
+        bound: (String) -> String? = { _ in nil },
         default fallback: [Value] = [],
         parse: (String) -> Value?
     ) -> [Value] {
         guard let node = self[key] else { return fallback }
         if isOff(key) { return [] }
         return (node.items ?? [node]).compactMap { item in
-            reading.value(item, expected: expected, parse: parse)
+            reading.value(item, expected: expected, bound: bound, parse: parse)
         }
     }
 
@@ -153,9 +160,11 @@ extension Reading {
     func value<Value>(
         _ node: ConfigNode,
         expected: String,
+        bound: (String) -> String? = { _ in nil },
         parse: (String) -> Value?
     ) -> Value? {
         if let value = node.text.flatMap(parse) { return value }
+        let expected = node.text.flatMap(bound) ?? expected
         report("expected \(expected), found \(node.found)", at: node)
         return nil
     }

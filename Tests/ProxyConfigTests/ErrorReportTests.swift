@@ -221,4 +221,37 @@ import Testing
         let lines = errors(in: text)
         #expect(lines.count == 1 && lines[0].contains("single document"))
     }
+
+    @Test func `what only goes too far is told how far it may go`() {
+        let path = "unix:/" + String(repeating: "p", count: 107)
+        let text = """
+            listen: [\(path)]
+            admin: \(path)
+            drain: 8761h
+            channels: { a: { upstream: https://a.example, match: { listen: '\(path)' } } }
+            """
+        let form = "expected a path of at most 107 bytes"
+        #expect(
+            errors(in: text).map { $0.prefix { $0 != "," } } == [
+                "netproxy.yaml:1:10: listen[0]: \(form)", "netproxy.yaml:2:8: admin: \(form)",
+                "netproxy.yaml:3:8: drain: expected at most a year (8760h)",
+                "netproxy.yaml:4:64: channels.a.match.listen: \(form)",
+            ]
+        )
+        let longest = path.dropLast()
+        #expect(errors(in: "listen: [\(longest)]\nchannels: { a: { upstream: http://a } }") == [])
+    }
+
+    @Test func `a default admin socket whose path is too long is told before the start`() {
+        let state = "/" + String(repeating: "s", count: 96)
+        let channels = "channels: { a: { upstream: http://a.example } }"
+        #expect(
+            errors(in: "state: \(state)\n\(channels)") == [
+                "netproxy.yaml:1:1: admin: required, "
+                    + "because the default socket's path has more than 107 bytes"
+            ]
+        )
+        #expect(errors(in: "state: \(state.dropLast())\n\(channels)") == [])
+        #expect(errors(in: "state: \(state)\nadmin: off\n\(channels)") == [])
+    }
 }
