@@ -46,6 +46,27 @@ import Testing
         #expect(!right.server.sawReuse)
     }
 
+    @Test func `the client's own token is not that of a person, nor the other way round`()
+        async throws
+    {
+        let store = MemoryTokenStore()
+        let client = OAuthHarness(store: store)
+        #expect(try await client.token() == "Bearer access-1")
+        func person(_ initial: Secret?) -> OAuthHarness {
+            OAuthHarness(
+                grant: .refreshToken(initial: initial),
+                clock: client.clock,
+                server: client.server,
+                store: store
+            )
+        }
+        #expect(await person(nil).failure()?.kind == .reauthorizationRequired)
+        #expect(try await person(Secret("initial")).token() == "Bearer access-2")
+        let again = OAuthHarness(clock: client.clock, server: client.server, store: store)
+        #expect(try await again.token() == "Bearer access-1")
+        #expect(try await person(Secret("initial")).token() == "Bearer access-2")
+    }
+
     @Test func `a dead token is not presented again, though that cannot be stored`() async throws {
         let store = MemoryTokenStore()
         let right = harness(store)

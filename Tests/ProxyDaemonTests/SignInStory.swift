@@ -200,6 +200,21 @@ import Testing
         }
     }
 
+    @Test func `the token of another configured refresh token is not revealed`() async throws {
+        let server = try await Server.start()
+        let refresh = server.channel("refresh_token") + "\n      refresh_token: "
+        try await DaemonHarness.run(channels: refresh + "literal:one") { proxy in
+            #expect(try await proxy.exchange(Raw.get("/mail/inbox")).body == "mail")
+            let one = try await signIn(proxy, Terminal())
+            defer { one.close() }
+            #expect(try await one.accessToken() == "c4nary-a")
+            _ = await proxy.reload(channels: refresh + "literal:other")
+            let other = try await signIn(proxy, Terminal())
+            defer { other.close() }
+            await #expect(throws: SignIn.Failure.self) { try await other.accessToken() }
+        }
+    }
+
     @Test func `nobody renews while a sign-out revokes, whose tokens nobody would revoke`()
         async throws
     {

@@ -187,7 +187,7 @@ extension OAuthConfiguration {
         "\(clientID)@\(tokenEndpoint.origin)\(tokenEndpoint.target)"
     }
 
-    /// Everything that shapes an access token.
+    /// Everything that shapes an access token, and whose it is.
     ///
     /// Tokens are shared under equal keys only.
     package var credentialKey: String {
@@ -195,11 +195,21 @@ extension OAuthConfiguration {
         if let audience { parts.append(FormParameter("audience", audience)) }
         parts += resources.sorted().map { FormParameter("resource", $0) }
         parts += parameters.sorted { ($0.name, $0.value) < ($1.name, $1.value) }
-        if case .provided(let provider) = grant {
-            parts.append(FormParameter("grant", provider.identity))
+        switch grant {
+        // Whoever signed in is somebody else than the client by itself.
+        case .clientCredentials: parts.append(FormParameter("grant", "client_credentials"))
+        case .refreshToken: break
+        case .provided(let provider): parts.append(FormParameter("grant", provider.identity))
         }
         if let proof { parts.append(FormParameter("dpop_jkt", proof.thumbprint)) }
         return FormEncoding.encode(parts)
+    }
+
+    /// Whether a record descends from the refresh token that is configured now, if one is: another
+    /// one may be another person's.
+    package func isOfConfiguredSeed(_ record: TokenRecord) -> Bool {
+        guard case .refreshToken(let seed?) = grant else { return true }
+        return record.seed == TokenRecord.fingerprint(seed)
     }
 
     /// Whom and what the token should be good for, as form parameters.

@@ -108,6 +108,7 @@ package struct SignIn: Sendable {
             throw Failure(description: "the stored tokens cannot be read: \(error)")
         }
         guard let record, record.authority == client.configuration.authority,
+            client.configuration.isOfConfiguredSeed(record),
             let kept = record.accessTokens[client.configuration.credentialKey]
         else { throw Failure(description: "no token of \(channel.name) is stored") }
         if let end = kept.expiresAt, end < SystemClock().wallNow {

@@ -109,11 +109,8 @@ extension OAuthManager {
         return reason == .recovery && isOpen ? nil : .credential(adopted.credential)
     }
 
-    /// Whether the record descends from the refresh token that is configured now, if one is:
-    /// another one may be another person's.
     func isOfConfiguredSeed(_ record: TokenRecord) -> Bool {
-        guard case .refreshToken(let seed?) = configuration.grant else { return true }
-        return record.seed == TokenRecord.fingerprint(seed)
+        configuration.isOfConfiguredSeed(record)
     }
 
     /// Goes on with what somebody else has stored while a renewal was under way.
