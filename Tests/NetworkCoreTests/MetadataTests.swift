@@ -74,6 +74,12 @@ import Testing
         )
     }
 
+    @Test func `metadata is not asked for in a coding that nobody undoes`() async throws {
+        server.script(inFront, document("https://login.example.com"))
+        _ = try await directory().metadata()
+        #expect(server.seen.first?.headers[.acceptEncoding] == "identity")
+    }
+
     @Test func `the OpenID Connect place serves as well`() async throws {
         server.script(
             "/.well-known/openid-configuration",

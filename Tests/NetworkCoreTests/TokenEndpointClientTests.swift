@@ -25,6 +25,12 @@ import Testing
         #expect(String(decoding: decoded, as: UTF8.self) == pair)
     }
 
+    @Test func `nothing is asked for in a coding that nobody undoes`() async throws {
+        let endpoint = TokenEndpoint()
+        _ = try await endpoint.tokens(#"{"access_token":"t"}"#)
+        #expect(endpoint.transport.last?.headers[.acceptEncoding] == "identity")
+    }
+
     @Test func `a granted answer is read whole`() async throws {
         let answer = try await TokenEndpoint().tokens(
             """

@@ -26,6 +26,8 @@ struct ClientRequest {
         }
         var headers: HTTPHeaders = [
             .contentType: "application/x-www-form-urlencoded", .accept: "application/json",
+            // RFC 9110 §12.5.3: without it any coding will do, and none is undone here.
+            .acceptEncoding: "identity",
         ]
         var form = parameters
         try identify(&form, &headers)

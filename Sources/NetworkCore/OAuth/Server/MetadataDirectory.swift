@@ -135,7 +135,7 @@ public actor MetadataDirectory {
         _ request: Request
     ) async throws(MetadataError) -> (HTTPStatus, [UInt8]) {
         var request = request
-        request.headers = [.accept: "application/json"]
+        request.headers = [.accept: "application/json", .acceptEncoding: "identity"]
         let deadline = clock.now + (known == nil ? Self.timeout : Self.renewalTimeout)
         var context = RequestContext(deadline: deadline)
         do {
