@@ -244,6 +244,20 @@ import Testing
         #expect(harness.requests == 0)
     }
 
+    @Test func `a sign-in that fails costs nobody who waits meanwhile a token`() async throws {
+        let harness = OAuthHarness()
+        harness.server.gate.close()
+        harness.server.script(.respond(400, #"{"error":"invalid_grant"}"#, [:]))
+        let code = TokenGrant.authorizationCode(Secret("c"), redirect: "r", verifier: Secret("v"))
+        let signIn = Task { try await harness.manager.signIn(with: code) }
+        #expect(await eventually { harness.server.gate.waiting == 1 })
+        let caller = Task { try await harness.token() }
+        #expect(await eventually { await harness.manager.status().waiters == 2 })
+        harness.server.gate.open()
+        await #expect(throws: NetworkError.self) { try await signIn.value }
+        #expect(try await caller.value == "Bearer access-1")
+    }
+
     @Test func `a forced renewal does not wait for the back-off`() async throws {
         let harness = OAuthHarness()
         harness.server.script(.unreachable)

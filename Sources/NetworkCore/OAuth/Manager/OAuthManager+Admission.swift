@@ -25,15 +25,12 @@ extension OAuthManager {
         return .wait(renew(reason).room)
     }
 
-    /// What a caller gets whose wait brought no token.
-    func settle() throws -> Credential {
+    /// What a caller gets whose wait brought no token; nothing if there is no reason to refuse it one.
+    func settle() throws -> Credential? {
         let now = clock.moment
         if let current, isAlive(current, at: now) { return current.credential }
-        throw standingRefusal(at: now)
-            ?? OAuthManager.unavailable(
-                "no token came within the time the request may wait",
-                retryAfter: 1
-            )
+        if let refusal = standingRefusal(at: now) { throw refusal }
+        return nil
     }
 
     /// Why the token endpoint is not to be asked now.

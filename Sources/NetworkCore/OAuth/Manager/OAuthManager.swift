@@ -150,14 +150,22 @@ public actor OAuthManager: Authorizing {
                 case .outcome(.credential(let credential)): return credential
                 // Behind a token that was refused the next renewal goes on already.
                 case .outcome(.idle), .outcome(.refusedAgain): continue
-                case .outcome(.failed), .outcome(.dead), .outcome(.sameToken), .timedOut:
+                case .outcome(.failed), .outcome(.dead), .outcome(.sameToken):
                     do {
-                        return try await settle()
+                        if let credential = try await settle() { return credential }
+                        // Somebody has signed in since, or it was a sign-in that failed.
+                        continue
                     } catch {
                         guard await outlivesFailure(until: patience, as: .request) else {
                             throw error
                         }
                     }
+                case .timedOut:
+                    if let credential = try await settle() { return credential }
+                    throw OAuthManager.unavailable(
+                        "no token came within the time the request may wait",
+                        retryAfter: 1
+                    )
                 case .full:
                     throw OAuthManager.unavailable(
                         "too many requests wait for a token already",
