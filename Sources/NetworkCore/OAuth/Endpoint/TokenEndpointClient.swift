@@ -10,6 +10,12 @@ public struct TokenEndpointClient: OAuthService {
     /// 1 MiB, as golang/oauth2.
     private static let responseLimit = 1 << 20
 
+    /// How long the rest of an answer may take at least, however late its head comes.
+    ///
+    /// To a machine that was suspended meanwhile, say: in it may be the only refresh token that is
+    /// still good.
+    private static let bodyTime = Duration.seconds(2)
+
     private let transport: any HTTPTransport
     private let clock: any NetworkClock
     /// What time it is there, for whoever signs something that the server judges by its clock.
@@ -61,7 +67,7 @@ public struct TokenEndpointClient: OAuthService {
         do {
             body = try await response.body.collect(
                 upTo: TokenEndpointClient.responseLimit,
-                until: deadline,
+                until: max(deadline, clock.now + TokenEndpointClient.bodyTime),
                 on: clock
             )
         } catch {

@@ -38,9 +38,14 @@ extension OAuthManager {
         // token pair the server has already rotated is never dropped with a request.
         let task = Task { await perform(reason, work, id: id, room: room) }
         let limit = clock.now + Renewal.limit(configuration)
+        let last = Renewal.lastPart(configuration)
         // For a transport that neither answers nor keeps its deadline: the slot must become free.
         let watchdog = Task { [clock] in
-            do { try await clock.sleep(until: limit) } catch { return }
+            do {
+                try await clock.sleep(until: limit - last)
+                // By a clock that goes on while the machine is suspended: the answer may come now.
+                try await clock.sleep(until: clock.now + last)
+            } catch { return }
             abandon(id)
         }
         let renewal = Renewal(id: id, reason: reason, room: room, task: task, watchdog: watchdog)

@@ -38,6 +38,12 @@ struct Renewal {
         lockTimeout(configuration) + configuration.requestTimeout * 2 + .seconds(5)
     }
 
+    /// What is left at least of that when a machine goes on that was suspended: as long as the
+    /// transport goes on to wait for an answer.
+    static func lastPart(_ configuration: OAuthConfiguration) -> Duration {
+        configuration.requestTimeout + .seconds(5)
+    }
+
     /// How long to wait for another process that renews: as long as it may take for that.
     static func lockTimeout(_ configuration: OAuthConfiguration) -> Duration {
         configuration.requestTimeout * 2 + .seconds(2)
