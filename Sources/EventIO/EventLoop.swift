@@ -36,11 +36,12 @@ import Synchronization
 
     let base: OpaquePointer
     /// How far ahead of the system's clock the loop's is; 0 outside of tests.
-    private var lead: UInt64 = 0
+    var lead: UInt64 = 0
     private let wakeDescriptor: Int32
     private var wakeEvent: OpaquePointer?
     private var timerEvent: OpaquePointer?
-    private var timerArmed = UInt64.max
+    var timerArmed = UInt64.max
+    var isCatchingUp = false
     @exclusivity(unchecked) private var wheel: TimerWheel
     // SAFETY: the loop's thread only, and nothing is called while one of these is being changed.
     @exclusivity(unchecked) private var time: UInt64
@@ -314,7 +315,7 @@ import Synchronization
     }
 
     @inline(never)
-    private func readTime() {
+    func readTime() {
         unsafe time = monotonicNanoseconds() &+ lead
         unsafe isTimeOver = false
     }
@@ -326,7 +327,7 @@ import Synchronization
         timerFired()
     }
 
-    private func armTimer(for next: UInt64) {
+    func armTimer(for next: UInt64) {
         guard next < timerArmed else { return }
         timerArmed = next
         let delay = next > now ? next - now : 0

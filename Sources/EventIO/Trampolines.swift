@@ -11,7 +11,7 @@ let loopWoken: event_callback_fn = { _, _, context in
 
 let loopTimerFired: event_callback_fn = { _, _, context in
     guard let context = unsafe context else { return }
-    unsafe Unmanaged<EventLoop>.fromOpaque(context).takeUnretainedValue().timerFired()
+    unsafe Unmanaged<EventLoop>.fromOpaque(context).takeUnretainedValue().timerDue()
 }
 
 let socketReady: event_callback_fn = { _, what, context in

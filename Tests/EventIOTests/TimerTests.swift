@@ -40,6 +40,25 @@ import Testing
         _ = held
     }
 
+    @Test func `a process that stood still reads before it calls time`() async throws {
+        let loop = try EventLoop(index: 98)
+        loop.start()
+        defer { loop.stop() }
+        let journal = Journal()
+        let held = await loop.call { loop -> [Marker] in
+            let marker = Marker { journal.names.withLock { $0.append("over") } }
+            loop.schedule(marker, at: loop.deadline(after: .seconds(1)))
+            loop.standStill(for: .seconds(10))
+            // As the timer's event does when the process goes on.
+            loop.timerDue()
+            journal.names.withLock { $0.append("read") }
+            loop.timerDue()
+            return [marker]
+        }
+        #expect(journal.all == ["read", "over"])
+        _ = held
+    }
+
     @Test(arguments: [0, 1, 15, 16, 17, 33])
     func `no entry fires early`(milliseconds: Int) async throws {
         let loop = try TestLoop.shared()
