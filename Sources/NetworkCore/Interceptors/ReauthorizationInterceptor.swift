@@ -39,10 +39,10 @@ public struct ReauthorizationInterceptor: ReviewingInterceptor {
         context: inout RequestContext,
         next: RequestChain
     ) async throws -> Response {
-        guard case .stream(let source, let length) = request.body else {
+        guard case .stream(_, let length) = request.body else {
             return try await sendAndReview(request, context: &context, next: next)
         }
-        if request.body.isKept {
+        guard let source = request.body.readOnceSource else {
             return try await exchange(request, context: &context, next: next)
         }
         let buffer = ReplayBuffer(source, length: length, limit: replayLimit, spill: spill)
@@ -95,7 +95,13 @@ public struct ReauthorizationInterceptor: ReviewingInterceptor {
     ) async throws -> Response {
         let isReplay = context.retries.contains(.unauthorized)
         let intent: Rejection.Intent =
-            if isReplay { .afterReplay } else if request.body.isLeft { .replay } else { .report }
+            if isReplay {
+                .afterReplay
+            } else if request.body.canBeSentAgain() {
+                .replay
+            } else {
+                .report
+            }
         let cause: RetryReason
         switch await authorizer.rejected(rejection(first, intent, context)) {
         case .passThrough(let reason) where !isReplay:

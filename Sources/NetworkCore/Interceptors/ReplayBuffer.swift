@@ -70,7 +70,8 @@ public final class ReplayBuffer: Sendable {
 
     /// The buffer that a body is read through already, if there is one.
     package static func recording(_ body: HTTPBody) -> ReplayBuffer? {
-        (body.unwatched as? ReplayReader)?.buffer
+        guard case .stream(let reader as ReplayReader, _) = body else { return nil }
+        return reader.buffer
     }
 
     /// Whether the body is kept as it goes by, or was until it grew too long.

@@ -1,55 +1,77 @@
 extension Request {
     /// The request for another attempt, with its body from the start; nothing if that is gone.
     ///
-    /// What is here is sent as it is, a `RepeatableBodySource` is read anew, and so is what a
+    /// What is in memory is sent as it is. A `RepeatableBodySource` is read anew, and so is what a
     /// `ReplayBuffer` keeps: the attempts before read nothing more of that.
     public func again() -> Request? {
         var again = self
-        if let buffer = ReplayBuffer.recording(body) {
+        switch body.supply {
+        case .memory: break
+        case .repeatable(let source):
+            again.body = .stream(source.fromStart(), length: body.length)
+        case .kept(let buffer):
             let hasBegun = buffer.hasBegun
             guard let body = buffer.replay() else { return nil }
             again.body = body
             // The body is here, or on its way: there is nothing left to expect.
             if hasBegun { again.headers.remove(HTTPFieldName.expect) }
-            return again
+        case .watched(let source):
+            guard source.isUntouched else { return nil }
+        case .unknown: return nil
         }
-        if let source = body.unwatched as? any RepeatableBodySource {
-            again.body = .stream(source.fromStart(), length: body.length)
-            return again
-        }
-        // Of all others, nobody knows how much is left.
-        if case .stream(let source as WatchedBody, _) = body, source.isUntouched { return self }
-        return body.isReplayable ? self : nil
+        return again
     }
 }
 
+/// Where another attempt gets a request's body from.
+private enum BodySupply {
+    /// It is in memory, or there is none.
+    case memory
+    /// The source is read anew.
+    case repeatable(any RepeatableBodySource)
+    /// A buffer keeps what is read, while it fits.
+    case kept(ReplayBuffer)
+    /// The source is read once, but it is known whether it was.
+    case watched(WatchedBody)
+    /// The source is read once, and nobody knows how much is left.
+    case unknown
+}
+
 extension HTTPBody {
-    /// What a streamed body is read from, behind those that only watch.
-    var unwatched: (any BodySource)? {
-        guard case .stream(var source, _) = self else { return nil }
-        while let watched = source as? WatchedBody { source = watched.source }
-        return source
+    fileprivate var supply: BodySupply {
+        switch self {
+        case .empty, .bytes: .memory
+        case .stream(let source as ReplayReader, _): .kept(source.buffer)
+        case .stream(let source as WatchedBody, _): .watched(source)
+        case .stream(let source as any RepeatableBodySource, _): .repeatable(source)
+        case .stream, .tunnel: .unknown
+        }
     }
 
-    /// Whether another attempt may have it without more ado: it is read anew, or somebody keeps it.
-    var isKept: Bool {
-        let source = unwatched
-        return source is any RepeatableBodySource || source is ReplayReader
+    /// The source of a body that is gone once it is read; nothing if another attempt has its own way to
+    /// the body.
+    var readOnceSource: (any BodySource)? {
+        switch (self, supply) {
+        case (.stream(let source, _), .watched), (.stream(let source, _), .unknown): source
+        default: nil
+        }
     }
 
-    /// Whether it can be sent again after an attempt that may have read it.
-    var isLeft: Bool {
-        if let buffer = ReplayBuffer.recording(self) { return buffer.isReplayable }
-        return isReplayable || unwatched is any RepeatableBodySource
+    /// The same, and if it is read once, `Request.again()` knows whether it was.
+    var watched: HTTPBody {
+        guard case .unknown = supply, case .stream(let source, let length) = self else {
+            return self
+        }
+        return .stream(WatchedBody(source), length: length)
     }
 
-    /// Whether all of it can be sent, as far as is known.
-    var isWhole: Bool {
-        guard case .stream(let source, _) = self else { return true }
-        return switch source {
-        case let watched as WatchedBody: watched.isUntouched
-        case let reader as ReplayReader: reader.buffer.isReplayable
-        default: true
+    /// Whether `Request.again()` would find it; `assumed` of a stream that nobody watches.
+    func canBeSentAgain(ifUnknown assumed: Bool = false) -> Bool {
+        switch supply {
+        case .memory, .repeatable: true
+        case .kept(let buffer): buffer.isReplayable
+        case .watched(let source): source.isUntouched
+        case .unknown: assumed
         }
     }
 }

@@ -61,12 +61,10 @@ public struct RetryingInterceptor<Retrier: RequestRetrier>: RequestInterceptor {
         next: RequestChain
     ) async throws -> Response {
         var attempts = 0
-        var (request, again) = (request, request)
-        if case .stream(let source, let length) = request.body, !request.body.isKept {
-            // An interceptor further in may read it, and fail before its own second attempt is sent.
-            request.body = .stream(WatchedBody(source), length: length)
-            again = request
-        }
+        var request = request
+        // An interceptor further in may read it, and fail before its own second attempt is sent.
+        request.body = request.body.watched
+        var again = request
         while true {
             attempts += 1
             let result: Result<Response, NetworkError>
@@ -75,7 +73,7 @@ public struct RetryingInterceptor<Retrier: RequestRetrier>: RequestInterceptor {
             } catch let error as NetworkError {
                 result = .failure(error)
             }
-            guard attempts < limit, canRepeat(request, result),
+            guard attempts < limit, !isCancelled(result), request.body.canBeSentAgain(),
                 case .retry(let delay) = await retrier.decide(
                     on: request,
                     after: RetryingInterceptor.outcome(result),
@@ -95,12 +93,9 @@ public struct RetryingInterceptor<Retrier: RequestRetrier>: RequestInterceptor {
         }
     }
 
-    private func canRepeat(_ request: Request, _ result: Result<Response, NetworkError>) -> Bool {
-        if case .failure(let error) = result {
-            if error.kind == .cancelled { return false }
-            if error.retry == .safe, request.body.isWhole { return true }
-        }
-        return request.body.isLeft
+    private func isCancelled(_ result: Result<Response, NetworkError>) -> Bool {
+        guard case .failure(let error) = result else { return false }
+        return error.kind == .cancelled
     }
 
     private static func outcome(_ result: Result<Response, NetworkError>) -> AttemptOutcome {

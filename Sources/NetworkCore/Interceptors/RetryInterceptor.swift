@@ -41,15 +41,16 @@ public struct RetryInterceptor: ReviewingInterceptor {
         next: RequestChain
     ) async throws -> Response {
         budget.countRequest(now: second)
-        guard case .stream(let source, let length) = request.body, !request.body.isKept else {
+        guard let source = request.body.readOnceSource else {
             return try await sendAndReview(request, context: &context, next: next)
         }
         var ours = request
         guard request.method.isIdempotent, (context.retryLimit ?? policy.attempts) > 0 else {
-            ours.body = .stream(WatchedBody(source), length: length)
+            ours.body = request.body.watched
             return try await sendAndReview(ours, context: &context, next: next)
         }
         // Reauthorization, which stands further in, uses the same buffer.
+        let length = request.body.length
         let buffer = ReplayBuffer(source, length: length, limit: replayLimit, spill: spill)
         ours.body = buffer.body()
         defer { buffer.release() }
@@ -140,7 +141,7 @@ public struct RetryInterceptor: ReviewingInterceptor {
 
     private func mayRepeat(_ request: Request, _ status: HTTPStatus, retries: Int) -> Bool {
         policy.statuses.contains(status.rawValue) && retries < policy.attempts
-            && request.method.isIdempotent && request.body.isLeft
+            && request.method.isIdempotent && request.body.canBeSentAgain()
     }
 
     /// How long the origin wants to be left alone, or our own wait; nothing if that is too long.

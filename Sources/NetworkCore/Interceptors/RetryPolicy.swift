@@ -38,12 +38,12 @@ public struct RetryPolicy: Sendable {
 
     /// Whether a failed attempt may be made again.
     ///
-    /// RFC 9110 §9.2.2: by itself only what is idempotent, or what cannot have been acted on. And only
-    /// what is still there: another attempt, inside of this one, may have read a streamed body. One
-    /// that a `ReplayBuffer` keeps is.
+    /// RFC 9110 §9.2.2: without being told only what is idempotent, or what cannot have been acted on.
+    /// And only with a body that is still there: the attempt may have read what was streamed, unless a
+    /// `ReplayBuffer` keeps it.
     public func allowsRetry(of request: Request, after error: NetworkError) -> Bool {
         guard error.kind != .cancelled,
-            request.body.isLeft || error.retry == .safe && request.body.isWhole
+            request.body.canBeSentAgain(ifUnknown: error.retry == .safe)
         else { return false }
         switch error.retry {
         case .safe:

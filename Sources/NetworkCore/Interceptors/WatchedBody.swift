@@ -3,7 +3,7 @@ import Synchronization
 /// A streamed request body that knows whether anybody has asked for it: one that was can be sent no
 /// second time.
 final class WatchedBody: BodySource {
-    let source: any BodySource
+    private let source: any BodySource
     private let wasAsked = Atomic(false)
 
     /// Whether nothing was read of it.

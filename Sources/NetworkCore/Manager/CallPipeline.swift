@@ -192,21 +192,19 @@ struct CallPipeline<Item: Endpoint>: Sendable {
             )
         }
         var request = call.request
-        if isSigned, case .stream(let source, let length) = request.body {
-            request.body = .stream(WatchedBody(source), length: length)
-        }
+        if isSigned { request.body = request.body.watched }
         do {
             return try await chain(call, isSigned: isSigned)
                 .send(request, context: &exchange.context)
         } catch let error as NetworkError
             where isSigned && call.authorization == .optional
             && error.kind == .reauthorizationRequired && exchange.context.attempts == 0
-            && request.body.isWhole
         {
             // Nobody is signed in, and nothing was sent yet.
+            guard let again = request.again() else { throw error }
             exchange.context.authorization = nil
             return try await chain(call, isSigned: false)
-                .send(request, context: &exchange.context)
+                .send(again, context: &exchange.context)
         }
     }
 

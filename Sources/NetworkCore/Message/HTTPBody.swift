@@ -4,9 +4,9 @@ public enum HTTPBody: Sendable {
     case empty
     /// Content that is already here; it can be sent as often as one likes.
     case bytes(ByteSlice)
-    /// Content that is read once; `length` where it was announced.
+    /// Content that comes piece by piece; `length` where it was announced.
     ///
-    /// `Request.again()` finds out whether there is another way to it.
+    /// Most sources are read once: `Request.again()` tells whether another attempt can have it.
     case stream(any BodySource, length: Int?)
     /// No content: a 101 has made the connection into something else (RFC 9110 §7.8).
     ///
