@@ -110,6 +110,14 @@ import Testing
         #expect(origin.bodies == ["", "one", "onetwo"])
     }
 
+    @Test func `a body given up unread is not sent again`() async throws {
+        let origin = ReluctantOrigin(reads: [0, 2])
+        let chain = RequestChain([retrying(), Insistent()], transport: origin)
+        let (response, _) = try await chain.exchange(request(.post))
+        #expect(response.status == 503)
+        #expect(origin.bodies == [""])
+    }
+
     @Test func `a body that the app cut short is not sent again`() async throws {
         let cut = NetworkError(.connectionTerminated, side: .downstream, detail: "cut short")
         let upstream = Upstream { _, _ in Response(status: 200) }
@@ -192,6 +200,19 @@ private final class ReluctantOrigin: HTTPTransport {
             state.expectations.append(request.headers[.expect])
         }
         return Response(status: isWilling && number == reads.count - 1 ? 200 : 503)
+    }
+}
+
+/// Sends whatever it may a second time.
+private struct Insistent: RequestInterceptor {
+    func intercept(
+        _ request: Request,
+        context: inout RequestContext,
+        next: RequestChain
+    ) async throws -> Response {
+        let first = try await next.send(request, context: &context)
+        guard let again = request.again() else { return first }
+        return try await next.send(again, context: &context)
     }
 }
 

@@ -1,29 +1,32 @@
 import Synchronization
 
-/// A streamed request body that knows whether anybody has asked for it: one that was can be sent no
-/// second time.
+/// A request body that is read once, and knows whether anybody has begun to: then it cannot be sent
+/// again.
 final class WatchedBody: BodySource {
     private let source: any BodySource
-    private let wasAsked = Atomic(false)
+    private let wasTouched = Atomic(false)
 
-    /// Whether nothing was read of it.
-    var isUntouched: Bool { !wasAsked.load(ordering: .relaxed) }
+    /// Whether nothing was read of it, and nobody has given it up.
+    var isUntouched: Bool { !wasTouched.load(ordering: .relaxed) }
 
     init(_ source: any BodySource) {
         self.source = source
     }
 
     func next() async throws -> ByteSlice? {
-        wasAsked.store(true, ordering: .relaxed)
+        wasTouched.store(true, ordering: .relaxed)
         return try await source.next()
     }
 
     func buffered() -> ByteSlice? {
-        wasAsked.store(true, ordering: .relaxed)
+        wasTouched.store(true, ordering: .relaxed)
         return source.buffered()
     }
 
     func trailers() -> HTTPHeaders? { source.trailers() }
 
-    func cancel() { source.cancel() }
+    func cancel() {
+        wasTouched.store(true, ordering: .relaxed)
+        source.cancel()
+    }
 }
