@@ -88,18 +88,18 @@ struct FieldSection {
             guard FieldSection.tokenLength(text) == length else {
                 throw FieldSection.nameFault(text)
             }
-            guard !FieldSection.isDisguised(text.extracting(first: length)) else {
+            guard !FieldSection.imitatesFraming(text.extracting(first: length)) else {
                 throw .malformedFieldName
             }
         }
     }
 
-    /// Whether CGI and its heirs take the name for one that frames the message: they write `-` as `_`
-    /// (RFC 3875 §4.1.18), so that `Content_Length` behind them is a second Content-Length.
-    private static func isDisguised(_ name: Span<UInt8>) -> Bool {
+    /// Whether some origin may take the name for one that frames the message.
+    private static func imitatesFraming(_ name: Span<UInt8>) -> Bool {
+        // By length first: all names without a place in the table come this way.
         switch name.count {
-        case 14: name.equals("content_length", in: 0..<14)
-        case 17: name.equals("transfer_encoding", in: 0..<17)
+        case 14: HTTPFieldName.contentLength.isImitated(by: name)
+        case 17: HTTPFieldName.transferEncoding.isImitated(by: name)
         default: false
         }
     }

@@ -31,6 +31,23 @@ public struct HTTPFieldName: Sendable, Hashable, CustomStringConvertible,
         return Grammar.equalIgnoringCase(left.text, right.text)
     }
 
+    /// Whether CGI and its heirs take another name for this one: they write `-` as `_` (RFC 3875
+    /// §4.1.18), so that `Content_Length` is a second Content-Length behind them.
+    package func isImitated(by name: Span<UInt8>) -> Bool {
+        guard name.count == text.utf8.count else { return false }
+        var differs = false
+        for (index, byte) in text.utf8.enumerated() {
+            let (its, ours) = (Grammar.lowercased(name[index]), Grammar.lowercased(byte))
+            if its == ours { continue }
+            let (dash, underscore) = (UInt8(ascii: "-"), UInt8(ascii: "_"))
+            guard (its, ours) == (underscore, dash) || (its, ours) == (dash, underscore) else {
+                return false
+            }
+            differs = true
+        }
+        return differs
+    }
+
     /// Feeds the name, in lower case.
     public func hash(into hasher: inout Hasher) {
         for byte in text.utf8 { hasher.combine(Grammar.lowercased(byte)) }

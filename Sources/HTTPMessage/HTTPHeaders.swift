@@ -135,30 +135,14 @@ public struct HTTPHeaders: Sendable {
         }
     }
 
-    /// Removes the lines that CGI and its heirs take for one of these names: they write `-` as `_`
-    /// (RFC 3875 §4.1.18), so that `X_Api_Key` behind them is another X-Api-Key.
-    package mutating func removeDisguised(_ names: [HTTPFieldName]) {
+    /// Removes the lines that CGI and its heirs take for one of these names.
+    package mutating func removeImitations(of names: [HTTPFieldName]) {
         guard hasOthers, !names.isEmpty else { return }
         arena.removeLines { line, bytes in
             guard line.tag == HTTPHeaders.unknown else { return false }
             let name = bytes.extracting(line.name)
-            return names.contains { HTTPHeaders.isDisguised(name, as: $0) }
+            return names.contains { $0.isImitated(by: name) }
         }
-    }
-
-    private static func isDisguised(_ name: Span<UInt8>, as other: HTTPFieldName) -> Bool {
-        guard name.count == other.text.utf8.count else { return false }
-        var differs = false
-        for (index, byte) in other.text.utf8.enumerated() {
-            let (mine, its) = (Grammar.lowercased(name[index]), Grammar.lowercased(byte))
-            if mine == its { continue }
-            let (dash, underscore) = (UInt8(ascii: "-"), UInt8(ascii: "_"))
-            guard (mine, its) == (underscore, dash) || (mine, its) == (dash, underscore) else {
-                return false
-            }
-            differs = true
-        }
-        return differs
     }
 
     private func firstIndex(of name: HTTPFieldName) -> Int? {

@@ -37,7 +37,7 @@ struct UpstreamRequest {
         var headers = HTTPHeaders()
         swap(&headers, &head.headers)
         nominated = HopByHop(removingFrom: &headers, protecting: credential).refused
-        headers.removeDisguised(ruled)
+        headers.removeImitations(of: ruled)
         if headers.contains(HTTPFieldName.expect) {
             // Only a body that is still to come can wait for a 100.
             if case .stream = body, head.expectsContinue {
