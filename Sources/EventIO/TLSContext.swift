@@ -12,8 +12,8 @@ import COpenSSL
         /// A PEM file with our own certificate chain, and one with its key.
         package var certificate: String?
         package var key: String?
-        /// `sha256/BASE64` of the SubjectPublicKeyInfo of a certificate in the chain; empty: any.
-        package var pins: [String] = []
+        /// One certificate of the chain must have one of these; empty: any chain will do.
+        package var pins: [CertificatePin] = []
         /// Whether a chain without a pinned key is refused, or only reported.
         package var enforcesPins = true
 
@@ -21,7 +21,7 @@ import COpenSSL
     }
 
     let context: OpaquePointer
-    let pins: Set<String>
+    let pins: Set<CertificatePin>
     let enforcesPins: Bool
 
     /// Reads the files and checks that they fit.

@@ -188,31 +188,14 @@ import Glibc
         let count = unsafe OPENSSL_sk_num(chain)
         for index in 0..<max(count, 0) {
             guard let certificate = unsafe OPENSSL_sk_value(chain, index) else { continue }
-            if let pin = unsafe publicKeyPin(OpaquePointer(certificate)), context.pins.contains(pin)
-            {
-                return
-            }
+            let pin = unsafe CertificatePin(OpaquePointer(certificate))
+            if let pin, context.pins.contains(pin) { return }
         }
         guard context.enforcesPins else {
             lacksPin = true
             return
         }
         throw .tlsCertificate("no certificate of the chain has a pinned key")
-    }
-
-    private func publicKeyPin(_ certificate: OpaquePointer) -> String? {
-        var encoded: UnsafeMutablePointer<UInt8>?
-        let length = unsafe i2d_X509_PUBKEY(X509_get_X509_PUBKEY(certificate), &encoded)
-        guard length > 0, let encoded = unsafe encoded else { return nil }
-        defer { unsafe CRYPTO_free(encoded, #fileID, #line) }
-        var digest = [UInt8](repeating: 0, count: 32)
-        var digestLength: UInt32 = 0
-        guard
-            unsafe EVP_Digest(encoded, Int(length), &digest, &digestLength, EVP_sha256(), nil) == 1
-        else { return nil }
-        var text = [UInt8](repeating: 0, count: 48)
-        let written = unsafe EVP_EncodeBlock(&text, digest, 32)
-        return "sha256/" + String(decoding: text.prefix(Int(written)), as: UTF8.self)
     }
 }
 

@@ -30,7 +30,7 @@ public final class PooledTransport: HTTPTransport {
         try options.check()
         do {
             // The files first: a loop that has started goes on until somebody stops it.
-            let tls = try TLSContext(options.tls)
+            let tls = try TLSContext(options.tls())
             let loop = try EventLoop()
             loop.start()
             self.init(options, tls, loop, ownsLoop: true)
@@ -45,7 +45,7 @@ public final class PooledTransport: HTTPTransport {
         on loop: EventLoop,
         ownsLoop: Bool = false
     ) throws {
-        self.init(options, try TLSContext(options.tls), loop, ownsLoop: ownsLoop)
+        self.init(options, try TLSContext(options.tls()), loop, ownsLoop: ownsLoop)
     }
 
     private init(
@@ -190,13 +190,20 @@ public final class PooledTransport: HTTPTransport {
 
 extension UpstreamOptions {
     /// What the options demand of a TLS peer.
-    package var tls: TLSContext.Options {
+    ///
+    /// - Throws: `proxy_internal_error` that names a pin which is none.
+    fileprivate func tls() throws(NetworkError) -> TLSContext.Options {
         var tls = TLSContext.Options()
         tls.authorities = authorities
         tls.minimumVersion = minimumTLSVersion
         tls.certificate = certificate
         tls.key = certificateKey
-        tls.pins = pins
+        for text in pins {
+            guard let pin = CertificatePin(text: text) else {
+                throw UpstreamOptions.unusable("pins", "sha256/ and the base64 of 32 bytes", text)
+            }
+            tls.pins.append(pin)
+        }
         tls.enforcesPins = enforcesPins
         return tls
     }

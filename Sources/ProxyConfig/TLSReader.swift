@@ -1,3 +1,5 @@
+import EventIO
+
 /// Reads what a TLS connection to the upstream must satisfy.
 struct TLSReader {
     let section: Section<TLSKey>

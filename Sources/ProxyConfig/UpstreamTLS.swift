@@ -1,3 +1,5 @@
+package import EventIO
+
 /// What a TLS connection to an upstream must satisfy.
 package struct UpstreamTLS: Sendable, Hashable {
     /// The absolute path of a PEM file with trusted roots, in place of the system's.

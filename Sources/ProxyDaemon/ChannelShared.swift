@@ -114,7 +114,7 @@ extension UpstreamTLS {
         options.minimumVersion = minimum.rawValue
         options.certificate = clientCertificate?.certificate
         options.key = clientCertificate?.key
-        options.pins = pins.map { "sha256/" + Base64.encode($0.sha256) }
+        options.pins = pins
         options.enforcesPins = pinMode == .enforce
         return options
     }
