@@ -14,12 +14,7 @@ struct AdminSession {
     }
 
     func send(_ method: String, _ target: String) async throws -> AdminClient.Answer {
-        do {
-            return try await client.send(method, target)
-        } catch let error as AdminClient.Unreachable {
-            StandardError.write("netproxy: \(error.description)")
-            throw ExitStatus.unavailable
-        }
+        try await reaching { try await client.send(method, target) }
     }
 
     /// Sends and returns what was said; prints it on standard error and fails if that is a refusal.
@@ -31,13 +26,16 @@ struct AdminSession {
 
     /// Sends what has an answer without an end; the same rules.
     func hold(_ method: String, _ target: String) async throws -> HeldAnswer {
+        let held = try await reaching { try await client.hold(method, target) }
+        try check(held.answer)
+        return held
+    }
+
+    private func reaching<Answer>(_ ask: () async throws -> Answer) async throws -> Answer {
         do {
-            let held = try await client.hold(method, target)
-            try check(held.answer)
-            return held
+            return try await ask()
         } catch let error as AdminClient.Unreachable {
-            StandardError.write("netproxy: \(error.description)")
-            throw ExitStatus.unavailable
+            try StandardError.fail(error.description, ExitStatus.unavailable)
         }
     }
 
@@ -49,13 +47,17 @@ struct AdminSession {
         throw answer.status == 422 ? ExitStatus.configuration : ExitCode.failure
     }
 
+    /// What is made of an answer's JSON; fails if that is nothing.
+    func understood<Content>(_ content: Content?) throws -> Content {
+        if let content { return content }
+        try StandardError.fail(
+            "the daemon's answer is not understood; if netproxy was updated, restart the daemon"
+        )
+    }
+
     /// The daemon's state.
     func status() async throws -> DaemonStatus {
-        guard let status = DaemonStatus(json: try await answer("GET", "/status")) else {
-            StandardError.write("netproxy: the daemon's answer is not understood")
-            throw ExitCode.failure
-        }
-        return status
+        try understood(DaemonStatus(json: try await answer("GET", "/status")))
     }
 
     /// Sends, prints what was said, and fails if the daemon refused.
@@ -100,10 +102,7 @@ struct WhyCommand: AsyncParsableCommand {
         let target = "/why/\(AdminClient.pathSegment(requestID))"
         if json { return try await session.perform("GET", target) }
         let text = try await session.answer("GET", target)
-        guard let explanation = ExchangeExplanation(json: text) else {
-            StandardError.write("netproxy: the daemon's answer is not understood")
-            throw ExitCode.failure
-        }
+        let explanation = try session.understood(ExchangeExplanation(json: text))
         try StandardOutput.write(explanation.lines.joined(separator: "\n"))
     }
 }

@@ -24,8 +24,7 @@ struct DemoCommand: AsyncParsableCommand {
         } catch let code as ExitCode {
             throw code
         } catch {
-            StandardError.write("netproxy: \(error)")
-            throw ExitCode.failure
+            try StandardError.fail("\(error)")
         }
     }
 

@@ -35,17 +35,12 @@ struct ExecCommand: AsyncParsableCommand {
         let names = channels.map { "channel=" + AdminClient.pathSegment($0) }
         let held = try await session.hold("POST", "/keys?" + names.joined(separator: "&"))
         defer { held.close() }
-        guard let lease = ClientLease(json: held.answer.text) else {
-            StandardError.write("netproxy: the daemon's answer is not understood")
-            throw ExitCode.failure
-        }
+        let lease = try session.understood(ClientLease(json: held.answer.text))
         if let warning = lease.warning { StandardError.write("netproxy: \(warning)") }
         let environment = lease.environment(adding: ProcessInfo.processInfo.environment)
         switch ForegroundProgram.run(command, environment: environment) {
         case .ended(let code): throw ExitCode(code)
-        case .notStarted(let code, let reason):
-            StandardError.write("netproxy: \(reason)")
-            throw ExitCode(code)
+        case .notStarted(let code, let reason): try StandardError.fail(reason, ExitCode(code))
         }
     }
 }

@@ -55,8 +55,7 @@ struct LogoutCommand: AsyncParsableCommand {
             let answer = await SignInSession.tell(configuration, "DELETE", "\(channel)/token")
             try await signIn.forget()
             if case .refused(let words) = answer {
-                StandardError.write("netproxy: the running daemon did not forget them: \(words)")
-                throw ExitCode.failure
+                try StandardError.fail("the running daemon did not forget them: \(words)")
             }
             StandardOutput.tell("The tokens of \(channel) are forgotten.")
         }
@@ -90,8 +89,7 @@ enum SignInSession {
             defer { signIn.close() }
             try await work(signIn)
         } catch let error as SignIn.Failure {
-            StandardError.write("netproxy: \(error)")
-            throw ExitCode.failure
+            try StandardError.fail("\(error)")
         }
     }
 

@@ -13,6 +13,12 @@ enum StandardError {
     static func write(_ line: String) {
         do { try StandardStream.error.write(line + "\n") } catch {}
     }
+
+    /// Ends a command with an exit status, after a line that says why.
+    static func fail(_ reason: String, _ status: ExitCode = .failure) throws -> Never {
+        write("netproxy: \(reason)")
+        throw status
+    }
 }
 
 /// The output of a command; each line is out at once, also into a pipe.

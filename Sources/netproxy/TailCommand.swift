@@ -48,22 +48,20 @@ struct TailCommand: AsyncParsableCommand {
             let advice =
                 settings.output == .journal
                 ? "journalctl -t netproxy shows it" : "it is where the daemon's output goes"
-            StandardError.write(
+            try StandardError.fail(
                 """
-                netproxy: log.output: \(settings.output) leaves no files to read: \(advice), and GET \
-                /tail on the admin socket has what comes
+                log.output: \(settings.output) leaves no files to read: \(advice), and GET /tail on the \
+                admin socket has what comes
                 """
             )
-            throw ExitCode.failure
         }
         guard settings.format == .json || settings.format == .logfmt else {
-            StandardError.write(
+            try StandardError.fail(
                 """
-                netproxy: log.format: \(settings.format) is for other programs; tail reads json and \
-                logfmt. GET /tail on the admin socket is JSON, whatever the format
+                log.format: \(settings.format) is for other programs; tail reads json and logfmt. GET \
+                /tail on the admin socket is JSON, whatever the format
                 """
             )
-            throw ExitCode.failure
         }
         var filter: [WhereExpression] = []
         for text in conditions {
@@ -79,12 +77,11 @@ struct TailCommand: AsyncParsableCommand {
             tail = try LogTail(directory: settings.directory, channels: channels, filter: filter)
             missing = try tail.missing
         } catch {
-            let place = "netproxy: the logs in \(settings.directory) cannot be read: "
-            StandardError.write(place + TailCommand.words(error))
-            throw ExitCode.failure
+            let words = TailCommand.words(error)
+            try StandardError.fail("the logs in \(settings.directory) cannot be read: \(words)")
         }
         // A channel that was removed may have left its log.
-        try configuration.require(missing.filter { $0 != "netproxy" })
+        try configuration.require(missing.filter { $0 != LogDirectory.ownLog })
         if tail.isEmpty {
             StandardError.write("netproxy: there is no log in \(settings.directory) yet")
         }
