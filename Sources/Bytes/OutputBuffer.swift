@@ -70,15 +70,6 @@
         unsafe bytes.withUnsafeBytes { unsafe append($0) }
     }
 
-    /// Appends some of an array's bytes.
-    public func append(_ bytes: [UInt8], in range: Range<Int>) {
-        precondition(range.lowerBound >= 0 && range.upperBound <= bytes.count, "range of the array")
-        // SAFETY: the range was checked against the array.
-        unsafe bytes.withUnsafeBytes { source in
-            unsafe append(UnsafeRawBufferPointer(rebasing: source[range]))
-        }
-    }
-
     /// Appends a literal.
     @inlinable
     @inline(__always)

@@ -16,8 +16,6 @@ import Glibc
     package var onPeerClosed: (() -> Void)?
     /// Whether the peer has sent its end of the stream, or the connection broke.
     package var isPeerClosed: Bool { unsafe hasPeerClosed }
-    /// Whether the kernel may hold bytes for us, as far as is known.
-    package var isReadable: Bool { unsafe mayBeReadable }
     /// Whether it speaks TLS.
     package var isEncrypted: Bool { unsafe tls != nil }
     /// Whether `close()` was called.

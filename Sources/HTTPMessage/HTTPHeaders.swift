@@ -66,15 +66,6 @@ public struct HTTPHeaders: Sendable {
         return values
     }
 
-    /// How many lines have this name.
-    package func count(of known: KnownField) -> Int {
-        guard contains(known) else { return 0 }
-        let lines = arena.lines
-        var found = 0
-        for index in lines.indices where lines[index].tag == known.rawValue { found += 1 }
-        return found
-    }
-
     /// Adds a line behind the others.
     public mutating func append(_ field: HTTPField) {
         append(field.name, validated: field.value)

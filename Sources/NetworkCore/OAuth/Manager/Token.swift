@@ -1,19 +1,19 @@
 /// An access token and what is known about it.
-public struct Token: Sendable {
+struct Token: Sendable {
     /// The token.
-    public let value: Secret
+    let value: Secret
     /// When it was asked for: its lifetime counts from there, the safe side of "issued".
-    public let issuedAt: Moment
+    let issuedAt: Moment
     /// When it ends; nothing if the server did not say.
-    public let expiresAt: Moment?
+    let expiresAt: Moment?
     /// When it should be renewed, by the server's own hint (`refresh_in`).
-    public let refreshAt: Moment?
+    let refreshAt: Moment?
     /// The refresh token it came with or was bought with.
-    public let refreshToken: Secret?
+    let refreshToken: Secret?
     /// Which token of this manager it is; counts up with every replacement.
-    public let generation: Int
+    let generation: Int
     /// What it is good for, as granted (RFC 6749 §3.3).
-    public let scope: String?
+    let scope: String?
     /// The scheme that it is presented with.
     let scheme: String
     /// Whether it serves only those who waited for it.
