@@ -33,9 +33,9 @@ extension Secret: Equatable {
 
 extension Secret: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// The word `<redacted>`.
-    public var description: String { "<redacted>" }
+    public var description: String { Redaction.mark }
     /// The word `<redacted>`.
-    public var debugDescription: String { "<redacted>" }
+    public var debugDescription: String { Redaction.mark }
     /// A mirror without children.
     public var customMirror: Mirror { Mirror(self, children: [:]) }
 }

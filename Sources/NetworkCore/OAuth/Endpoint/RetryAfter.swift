@@ -6,7 +6,7 @@ package enum RetryAfter {
     /// Nothing if there is none or it makes no sense.
     package static func duration(in headers: HTTPHeaders, now: UnixTime) -> Duration? {
         guard let value = headers[.retryAfter] else { return nil }
-        if !value.isEmpty, value.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
+        if !value.isEmpty, value.utf8.allSatisfy(Grammar.isDigit) {
             // More digits than a century has seconds: far too long either way.
             return .seconds(value.utf8.count > 9 ? 1_000_000_000 : Int(value) ?? 0)
         }
@@ -59,7 +59,7 @@ package enum RetryAfter {
     ]
 
     private static func digits(_ text: Substring, _ count: Int) -> Int? {
-        guard text.utf8.count == count, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
+        guard text.utf8.count == count, text.utf8.allSatisfy(Grammar.isDigit) else {
             return nil
         }
         return Int(text)

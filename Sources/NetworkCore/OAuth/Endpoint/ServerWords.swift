@@ -14,13 +14,13 @@ enum ServerWords {
             let value = secret.reveal()
             for form in [value, FormEncoding.encode(value), Data(value.utf8).base64EncodedString()]
             {
-                text = text.replacing(form, with: "<redacted>")
+                text = text.replacing(form, with: Redaction.mark)
             }
         }
         var cleaned = ""
         var run = ""
         func endRun() {
-            cleaned += run.utf8.count >= suspiciousRun ? "<redacted>" : run
+            cleaned += run.utf8.count >= suspiciousRun ? Redaction.mark : run
             run = ""
         }
         for scalar in text.unicodeScalars {

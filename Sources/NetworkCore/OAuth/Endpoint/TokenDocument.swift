@@ -1,4 +1,5 @@
 import FoundationEssentials
+import HTTPMessage
 
 /// The members of a token endpoint's answer that are understood (RFC 6749 §5.1 and §5.2); the rest
 /// is ignored, and so is a member of the wrong type or without a text.
@@ -88,9 +89,7 @@ struct TokenDocument: Decodable {
         let unsigned = text.hasPrefix("-") ? text.dropFirst() : text[...]
         let parts = unsigned.split(separator: ".", omittingEmptySubsequences: false)
         guard (1...2).contains(parts.count),
-            parts.allSatisfy({ part in
-                !part.isEmpty && part.utf8.allSatisfy { (0x30...0x39).contains($0) }
-            })
+            parts.allSatisfy({ !$0.isEmpty && $0.utf8.allSatisfy(Grammar.isDigit) })
         else { return nil }
         return Double(text)
     }
