@@ -10,12 +10,19 @@ import Testing
         "orders: { upstream: http://127.0.0.1:\(origin.port) }"
     }
 
-    @Test func `a head that does not end in time is 408`() async throws {
+    /// A daemon before an origin that answers everything.
+    private static func run(
+        root: String = limits,
+        _ story: (DaemonHarness, OriginServer) async throws -> Void
+    ) async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
-        try await DaemonHarness.run(
-            channels: SlowAppStory.channel(origin),
-            root: SlowAppStory.limits
-        ) { proxy in
+        try await DaemonHarness.run(channels: channel(origin), root: root) { proxy in
+            try await story(proxy, origin)
+        }
+    }
+
+    @Test func `a head that does not end in time is 408`() async throws {
+        try await SlowAppStory.run { proxy, origin in
             let app = try await proxy.connect()
             // The answer to the first says that the beginning of the second has arrived, too.
             try await app.send(Raw.get("/orders/1") + "GET /orders/2 HTTP/1.1\r\nHost: loc")
@@ -33,11 +40,7 @@ import Testing
     }
 
     @Test func `an empty line behind the content is not the beginning of a head`() async throws {
-        let origin = try await OriginServer.start { _ in Raw.ok() }
-        try await DaemonHarness.run(
-            channels: SlowAppStory.channel(origin),
-            root: SlowAppStory.limits
-        ) { proxy in
+        try await SlowAppStory.run { proxy, _ in
             let app = try await proxy.connect()
             let post = "POST /orders/1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\nab"
             try await app.send("\(post)\r\n")
@@ -61,11 +64,7 @@ import Testing
     }
 
     @Test func `a connection without a request ends without a word`() async throws {
-        let origin = try await OriginServer.start { _ in Raw.ok() }
-        try await DaemonHarness.run(
-            channels: SlowAppStory.channel(origin),
-            root: SlowAppStory.limits
-        ) { proxy in
+        try await SlowAppStory.run { proxy, _ in
             let app = try await proxy.connect()
             try await app.send(Raw.get("/orders/1"))
             #expect(try await app.message().status == 200)
@@ -149,11 +148,7 @@ import Testing
     }
 
     @Test func `a thousand slow apps do not hold up an honest one`() async throws {
-        let origin = try await OriginServer.start { _ in Raw.ok() }
-        try await DaemonHarness.run(
-            channels: SlowAppStory.channel(origin),
-            root: SlowAppStory.limits
-        ) { proxy in
+        try await SlowAppStory.run { proxy, _ in
             let slow = try await withThrowingTaskGroup(of: Wire.self) { group in
                 for _ in 0..<1000 {
                     group.addTask {
@@ -176,11 +171,7 @@ import Testing
     }
 
     @Test func `more connections than allowed are reset`() async throws {
-        let origin = try await OriginServer.start { _ in Raw.ok() }
-        try await DaemonHarness.run(
-            channels: SlowAppStory.channel(origin),
-            root: "limits: { connections: 2 }"
-        ) { proxy in
+        try await SlowAppStory.run(root: "limits: { connections: 2 }") { proxy, _ in
             let apps = try await [proxy.connect(), proxy.connect()]
             for app in apps {
                 try await app.send(Raw.get("/orders/1"))
