@@ -108,7 +108,7 @@ package final class OriginPool {
         }
         if let waiter = nextWaiter() {
             guard waiter.wantsNew else { return waiter.grant(connection) }
-            // Who met a dead connection gets no used one again, but the place of this one.
+            // Its last connection was dead, so it is given no used one, but the room of this one.
             waiters.insert(waiter, at: 0)
             connection.close()
             return

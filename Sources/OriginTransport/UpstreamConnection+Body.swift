@@ -32,7 +32,7 @@ extension UpstreamConnection {
         } catch {
             body = nil
             close()
-            // What ended the upload ended this.
+            // The upload failed first, and took the connection with it.
             if let uploadFault { throw uploadFault }
             switch error {
             case let error as HTTP1Error:

@@ -22,7 +22,7 @@ package enum ConfigurationChecker {
         resolver: SecretResolver,
         judge: KeyJudge = { _, _ in nil }
     ) -> [ConfigurationError] {
-        // What the defaults name, each channel does.
+        // A file that the defaults name is mentioned once by each channel.
         let errors = Set(configuration.mentions).compactMap { mention in
             problem(with: mention.resource, resolver, judge).map { message in
                 ConfigurationError(

@@ -45,7 +45,7 @@ struct RecordedBody {
     /// The file, if there is one yet.
     var spillFile: SpillFile? { file }
 
-    /// Keeps a piece in memory; none is kept in a file before.
+    /// Keeps a piece in memory, which is for the first ones: once one is in the file, all are.
     mutating func append(_ piece: ByteSlice) {
         let kept = piece.count < Self.copyBelow ? ByteSlice(piece.array) : piece
         pieces.append(Piece(start: count, content: kept))

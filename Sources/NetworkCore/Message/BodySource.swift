@@ -6,7 +6,7 @@ public protocol BodySource: Sendable {
     /// - Throws: `NetworkError` when the message was cut short; there is no piece after that.
     func next() async throws -> ByteSlice?
 
-    /// What can be had at once, without waiting; nothing says nothing.
+    /// What can be had without waiting; nothing if `next()` must be asked, which may be at the end.
     func buffered() -> ByteSlice?
 
     /// The trailer fields, known once `next()` has returned nothing.

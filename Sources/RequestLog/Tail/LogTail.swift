@@ -1,7 +1,9 @@
 package import Bytes
 
-/// What `netproxy tail` reads: the logs of one or several channels, merged by the time of their end, and what is
-/// appended to them later; with or without a running daemon.
+/// What `netproxy tail` reads, with or without a running daemon.
+///
+/// It is the logs of one or several channels, merged by the time when their exchanges ended, and
+/// what is appended to them later.
 package struct LogTail {
     private let directory: String
     private let channels: [String]

@@ -44,7 +44,7 @@ extension OAuthManager {
                 stored.owner = .superseded
                 return
             }
-            // What is known here is kept in memory: presented it may be, written over theirs not.
+            // The tokens in memory may still be presented, but not written over somebody else's.
             isUnsaved = false
             onEvent(
                 .storeFailed(

@@ -7,7 +7,7 @@ struct StoredState: Equatable {
         /// Another client's or token endpoint's, as after a slip in the configuration: they stay
         /// until the server has given tokens to put in their place.
         case foreign
-        /// As `foreign`, and the server has.
+        /// As `foreign`, but the server has given tokens since, which replace them at the next write.
         case superseded
     }
 
