@@ -95,7 +95,7 @@ import Synchronization
         loop.remove(waiter.value)
         leave(host, ticket)
         if let old, result == .failure(.timedOut) {
-            postpone(host)
+            postpone(host, now: loop.now)
             return old.addresses.map { $0.with(port: port) }
         }
         return try result.get().map { $0.with(port: port) }
@@ -152,9 +152,8 @@ import Synchronization
     }
 
     /// Uses an old answer for a while before somebody waits for a new one again.
-    private func postpone(_ host: String) {
-        let expiry = monotonicNanoseconds() &+ Resolver.reprieve
-        state.withLock { $0.answers[host]?.expiry = expiry }
+    private func postpone(_ host: String, now: UInt64) {
+        state.withLock { $0.answers[host]?.expiry = now &+ Resolver.reprieve }
     }
 
     // MARK: - Answering

@@ -1,0 +1,153 @@
+import Dispatch
+import EventIO
+import Synchronization
+import TestSupport
+import Testing
+
+/// How long answers are used.
+@Suite struct ResolverAgeTests {
+    private static let found = SocketAddress(ip: "192.0.2.1", port: 0).map { [$0] } ?? []
+
+    /// Name servers that know the first time, and later are not there, or say nothing.
+    private final class NameServers: Sendable {
+        enum Later {
+            case gone
+            case silent
+        }
+
+        let asked = Counter()
+        private let later: Later
+        private let gate = DispatchSemaphore(value: 0)
+
+        init(_ later: Later) {
+            self.later = later
+        }
+
+        func lookUp(_ host: String) -> Result<[SocketAddress], NameLookup.Failure> {
+            if asked.next() == 1 { return .success(ResolverAgeTests.found) }
+            if later == .silent {
+                gate.wait()
+                gate.signal()
+            }
+            return .failure(NameLookup.Failure(reason: "no server", mayPass: true))
+        }
+
+        func open() {
+            gate.signal()
+        }
+    }
+
+    /// One resolver and a loop whose clock is moved.
+    private struct World {
+        let servers: NameServers
+        let resolver: Resolver
+        let loop: EventLoop
+
+        init(_ later: NameServers.Later) throws {
+            let servers = NameServers(later)
+            self.servers = servers
+            resolver = Resolver { servers.lookUp($0) }
+            loop = try EventLoop()
+            loop.start()
+        }
+
+        /// Asks for a name, for ten seconds.
+        func ask() -> Task<Result<[SocketAddress], IOError>, Never> {
+            let (resolver, loop) = (resolver, loop)
+            return Task(executorPreference: loop) {
+                do throws(IOError) {
+                    return .success(
+                        try await resolver.addresses(
+                            of: "a.example",
+                            port: 0,
+                            on: loop,
+                            until: loop.deadline(after: .seconds(10))
+                        )
+                    )
+                } catch {
+                    return .failure(error)
+                }
+            }
+        }
+
+        /// Asks for a name, and says when the answer came, as `order` counts.
+        func ask(counting order: Counter) -> Task<Int, Never> {
+            let (resolver, loop) = (resolver, loop)
+            return Task(executorPreference: loop) {
+                _ = try? await resolver.addresses(of: "a.example", port: 0, on: loop, until: .max)
+                return order.next()
+            }
+        }
+
+        func advance(by duration: Duration) async {
+            _ = await loop.call { $0.advance(by: duration) }
+        }
+
+        func end() async {
+            servers.open()
+            loop.stop()
+            await loop.waitUntilStopped()
+        }
+    }
+
+    @Test func `an answer is used for half a minute`() async throws {
+        let world = try World(.gone)
+        #expect(await world.ask().value == .success(Self.found))
+        await world.advance(by: .seconds(28))
+        #expect(await world.ask().value == .success(Self.found))
+        #expect(world.servers.asked.value == 1)
+        await world.advance(by: .seconds(3))
+        #expect(await world.ask().value == .success(Self.found))
+        #expect(world.servers.asked.value == 2)
+        await world.end()
+    }
+
+    @Test func `an old answer is used for five seconds before name servers are asked again`()
+        async throws
+    {
+        let world = try World(.gone)
+        #expect(await world.ask().value == .success(Self.found))
+        world.resolver.forget("a.example")
+        #expect(await world.ask().value == .success(Self.found))
+        await world.advance(by: .seconds(3))
+        #expect(await world.ask().value == .success(Self.found))
+        #expect(world.servers.asked.value == 2)
+        await world.advance(by: .seconds(3))
+        #expect(await world.ask().value == .success(Self.found))
+        #expect(world.servers.asked.value == 3)
+        await world.end()
+    }
+
+    @Test func `silent name servers are waited for a second, while there is an old answer`()
+        async throws
+    {
+        let world = try World(.silent)
+        #expect(await world.ask().value == .success(Self.found))
+        world.resolver.forget("a.example")
+        let asking = world.ask()
+        #expect(await eventually { world.servers.asked.value == 2 })
+        await world.advance(by: .seconds(2))
+        #expect(await asking.value == .success(Self.found))
+        // And not again for five seconds: who asks then is through before whoever comes next.
+        await world.advance(by: .seconds(4))
+        let order = Counter()
+        let loop = world.loop
+        let (first, second) = (
+            world.ask(counting: order), Task(executorPreference: loop) { order.next() }
+        )
+        #expect(await (first.value, second.value) == (1, 2))
+        await world.end()
+    }
+
+    @Test(arguments: [(3590, true), (3610, false)])
+    func `an old answer is used for an hour`(seconds: Int, isUsed: Bool) async throws {
+        let world = try World(.silent)
+        #expect(await world.ask().value == .success(Self.found))
+        await world.advance(by: .seconds(seconds))
+        let asking = world.ask()
+        #expect(await eventually { world.servers.asked.value == 2 })
+        await world.advance(by: .seconds(11))
+        #expect(await asking.value == (isUsed ? .success(Self.found) : .failure(.timedOut)))
+        await world.end()
+    }
+}
