@@ -26,6 +26,16 @@ import Testing
         #expect(errors(in: text).count == 1)
     }
 
+    @Test func `a channel's own listener is as local as the common one`() {
+        let text = """
+            channels:
+              a: { upstream: https://a.example, match: { listen: "0.0.0.0:8081" } }
+            """
+        let place = "netproxy.yaml:2:54: channels.a.match.listen: '0.0.0.0:8081'"
+        #expect(errors(in: text) == ["\(place) is not a loopback address, set allow_remote: true"])
+        #expect(errors(in: "allow_remote: true\n\(text)").isEmpty)
+    }
+
     @Test func `a remote listener is accepted where it is allowed`() throws {
         let text = """
             listen: ["[::]:8080"]
@@ -115,6 +125,12 @@ import Testing
                 + "found 'sha256/AAAA'"
         ),
         (
+            "auth: { oauth: { parameters: [a], token_url: https://l.example/t, client_id: a, "
+                + "client_auth: none } }",
+            "channels.a.auth.oauth.parameters: expected a map, found a list"
+        ),
+        ("proxy: [http://p.example:1]", "channels.a.proxy: expected a URL, found a list"),
+        (
             "retry: { backoff: { base: 5s, max: 1s } }",
             "channels.a.retry.backoff.max: must not be shorter than base"
         ),
@@ -135,6 +151,15 @@ import Testing
     ])
     func `a channel must be coherent`(lines: String, expected: String) {
         #expect(errors(inChannel: lines) == [expected])
+    }
+
+    @Test(arguments: ["'a b'", "'a\"b'", "'a\\b'", "é", "''"])
+    func `a scope is one of the characters that RFC 6749 allows`(scope: String) {
+        let rest = "token_url: https://login.example/t, client_id: a, client_auth: none"
+        let lines = errors(inChannel: "auth: { oauth: { scopes: ['a!~', \(scope)], \(rest) } }")
+        #expect(lines.count == 1)
+        let expected = "channels.a.auth.oauth.scopes[1]: expected a scope without blanks"
+        #expect(lines.first?.hasPrefix(expected) == true)
     }
 
     @Test(arguments: [

@@ -59,6 +59,11 @@ import Testing
             "1:1: duplicate key 'drain'"
         ),
         ("drain: *nowhere\n", "1:8: found undefined alias"),
+        ("drain: 5s\né: \u{1}\n", "2:4: control characters are not allowed"),
+        (
+            "channel_log: 1\nchannels: { a: { upstream: https://a.example } }\n",
+            "1:1: channel_log: unknown key, did you mean 'channels'?"
+        ),
     ])
     func `a file without sense leads to one located line`(text: String, expected: String) {
         #expect(errors(in: text) == ["netproxy.yaml:\(expected)"])

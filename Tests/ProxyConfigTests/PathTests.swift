@@ -77,6 +77,28 @@ import Testing
         #expect(configuration.admin == .unix("/home/someone/.local/state/netproxy/admin.sock"))
     }
 
+    @Test func `where nothing names a default, directories are demanded`() {
+        let text = "channels: { a: { upstream: https://a.example } }\n"
+        func lines(_ text: String) -> [String] {
+            switch ConfigurationLoader.load(text: text, file: "n.yaml", environment: [:]) {
+            case .success: []
+            case .failure(let failure): failure.errors.map(\.description)
+            }
+        }
+        let reason = "required, because neither systemd, XDG nor $HOME names a default"
+        #expect(
+            lines(text) == ["n.yaml:1:1: log.directory: \(reason)", "n.yaml:1:1: state: \(reason)"]
+        )
+        #expect(lines("state: /s\nlog: { directory: /l }\n\(text)").isEmpty)
+        // One error for each, not two.
+        #expect(
+            lines("state: s\nlog: { directory: l }\n\(text)") == [
+                "n.yaml:1:8: state: expected an absolute path, found 's'",
+                "n.yaml:2:19: log.directory: expected an absolute path, found 'l'",
+            ]
+        )
+    }
+
     @Test(arguments: [
         ("bearer: 'literal:a '", "auth.bearer"), ("bearer: 'literal: a'", nil),
         ("header: { name: X-Key, value: 'literal: a' }", "auth.header.value"),
@@ -101,6 +123,7 @@ import Testing
                 upstream: https://a.example
                 auth: { bearer: env:MISSING }
                 tls: { ca: /does/not/exist.pem }
+              b: { upstream: https://b.example, tls: { ca: /tmp } }
             """
         )
         let errors = ConfigurationChecker.check(
@@ -114,6 +137,7 @@ import Testing
                     + "environment variable MISSING is not set",
                 "netproxy.yaml:5:16: channels.a.tls.ca: cannot read /does/not/exist.pem: "
                     + "there is no such file",
+                "netproxy.yaml:6:48: channels.b.tls.ca: cannot read /tmp: it is a directory",
             ]
         )
     }

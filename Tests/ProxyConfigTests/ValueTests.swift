@@ -31,7 +31,10 @@ import Testing
 
     @Test(arguments: [
         "8080", ":8080", "::1:8080", "[::1]", "127.0.0.1:65536", "127.0.0.1:+1", "unix:a.sock",
-        "systemd:", "unix:/\(String(repeating: "a", count: 107))",
+        "systemd:", "a..b:80", "a.:80", "[1:2:3:4:5:6:7:8:]:80", "[:1:2:3:4:5:6:7:8]:80",
+        "[1:2:3:4:5:6:7]:80",
+        "[1::2::3]:80", "[1:2:3:4::5:6:7:8]:80", "[::12345]:80",
+        "unix:/\(String(repeating: "a", count: 107))",
     ])
     func `a malformed listen address is none`(text: String) {
         #expect(ListenAddress(text: text) == nil)
@@ -49,6 +52,18 @@ import Testing
         ("pool: { connections: 100000 }", "pool: { connections: 100001 }"),
         ("pool: { queue: 0 }", "pool: { queue: 1000001 }"),
         ("pool: { idle: 1ms }", "pool: { idle: 0ms }"),
+        (
+            "tls: { pins: [sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=] }",
+            "tls: { pins: [AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=] }"
+        ),
+        (
+            "tls: { pins: [] }",
+            "tls: { pins: [sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA] }"
+        ),
+        ("match: { path: /a }", "match: { path: '/a?b' }"),
+        ("match: { path: /a/ }", "match: { path: '/a#b' }"),
+        ("access: { origins: [a-b://c] }", "access: { origins: ['a_b://c'] }"),
+        ("stub: [{ status: 304 }]", "stub: [{ status: 304, body: x }]"),
         ("timeouts: { connect: 1ms }", "timeouts: { connect: 0s }"),
         ("timeouts: { idle: 8760h }", "timeouts: { idle: 8761h }"),
         ("auth: off", "auth: { basic: { username: 'a:b', password: env:P } }"),
@@ -66,6 +81,7 @@ import Testing
             "limits: { header_size: 1MiB, target_size: 1MiB }",
             "limits: { header_size: 1MiB, target_size: 1025KiB }"
         ),
+        ("limits: { header_size: 1MiB }", "limits: { header_size: 1025KiB }"),
         ("limits: { header_count: 1 }", "limits: { header_count: 0 }"),
         ("limits: { connections: 1 }", "limits: { connections: 0 }"),
         ("limits: { head_timeout: 1ms }", "limits: { head_timeout: 0s }"),

@@ -14,6 +14,8 @@ import Testing
             ([0xc2, 0xa0], "\u{a0}"),
             ([0x61, 0xff, 0x62], #"a\ufffdb"#),
             ([0xc3], #"\ufffd"#),
+            ([0xc2], #"\ufffd"#),
+            ([0x0f, 0x10], #"\u000f\u0010"#),
             ([0xe2, 0x82], #"\ufffd"#),
             ([0xe2, 0x82, 0x41], #"\ufffdA"#),
             ([0xc0, 0xaf], #"\ufffd\ufffd"#),

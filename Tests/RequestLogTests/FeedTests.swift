@@ -27,6 +27,15 @@ import Testing
         #expect(lines.hasSuffix("}\n"))
     }
 
+    @Test func `a reader gets other events, too, and they count`() async throws {
+        let own = buffer(nil)
+        let reader = try #require(feed.subscribe())
+        own.write(EventRecord(time: Samples.time, event: .reload, message: "reloaded"), now: .now)
+        #expect(text(await reader.next()).contains("reloaded"))
+        own.flush(now: .now)
+        #expect(own.log.counters.written == 1)
+    }
+
     @Test func `a reader of one channel gets no other`() async throws {
         let reader = try #require(feed.subscribe(channels: ["netproxy"]))
         buffer("orders").write(Samples.minimal(path: "/orders"), now: .now)
@@ -41,7 +50,9 @@ import Testing
         let orders = buffer("orders")
         orders.write(Samples.exchange(status: 200, path: "/fine"), now: .now)
         orders.write(Samples.exchange(status: 502, path: "/broken"), now: .now)
+        orders.write(Samples.exchange(status: 503, path: "/busy"), now: .now)
         let lines = text(await reader.next())
+        #expect(lines.split(separator: "\n").count == 2 && lines.hasSuffix("}\n"))
         #expect(lines.contains("/broken"))
         #expect(!lines.contains("/fine"))
     }

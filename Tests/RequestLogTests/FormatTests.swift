@@ -73,6 +73,14 @@ import Testing
         #expect(try WhereExpression("auth.generation>6").matches(logfmt))
     }
 
+    @Test(arguments: ["", "true", "null", "1e3", "a=b", "a\tb", "\u{7f}"])
+    func `logfmt keeps a text a text`(value: String) throws {
+        var record = Samples.minimal()
+        record.detail = value
+        let line = try #require(Samples.parsed(String(try text(.logfmt, record).dropLast())))
+        #expect(line["detail"] == .text(value))
+    }
+
     @Test func `tail prints JSON of a logfmt file too`() throws {
         let logfmt = try #require(Samples.parsed(String(try text(.logfmt).dropLast())))
         let json = try text(.json)
@@ -94,7 +102,10 @@ import Testing
         )
         let expected: [(String, LogValue)] = [
             ("message", .text("GET /v1/42 200")), ("event.outcome", .text("success")),
-            ("event.duration", .number(12_340_000)), ("http.request.id", .text("r1")),
+            ("event.duration", .number(12_340_000)),
+            ("event.category", .list([.text("web"), .text("network")])),
+            ("client.address", .text("127.0.0.1:5000")),
+            ("destination.address", .text("192.0.2.1:443")), ("http.request.id", .text("r1")),
             ("http.request.method", .text("GET")), ("http.response.status_code", .number(200)),
             ("http.response.body.bytes", .number(3456)), ("http.version", .text("1.1")),
             ("url.domain", .text("api.example.com")), ("url.port", .number(8443)),
@@ -128,6 +139,12 @@ import Testing
                 == #"unix - 1000 [04/Mar/2026:05:06:07 +0000] "GET /a\"\\\x1f\xc3\xbc HTTP/1.1" - 0 "-" "-""#
                 + "\n"
         )
+    }
+
+    @Test func `CLF has an IPv6 address without brackets and port`() throws {
+        var record = Samples.minimal()
+        record.client = "[2001:db8::1]:5000"
+        #expect(try text(.clf, record).hasPrefix("2001:db8::1 - - ["))
     }
 
     @Test func `CLF says of what was no request that there is none`() throws {

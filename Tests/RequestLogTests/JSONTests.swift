@@ -25,7 +25,14 @@ import Testing
     }
 
     @Test func `nesting has a limit`() {
-        let deep = String(repeating: "[", count: 10_000)
-        #expect(Samples.parsed(#"{"a":\#(deep)"#) == nil)
+        func line(_ depth: Int) -> String {
+            let (opening, closing) = ("[", "]")
+            return #"{"a":"# + String(repeating: opening, count: depth)
+                + String(repeating: closing, count: depth) + "}"
+        }
+        // With the object, sixteen.
+        #expect(Samples.parsed(line(15)) != nil)
+        #expect(Samples.parsed(line(16)) == nil)
+        #expect(Samples.parsed(line(10_000)) == nil)
     }
 }

@@ -4,6 +4,10 @@ import RequestLog
 import Testing
 
 @Suite struct LineTests {
+    @Test func `a time is cut off to the microsecond`() {
+        #expect(WallTime(nanosecondsSince1970: 1_772_600_767_000_089_999) == Samples.time)
+    }
+
     @Test func `a full record becomes a line with all keys in order`() {
         var record = Samples.minimal()
         record.traceID = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -33,6 +37,7 @@ import Testing
         facts.age = .milliseconds(61_900)
         facts.isRefreshed = true
         facts.overrodeClient = true
+        facts.notReplayed = "body_too_large"
         context.authorization = facts
         record.take(&context)
         let labels = LogLabels(
@@ -53,7 +58,7 @@ import Testing
             #""first_byte_ms":10},"upstream":"192.0.2.1:443","reused":true,"attempts":4,"#,
             #""retries":["unauthorized","connection_terminated","status_503"],"#,
             #""auth":{"kind":"oauth","generation":7,"age_s":61,"refreshed":true,"#,
-            #""overrode_client":true},"response_headers":{"server":"x"}}"#,
+            #""overrode_client":true,"not_replayed":"body_too_large"},"response_headers":{"server":"x"}}"#,
         ]
         #expect(Samples.line(record, labels) == expected.joined() + "\n")
     }

@@ -43,12 +43,14 @@ import Testing
     }
 
     @Test func `a file that would grow too large makes room, and so many are kept`() throws {
-        let log = log(Rotation(size: 10, keep: 2))
-        for text in ["one-----", "two-----", "three---", "four----"] { write(text, to: log) }
-        #expect(try directory.names == ["orders.log", "orders.log.1", "orders.log.2"])
-        #expect(try directory.text(of: "orders.log") == "four----\n")
-        #expect(try directory.text(of: "orders.log.1") == "three---\n")
-        #expect(try directory.text(of: "orders.log.2") == "two-----\n")
+        let log = log(Rotation(size: 10, keep: 3))
+        let texts = ["one-----", "two-----", "three---", "four----", "five----"]
+        for text in texts { write(text, to: log) }
+        let names = ["orders.log", "orders.log.1", "orders.log.2", "orders.log.3"]
+        #expect(try directory.names == names)
+        for (name, text) in zip(names, texts.reversed()) {
+            #expect(try directory.text(of: name) == "\(text)\n")
+        }
     }
 
     @Test func `no old file is kept if none is wanted`() throws {
@@ -108,6 +110,19 @@ import Testing
         write("three", to: log, after: .seconds(1))
         let text = try directory.text(of: "later/orders.log")
         #expect(text.contains(#""dropped":2"#) && text.hasSuffix("}\nthree\n"))
+    }
+
+    @Test func `a file that could not be opened is tried again on request`() throws {
+        let log = ChannelLog(
+            labels: LogLabels(channel: "orders"),
+            directory: "\(directory.path)/later"
+        )
+        write("one", to: log)
+        try LogDirectory.create("\(directory.path)/later")
+        log.reopen()
+        write("two", to: log)
+        #expect(log.counters.dropped == 1)
+        #expect(try directory.text(of: "later/orders.log").hasSuffix("}\ntwo\n"))
     }
 
     @Test func `a line that an earlier daemon left unfinished takes none with it`() throws {

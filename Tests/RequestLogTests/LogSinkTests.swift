@@ -83,6 +83,27 @@ private final class ScriptBox: Sendable {
         #expect(box.lines[2].contains(#""message":"lines were dropped","dropped":1"#))
     }
 
+    @Test func `a line that just fitted is whole, and has no rest`() {
+        let box = ScriptBox([6, nil])
+        let sink = Self.sink(box)
+        Self.write("first\nsecond\n", to: sink)
+        #expect(sink.counters.written == 1)
+        #expect(sink.counters.dropped == 1)
+        Self.write("third\n", to: sink)
+        #expect(box.lines.count == 4)
+        #expect(box.lines[0] == "first" && box.lines[2] == "third")
+    }
+
+    @Test func `a destination that takes nothing of a rest is as full as before`() {
+        let box = ScriptBox([2, nil, 0])
+        let sink = Self.sink(box)
+        Self.write("first\n", to: sink)
+        Self.write("second\n", to: sink)
+        #expect(sink.counters.dropped == 1)
+        Self.write("third\n", to: sink)
+        #expect(box.lines.first == "first" && box.lines.suffix(2) == ["third", ""])
+    }
+
     @Test func `lines that could not be written are counted and told once`() {
         let box = ScriptBox([nil, nil])
         let sink = Self.sink(box)
@@ -137,6 +158,27 @@ private final class ScriptBox: Sendable {
         // `fi` is in the old file; the script has both in one.
         #expect(box.lines.count == 3)
         #expect(box.lines[0].hasPrefix("fi{") && box.lines[1] == "second")
+    }
+
+    @Test func `the rest of a cut line does not go into another place`() {
+        let (box, other) = (ScriptBox([2, nil]), ScriptBox([]))
+        let sink = Self.sink(box)
+        Self.write("first\n", to: sink)
+        sink.redirect(to: ScriptedDestination(other))
+        Self.write("second\n", to: sink)
+        #expect(other.lines.count == 3)
+        #expect(other.lines[0].contains(#""dropped":1"#) && other.lines[1] == "second")
+    }
+
+    @Test func `what is told of lost lines has the form of the log`() throws {
+        let box = ScriptBox([nil])
+        let destination = ScriptedDestination(box)
+        let sink = LogSink(labels: LogLabels(channel: "a"), to: destination, format: .logfmt)
+        Self.write("one\n", to: sink)
+        Self.write("two\n", to: sink)
+        #expect(box.lines.count == 3 && box.lines[1] == "two")
+        #expect(box.lines[0].hasPrefix("time=2026-03-04T05:06:07.000089Z level=warning channel=a "))
+        #expect(Samples.parsed(String(box.lines[0]))?["dropped"]?.integer == 1)
     }
 
     @Test func `the file of a channel that is gone is closed after each write`() {

@@ -139,6 +139,44 @@ import Testing
         #expect(CurlCommand(line)?.description == command)
     }
 
+    @Test func `a curl command names the credential once`() throws {
+        var record = Self.record()
+        record.host = "h"
+        record.headers = [HTTPField("Authorization", "Bearer s3cret")].compactMap { $0 }
+        let text = Samples.line(record, LogLabels(headers: ["Authorization"]))
+        let line = try #require(Samples.parsed(text))
+        let word = "'authorization: <redacted>'"
+        #expect(CurlCommand(line)?.description == "curl http://h/v1/42 -H \(word)")
+    }
+
+    @Test(arguments: [
+        (99, "99.0 ms"), (100, "100 ms"), (999, "999 ms"), (1000, "1.0 s"), (1520, "1.52 s"),
+        (12_340, "12.3 s"),
+    ])
+    func `a duration has about three digits`(milliseconds: Int, text: String) {
+        var record = Samples.exchange(status: 200)
+        record.duration = .milliseconds(milliseconds)
+        #expect(Self.render(HumanLine(record, channel: nil)).hasSuffix("  \(text)\n"))
+    }
+
+    @Test(arguments: [(LogLevel.info, 90), (.warning, 33), (.error, 31)])
+    func `what has no status has the colour of its level`(level: LogLevel, colour: Int) throws {
+        let event = EventRecord(time: Samples.time, level: level, event: .pool, message: "full")
+        let line = try #require(Samples.parsed(Samples.line(event)))
+        #expect(Self.render(HumanLine(line), .coloured).contains("\u{1b}[\(colour)m***\u{1b}[0m"))
+    }
+
+    @Test(arguments: ["a=1&b=2", "a=&b", "a=b=c", "&a=1&"])
+    func `a curl command has the query that the log shows in full`(query: String) throws {
+        var record = Samples.minimal(path: "/v1/42?\(query)")
+        record.host = "h"
+        let text = Samples.line(record, LogLabels(query: .full))
+        #expect(text.contains(#""query":"\#(query)""#))
+        let line = try #require(Samples.parsed(text))
+        let sent = query.split(separator: "&").joined(separator: "&")
+        #expect(CurlCommand(line)?.description == "curl 'http://h/v1/42?\(sent)'")
+    }
+
     @Test func `a curl command keeps a field without a value`() throws {
         var record = Samples.minimal()
         record.host = "h"
@@ -259,6 +297,34 @@ import Testing
             #expect(entry["timings"]?[name]?.number == milliseconds, "\(name)")
         }
         #expect(entry["time"]?.number == 21)
+    }
+
+    @Test func `an archive has every member that HAR 1.2 demands`() throws {
+        var record = Samples.exchange(status: 200)
+        (record.host, record.protocolVersion) = ("h", "HTTP/1.1")
+        (record.bytesOut, record.duration) = (5, .milliseconds(3))
+        record.headers = [HTTPField("Accept", "*/*")].compactMap { $0 }
+        record.responseHeaders = [HTTPField("Content-Type", "text/plain"), HTTPField("Age", "1")]
+            .compactMap { $0 }
+        let labels = LogLabels(channel: "orders", headers: ["Accept", "Content-Type", "Age"])
+        let line = try #require(Samples.parsed(Samples.line(record, labels)))
+        var printer = LogPrinter(.archive(version: "1.0"))
+        let bytes = printer.render([line]) + printer.render([line]) + printer.end()
+        let entry =
+            #"{"startedDateTime":"2026-03-04T05:06:07.000089Z","time":3,"request":{"method":"GET","#
+            + #""url":"http://h/v1/42","httpVersion":"HTTP/1.1","cookies":[],"headers":"#
+            + #"[{"name":"accept","value":"*/*"}],"queryString":[],"headersSize":-1,"bodySize":0},"#
+            + #""response":{"status":200,"statusText":"OK","httpVersion":"HTTP/1.1","cookies":[],"#
+            + #""headers":[{"name":"content-type","value":"text/plain"},"#
+            + #"{"name":"age","value":"1"}],"content":{"size":5,"mimeType":"text/plain"},"#
+            + #""redirectURL":"","headersSize":-1,"bodySize":5},"cache":{},"#
+            + #""timings":{"send":0,"receive":0,"blocked":-1,"dns":-1,"connect":-1,"ssl":-1,"wait":3},"#
+            + #""_channel":"orders","_requestId":"r1"}"#
+        #expect(
+            String(decoding: bytes, as: UTF8.self)
+                == #"{"log":{"version":"1.2","creator":{"name":"netproxy","version":"1.0"},"entries":["#
+                + "\n\(entry),\n\(entry)\n]}}\n"
+        )
     }
 
     @Test func `a HAR document without exchanges is valid`() throws {

@@ -41,6 +41,27 @@ import Testing
         #expect(paths(try tail.last(3)) == ["/49", "/long", "/59"])
     }
 
+    /// An hour before each of these is another day, month or year.
+    @Test(arguments: [
+        ("2026-01-01T00:30:00.000000Z", "2025-12-31T23:40:00.000000Z"),
+        ("2024-03-01T00:30:00.000000Z", "2024-02-29T23:40:00.000000Z"),
+        ("2026-03-01T00:30:00.000000Z", "2026-02-28T23:40:00.000000Z"),
+        ("2026-08-01T00:30:00.000000Z", "2026-07-31T23:40:00.000000Z"),
+        ("2026-05-01T00:30:00.000001Z", "2026-04-30T23:30:00.000002Z"),
+    ])
+    func `the end of a line is found across dates`(late: String, early: String) throws {
+        let minutes = early.contains("T23:40") ? 3_000_001.0 : 3_600_000.0
+        func line(_ time: String, _ path: String, _ duration: Double) -> String {
+            #"{"time":"\#(time)","event":"exchange","path":"\#(path)","duration_ms":\#(duration)}"#
+                + "\n"
+        }
+        // One ends a second or a microsecond behind the other.
+        try directory.write(line(early, "/later", minutes), to: "a.log")
+        try directory.write(line(late, "/sooner", 0), to: "b.log")
+        let tail = try LogTail(directory: directory.path)
+        #expect(paths(try tail.last(2)) == ["/sooner", "/later"])
+    }
+
     @Test func `what ended last is found although it was written earlier`() throws {
         let text = [58, 1, 2, 3].map { Samples.entry($0, "/\($0)") }.joined()
         try directory.write(text, to: "a.log")
@@ -103,6 +124,15 @@ import Testing
         #expect(paths(try tail.newLines()) == ["/new"])
     }
 
+    @Test func `the begin of a first line is not shown before its end`() throws {
+        let entry = Samples.entry(1, "/first")
+        try directory.write(String(entry.prefix(20)), to: "a.log")
+        var tail = try LogTail(directory: directory.path)
+        #expect(try tail.last(10).isEmpty && tail.newLines().isEmpty)
+        try directory.append(String(entry.dropFirst(20)), to: "a.log")
+        #expect(paths(try tail.newLines()) == ["/first"])
+    }
+
     @Test func `following survives a rotation and reads the rest of the old file first`() throws {
         try directory.append(Samples.entry(1, "/1"), to: "a.log")
         var tail = try LogTail(directory: directory.path)
@@ -114,6 +144,21 @@ import Testing
         #expect(paths(try tail.newLines()) == ["/3", "/4"])
         try directory.append(Samples.entry(5, "/5"), to: "a.log")
         #expect(paths(try tail.newLines()) == ["/5"])
+    }
+
+    @Test(arguments: [true, false])
+    func `half a line that is gone is no begin of the next`(isMoved: Bool) throws {
+        try directory.append(Samples.entry(1, "/1"), to: "a.log")
+        var tail = try LogTail(directory: directory.path)
+        try directory.append(String(Samples.entry(2, "/2").prefix(20)), to: "a.log")
+        #expect(try tail.newLines().isEmpty)
+        if isMoved {
+            try directory.move("a.log", to: "a.log.1")
+        } else {
+            try directory.empty("a.log")
+        }
+        try directory.append(Samples.entry(3, "/3"), to: "a.log")
+        #expect(paths(try tail.newLines()) == ["/3"])
     }
 
     @Test func `following survives a file that is emptied in place`() throws {
