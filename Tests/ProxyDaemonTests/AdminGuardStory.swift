@@ -118,6 +118,20 @@ import Testing
         #expect(answer.body.contains(status == 404 ? "there is no /" : " is for "))
     }
 
+    @Test func `a refusal is a problem in JSON`() async throws {
+        let answer = try await ask("GET /no\"where")
+        #expect(answer["Content-Type"] == "application/problem+json")
+        let detail = #"there is no /no\"where here"#
+        #expect(answer.body == #"{"status":404,"detail":"\#(detail)"}"# + "\n")
+    }
+
+    @Test(arguments: [("POST /reload", true), ("POST /reload?plan", false)])
+    func `a plan puts nothing in force`(line: String, isReload: Bool) async throws {
+        let answer = try await ask(line, "Netproxy-Admin: 1")
+        #expect(answer.status == 200)
+        #expect(answer.body.hasPrefix("the configuration was reloaded") == isReload)
+    }
+
     @Test func `the page brings everything along`() async throws {
         let page = try await ask("GET /")
         #expect(page.status == 200)

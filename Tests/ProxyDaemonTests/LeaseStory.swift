@@ -53,6 +53,9 @@ import Testing
         try await run { proxy in
             let (lease, wire) = try await lease("", proxy)
             #expect(lease.channels.map(\.name) == ["orders", "bills"])
+            #expect(lease.proxy == "127.0.0.1:\(proxy.port)")
+            let base = "http://127.0.0.1:\(proxy.port)"
+            #expect(lease.channels.map(\.url) == ["\(base)/orders", "\(base)/bills"])
             #expect(try await status("/bills/1", key: lease.key, proxy) == 200)
             await proxy.stop()
             #expect(try await wire.rest().end == .closed)
@@ -100,5 +103,6 @@ import Testing
         #expect(variables["no_proxy"] == "corp.example,localhost,::1,127.0.0.1:8080")
         #expect(variables["NETPROXY_MY_ORDERS_URL"] == "http://127.0.0.1:8080/my-orders")
         #expect(variables["NETPROXY_KEY"] == "K")
+        #expect(variables["NODE_USE_ENV_PROXY"] == "1")
     }
 }

@@ -37,4 +37,30 @@ import Testing
     @Test func `an authority without a port names the only server of the host`() throws {
         #expect(try route("api.test", ["other": "https://api.test:8443"]) == ["other", "other"])
     }
+
+    /// What is asked of the channel behind its own listener for `/v1/x`.
+    @Test(arguments: [
+        ("api.test:8443", "/v1/x"), ("api.test", "/v1/x"), ("api.test:1", "/v1/v1/x"),
+        ("other.test", "/v1/v1/x"), ("elsewhere.test", "/v1/v1/x"),
+    ])
+    func `behind a channel's listener, its upstream's name is that of the upstream alone`(
+        authority: String,
+        target: String
+    ) throws {
+        let text = "GET http://\(authority)/v1/x HTTP/1.1\r\nHost: \(authority)\r\n\r\n"
+        var decoder = RequestHeadDecoder()
+        let head = try #require(try decoder.decode(Array(text.utf8).span)).head
+        let configuration = try ConfigurationLoader.load(
+            text: """
+                channels:
+                  own: { upstream: 'https://api.test:8443/v1' }
+                  other: { upstream: 'https://other.test/v1' }
+                """,
+            file: "n.yaml",
+            environment: ["HOME": "/home/someone"]
+        ).get()
+        let route = try Router(configuration.channels).route(head, dedicated: "own")
+        #expect(route.channel == 0)
+        #expect(route.target == target)
+    }
 }
