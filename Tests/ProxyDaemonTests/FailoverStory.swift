@@ -65,6 +65,31 @@ import Testing
         }
     }
 
+    @Test func `an upstream that answers has no rest left, also while the other one has`()
+        async throws
+    {
+        let script: OriginServer.Script = { wire in
+            while try await wire.next() != nil { try await wire.send(Raw.ok()) }
+        }
+        let (first, second) = try await (
+            OriginServer.start(at: "127.0.0.2", script), OriginServer.start(at: "127.0.0.3", script)
+        )
+        let urls = "['http://127.0.0.2:\(first.port)', 'http://127.0.0.3:\(second.port)']"
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: \(urls), retry: { attempts: 0 } }"
+        ) { proxy in
+            // Each time the other one: first and second fail, and answer, in turn.
+            for (shut, open) in [(first, second), (second, first), (first, second)] {
+                await open.reopen()
+                try await shut.shut()
+                #expect(try await proxy.exchange(Raw.get("/orders/1")).status == 200)
+            }
+            // The second answered last: it is asked at once.
+            #expect(try await proxy.exchange(Raw.get("/orders/1")).status == 200)
+            #expect(try await proxy.log("orders").map(\.facts.attempts) == [2, 2, 2, 1])
+        }
+    }
+
     @Test func `an answer is an answer, whatever its status`() async throws {
         let first = try await OriginServer.start { _ in Raw.response("503 Service Unavailable") }
         let second = try await OriginServer.start { _ in Raw.ok() }

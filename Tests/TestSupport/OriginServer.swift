@@ -24,10 +24,16 @@ package final class OriginServer: Sendable {
     }
 
     /// Starts a server that runs `script` for each connection.
-    package static func start(_ script: @escaping Script) async throws -> OriginServer {
+    ///
+    /// One that shuts and reopens has an address of this machine that no other server has: nobody takes
+    /// its port meanwhile.
+    package static func start(
+        at ip: String = "127.0.0.1",
+        _ script: @escaping Script
+    ) async throws -> OriginServer {
         let loop = try TestLoop.shared()
         let accepted = Accepted()
-        let acceptor = await loop.call { OriginAcceptor(on: $0, accepted, script) }
+        let acceptor = await loop.call { OriginAcceptor(on: $0, at: ip, accepted, script) }
         let port = await acceptor.call { $0.port }
         guard let port else { throw WireError.ended }
         return OriginServer(acceptor, accepted, port: port)
@@ -48,6 +54,18 @@ package final class OriginServer: Sendable {
     /// The whole requests that scripts took so far, connection by connection.
     package var requests: [RawMessage] { connections.flatMap(\.messages) }
 
+    /// Refuses connections, and closes those that there are, until it reopens.
+    package func shut() async throws {
+        await acceptor.call { $0.close() }
+        for wire in connections { try await wire.close() }
+    }
+
+    /// Accepts connections again, on the same port.
+    package func reopen() async {
+        let port = UInt16(port)
+        await acceptor.call { $0.open(port) }
+    }
+
     /// Accepts no more.
     package func stop() {
         let acceptor = acceptor
@@ -63,9 +81,25 @@ private final class Accepted: Sendable {
 /// The part of an origin that belongs to the loop.
 private final class OriginAcceptor {
     private var listener: Listener?
+    private let loop: EventLoop
+    private let ip: String
+    private let accepted: Accepted
+    private let script: OriginServer.Script
 
-    init(on loop: EventLoop, _ accepted: Accepted, _ script: @escaping OriginServer.Script) {
-        guard let address = SocketAddress(ip: "127.0.0.1", port: 0) else { return }
+    init(
+        on loop: EventLoop,
+        at ip: String,
+        _ accepted: Accepted,
+        _ script: @escaping OriginServer.Script
+    ) {
+        (self.loop, self.ip, self.accepted, self.script) = (loop, ip, accepted, script)
+        open(0)
+    }
+
+    func open(_ port: UInt16) {
+        close()
+        guard let address = SocketAddress(ip: ip, port: port) else { return }
+        let (loop, accepted, script) = (loop, accepted, script)
         do throws(IOError) {
             let socket = try ListeningSocket(address)
             listener = try Listener(socket, on: loop, sharesSocket: false) { socket in
