@@ -49,15 +49,18 @@ import Synchronization
     }
 
     private let lookUp: @Sendable (String) -> Result<[SocketAddress], NameLookup.Failure>
+    private let now: @Sendable () -> UInt64
     private let state = Mutex(State())
     private let wake: UnsafeMutablePointer<sem_t>
 
     /// Makes a resolver that finds addresses, whatever their port, in a way of its own.
     ///
-    /// Its threads never end.
+    /// `now` is the clock, in nanoseconds, by which answers grow old. Its threads never end.
     package init(
+        now: @escaping @Sendable () -> UInt64 = monotonicNanoseconds,
         _ lookUp: @escaping @Sendable (String) -> Result<[SocketAddress], NameLookup.Failure>
     ) {
+        self.now = now
         self.lookUp = lookUp
         unsafe wake = .allocate(capacity: 1)
         unsafe sem_init(wake, 0, 0)
@@ -80,9 +83,9 @@ import Synchronization
     ) async throws(IOError) -> [SocketAddress] {
         if let address = SocketAddress(ip: host, port: port) { return [address] }
         if let local = NameLookup.loopback(host) { return local.map { $0.with(port: port) } }
-        let known = state.withLock { $0.answers[host] }
-        if let known, known.expiry > loop.now { return known.addresses.map { $0.with(port: port) } }
-        let old = known.flatMap { $0.learned &+ Resolver.staleness > loop.now ? $0 : nil }
+        let (known, present) = (state.withLock { $0.answers[host] }, now())
+        if let known, known.expiry > present { return known.addresses.map { $0.with(port: port) } }
+        let old = known.flatMap { $0.learned &+ Resolver.staleness > present ? $0 : nil }
         let waiter = LoopBound(ResolveWaiter(), on: loop)
         let ticket = ask(host) { result in loop.submit { waiter.value.finish(result) } }
         let limit = old == nil ? deadline : min(deadline, loop.deadline(after: Resolver.patience))
@@ -95,7 +98,7 @@ import Synchronization
         loop.remove(waiter.value)
         leave(host, ticket)
         if let old, result == .failure(.timedOut) {
-            postpone(host, now: loop.now)
+            postpone(host)
             return old.addresses.map { $0.with(port: port) }
         }
         return try result.get().map { $0.with(port: port) }
@@ -152,8 +155,9 @@ import Synchronization
     }
 
     /// Uses an old answer for a while before somebody waits for a new one again.
-    private func postpone(_ host: String, now: UInt64) {
-        state.withLock { $0.answers[host]?.expiry = now &+ Resolver.reprieve }
+    private func postpone(_ host: String) {
+        let expiry = now() &+ Resolver.reprieve
+        state.withLock { $0.answers[host]?.expiry = expiry }
     }
 
     // MARK: - Answering
@@ -179,7 +183,7 @@ import Synchronization
         _ host: String,
         _ found: Result<[SocketAddress], NameLookup.Failure>
     ) {
-        let now = monotonicNanoseconds()
+        let now = now()
         let (result, waiting) = state.withLock { state in
             let waiting = state.questions.removeValue(forKey: host)?.waiting.values
             let result = Resolver.note(found, of: host, in: &state.answers, now)

@@ -4,6 +4,17 @@ import Synchronization
 import TestSupport
 import Testing
 
+/// What a resolver measures the age of its answers by, moved by hand.
+final class ResolverClock: Sendable {
+    private let nanoseconds = Mutex<UInt64>(1_000_000_000_000)
+
+    var now: UInt64 { nanoseconds.withLock { $0 } }
+
+    func advance(by duration: Duration) {
+        nanoseconds.withLock { $0 += duration.nanoseconds }
+    }
+}
+
 /// How long answers are used.
 @Suite struct ResolverAgeTests {
     private static let found = SocketAddress(ip: "192.0.2.1", port: 0).map { [$0] } ?? []
@@ -37,16 +48,18 @@ import Testing
         }
     }
 
-    /// One resolver and a loop whose clock is moved.
+    /// One resolver, with a clock of its own, and a loop whose clock is moved along.
     private struct World {
         let servers: NameServers
         let resolver: Resolver
         let loop: EventLoop
+        private let clock: ResolverClock
 
         init(_ later: NameServers.Later) throws {
             let servers = NameServers(later)
-            self.servers = servers
-            resolver = Resolver { servers.lookUp($0) }
+            let clock = ResolverClock()
+            (self.servers, self.clock) = (servers, clock)
+            resolver = Resolver(now: { clock.now }) { servers.lookUp($0) }
             loop = try EventLoop()
             loop.start()
         }
@@ -80,6 +93,7 @@ import Testing
         }
 
         func advance(by duration: Duration) async {
+            clock.advance(by: duration)
             _ = await loop.call { $0.advance(by: duration) }
         }
 
