@@ -66,6 +66,18 @@ extension ChannelAssembly {
         )
     }
 
+    /// Tells of a refresh token that two channels begin with: a server that rotates it takes the second
+    /// for a thief and ends both (RFC 9700 §4.14.2).
+    func tellSharedSeed(of channel: ChannelShared, among others: [ChannelShared]) {
+        guard let seed = channel.seed, let other = others.first(where: { $0.seed == seed }) else {
+            return
+        }
+        report(
+            "channels \(other.name) and \(channel.name): the same refresh_token; a server that rotates "
+                + "it ends both sessions: give each channel one of its own"
+        )
+    }
+
     private func events(
         of name: String,
         _ log: ChannelLog
@@ -75,5 +87,15 @@ extension ChannelAssembly {
             if let record = event.record { log.write(record) }
             if let line = event.line { report("channel \(name): \(line)") }
         }
+    }
+}
+
+extension ChannelShared {
+    /// The refresh token that it begins with.
+    fileprivate var seed: Secret? {
+        guard case .oauth(let settings) = configuration.authentication,
+            settings.grant == .refreshToken, let reference = settings.refreshToken
+        else { return nil }
+        return inputs.secrets[reference]
     }
 }

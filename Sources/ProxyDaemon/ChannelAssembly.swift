@@ -56,7 +56,9 @@ final class ChannelAssembly: Sendable {
             }) {
                 channels.append(kept)
             } else {
-                channels.append(try await make(wanted, inputs))
+                let made = try await make(wanted, inputs)
+                tellSharedSeed(of: made, among: channels)
+                channels.append(made)
             }
         }
         return channels

@@ -120,4 +120,26 @@ import Testing
         #expect(requests.isEmpty)
         #expect(line.facts.error == "http_request_denied")
     }
+
+    @Test func `two channels that begin with one refresh token are told of`() async throws {
+        func channel(_ seed: String) -> String {
+            """
+            { upstream: 'http://127.0.0.1:9', auth: { oauth: { grant: refresh_token, client_id: a,
+              token_url: 'http://127.0.0.1:9/t', client_auth: none, refresh_token: 'literal:\(seed)' } } }
+            """
+        }
+        let canary = CredentialStory.canary
+        try await DaemonHarness.run(
+            channels: """
+                orders: \(channel("other"))
+                mail: \(channel(canary))
+                calendar: \(channel(canary))
+                """
+        ) { proxy in
+            let told = proxy.reports.filter { $0.contains("refresh_token") }
+            #expect(told.count == 1)
+            #expect(told.first?.hasPrefix("channels mail and calendar: ") == true)
+            #expect(!proxy.reports.joined().contains(canary))
+        }
+    }
 }
