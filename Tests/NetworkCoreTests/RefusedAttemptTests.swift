@@ -63,9 +63,9 @@ import Testing
                 var context = RequestContext()
                 context.retryLimit = retryLimit
                 context.retries = row.earlier
-                let response = try await RequestChain
-                    .authorized(by: authorizer, upstream, replayLimit: body == .spent ? 0 : 100)
-                    .send(.refused(body), context: &context)
+                let limit = body == .spent ? 0 : 100
+                let chain = RequestChain.authorized(by: authorizer, upstream, replayLimit: limit)
+                let response = try await chain.send(.refused(body), context: &context)
                 #expect(authorizer.intents == [row.intent(body)], what)
                 switch expected {
                 case .again(let cause):

@@ -86,73 +86,59 @@ public struct ReauthorizationInterceptor: ReviewingInterceptor {
         return try await cure(first, request, context: &context, next: next)
     }
 
-    /// Finds out whether another credential helps, and sends once more if it may.
+    /// Finds out whether another credential helps, and sends once more if it may: once for the token
+    /// and once for the proof.
     private func cure(
         _ first: Response,
         _ request: Request,
         context: inout RequestContext,
         next: RequestChain
     ) async throws -> Response {
-        let isReplay = context.retries.contains(.unauthorized)
-        let intent: Rejection.Intent =
-            if isReplay {
-                .afterReplay
-            } else if request.body.canBeSentAgain() {
-                .replay
-            } else {
-                .report
+        var refused = first
+        while true {
+            let verdict = await authorizer.rejected(rejection(refused, of: request, context))
+            switch Remedy(verdict, behind: context.retries) {
+            case .none(let reason):
+                return try leave(refused, as: reason, &context)
+            case .attempt(let cause, let credential):
+                // Looked at again: while the token was renewed the upload may have gone on.
+                guard var again = request.again() else {
+                    return try leave(refused, as: .bodyNotReplayable, &context)
+                }
+                context.beginNextAttempt(because: cause)
+                if cause == .unauthorized { context.authorization?.isRefreshed = true }
+                context.ownCredential = credential
+                let kept = await drain(refused.body, context)
+                // The body is here, or on its way: there is nothing left to expect.
+                again.headers.remove(HTTPFieldName.expect)
+                do {
+                    let answer = try await next.send(again, context: &context)
+                    if accepts(answer, context: &context) { return answer }
+                    refused = answer
+                } catch let error as NetworkError where error.isWithoutCredential {
+                    // The new token ended before it was used: the upstream's own words are better.
+                    guard let kept else { throw error }
+                    refused.body = kept.isEmpty ? .empty : .bytes(kept)
+                    context.upstreamStatus = refused.status
+                    return try leave(refused, as: .refreshFailed, &context)
+                }
             }
-        let cause: RetryReason
-        switch await authorizer.rejected(rejection(first, intent, context)) {
-        case .passThrough(let reason) where !isReplay:
-            context.authorization?.notReplayed = reason.rawValue
-            guard !Task.isCancelled else {
-                // Nobody is there to take the answer.
-                first.body.cancel()
-                throw NetworkError.cancelled
-            }
-            return first
-        case .replay where !isReplay: cause = .unauthorized
-        case .replayOnce(let credential) where !isReplay:
-            cause = .unauthorized
-            context.ownCredential = credential
-        case .proveAgain(let credential) where !context.retries.contains(.proof):
-            cause = .proof
-            context.ownCredential = credential
-        case .proveAgain:
-            context.authorization?.notReplayed = NotReplayed.proofRefused.rawValue
-            return first
-        case .passThrough, .replay, .replayOnce:
-            context.authorization?.notReplayed = NotReplayed.alreadyReplayed.rawValue
-            return first
         }
-        // Looked at again: while the token was renewed the upload may have gone on.
-        guard var again = request.again() else {
-            context.authorization?.notReplayed = NotReplayed.bodyNotReplayable.rawValue
-            return first
+    }
+
+    /// Makes a 401 the answer.
+    private func leave(
+        _ refused: Response,
+        as reason: NotReplayed,
+        _ context: inout RequestContext
+    ) throws -> Response {
+        context.authorization?.notReplayed = reason.rawValue
+        guard !Task.isCancelled else {
+            // Nobody is there to take it.
+            refused.body.cancel()
+            throw NetworkError.cancelled
         }
-        context.beginNextAttempt(because: cause)
-        if cause == .unauthorized { context.authorization?.isRefreshed = true }
-        let kept = await drain(first.body, context)
-        // The body is here, or on its way: there is nothing left to expect.
-        again.headers.remove(HTTPFieldName.expect)
-        let second: Response
-        do {
-            second = try await next.send(again, context: &context)
-        } catch let error as NetworkError
-            where error.kind == .credentialUnavailable || error.kind == .reauthorizationRequired
-        {
-            // The new token ended before it was used: the upstream's own words are the better answer.
-            guard let kept else { throw error }
-            var answer = first
-            answer.body = kept.isEmpty ? .empty : .bytes(kept)
-            context.authorization?.notReplayed = NotReplayed.refreshFailed.rawValue
-            context.upstreamStatus = first.status
-            return answer
-        }
-        if accepts(second, context: &context) { return second }
-        // Once for the token and once for the proof: neither is judged with the other.
-        return try await cure(second, request, context: &context, next: next)
+        return refused
     }
 
     /// Sends the request for the first time.
@@ -189,10 +175,18 @@ public struct ReauthorizationInterceptor: ReviewingInterceptor {
 
     private func rejection(
         _ response: Response,
-        _ intent: Rejection.Intent,
+        of request: Request,
         _ context: RequestContext
     ) -> Rejection {
-        Rejection(
+        let intent: Rejection.Intent =
+            if context.retries.contains(.unauthorized) {
+                .afterReplay
+            } else if request.body.canBeSentAgain() {
+                .replay
+            } else {
+                .report
+            }
+        return Rejection(
             generation: context.authorization?.generation,
             headers: response.headers,
             intent: intent,
@@ -217,5 +211,12 @@ public struct ReauthorizationInterceptor: ReviewingInterceptor {
             body.cancel()
             return nil
         }
+    }
+}
+
+extension NetworkError {
+    /// Whether the request was not sent because there was no credential for it.
+    fileprivate var isWithoutCredential: Bool {
+        kind == .credentialUnavailable || kind == .reauthorizationRequired
     }
 }
