@@ -85,4 +85,74 @@ import Testing
         body.cancel()
         #expect(pieces.isCancelled)
     }
+
+    /// How a body of three pieces compares with what may be kept.
+    enum Size: CaseIterable {
+        case fits, growsTooLong, isTooLong
+
+        var buffered: (PieceSource, ReplayBuffer) {
+            let source = PieceSource(["ab", "cd", "ef"])
+            let length = self == .isTooLong ? 6 : nil
+            let limit = self == .fits ? 6 : 2
+            return (source, ReplayBuffer(source, length: length, limit: limit))
+        }
+    }
+
+    // Four reads find the end.
+    @Test(
+        arguments: [
+            (.fits, [true, true, true, true, true]),
+            (.growsTooLong, [true, true, false, false, false]),
+            (.isTooLong, [true, false, false, false, false]),
+        ] as [(Size, [Bool])]
+    )
+    func `a body can be sent again while all that was read of it is kept`(
+        size: Size,
+        isReplayable: [Bool]
+    ) async throws {
+        for reads in isReplayable.indices {
+            let (_, buffer) = size.buffered
+            let body = try source(buffer.body())
+            for _ in 0..<reads { _ = try await body.next() }
+            #expect(buffer.isReplayable == isReplayable[reads], "\(reads) reads")
+            buffer.release()
+            #expect(buffer.isReplayable == (reads == 0), "\(reads) reads, released")
+        }
+    }
+
+    @Test(
+        arguments: [
+            (.fits, [false, false, false, false, false]),
+            (.growsTooLong, [false, false, true, true, false]),
+            (.isTooLong, [false, true, true, true, false]),
+        ] as [(Size, [Bool])]
+    )
+    func `giving up reaches the source where no other body can need the rest`(
+        size: Size,
+        isCancelled: [Bool]
+    ) async throws {
+        for reads in isCancelled.indices {
+            for isReleasedBefore in [true, false] {
+                let (pieces, buffer) = size.buffered
+                let body = try source(buffer.body())
+                for _ in 0..<reads { _ = try await body.next() }
+                if isReleasedBefore { buffer.release() }
+                body.cancel()
+                let isUnwanted = isReleasedBefore ? reads < 4 : isCancelled[reads]
+                #expect(pieces.isCancelled == isUnwanted, "\(reads) reads")
+                buffer.release()
+                #expect(pieces.isCancelled == (reads < 4), "\(reads) reads, released")
+            }
+        }
+    }
+
+    @Test func `a second body is read to its end behind the release`() async throws {
+        let buffer = ReplayBuffer(PieceSource(["ab", "cd", "ef"]), length: nil, limit: 6)
+        let first = try source(buffer.body())
+        for _ in 0..<2 { _ = try await first.next() }
+        let second = buffer.body()
+        buffer.release()
+        #expect(!buffer.isReplayable)
+        #expect(try await text(second) == "abcdef")
+    }
 }
