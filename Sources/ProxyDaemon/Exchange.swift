@@ -19,7 +19,7 @@ struct Exchange {
     private let app: DownstreamConnection
     private let started: UInt64
 
-    /// Begins with what is no request, until `take(_:)` says more.
+    /// Begins with what is no request, until `noteRequest(_:)` says more.
     ///
     /// Nothing is changed here once it has its value: that would have all of it copied.
     init(
@@ -43,8 +43,8 @@ struct Exchange {
         context = RequestContext(requestID: id)
     }
 
-    /// Takes over what only some requests have.
-    mutating func take(_ head: RequestHead) {
+    /// Notes what only some requests have.
+    mutating func noteRequest(_ head: RequestHead) {
         switch head.target {
         case .authority(let authority): record.host = authority.description
         case .asterisk: record.target = "*"
@@ -55,16 +55,16 @@ struct Exchange {
         }
     }
 
-    /// Takes over what the record says of the request, before its field section is edited.
-    mutating func take(_ head: RequestHead, for channel: Channel) {
+    /// Goes over to a channel, with the fields that it wants logged, before the section is edited.
+    mutating func enter(_ channel: Channel, with head: RequestHead) {
         self.channel = channel
         rareFields = channel.rareFields(in: head.headers)
         let names = channel.loggedHeaders
         if !names.isEmpty { record.headers = head.headers.filter { names.contains($0.name) } }
     }
 
-    /// Takes over where the app wanted to go, of a request that goes nowhere.
-    mutating func takeWish(_ head: RequestHead) {
+    /// Notes where the app wanted to go, of a request that goes nowhere.
+    mutating func noteWish(_ head: RequestHead) {
         guard record.host == nil, case .absolute(let scheme, let authority, _) = head.target else {
             return
         }
@@ -72,8 +72,8 @@ struct Exchange {
         record.host = authority.description
     }
 
-    /// Takes over what the record says of the response.
-    mutating func take(_ response: borrowing Response) {
+    /// Notes the fields of the response that the channel wants logged.
+    mutating func noteResponse(_ response: borrowing Response) {
         guard let channel, channel.logsHeaders else { return }
         let names = channel.loggedHeaders
         record.responseHeaders = response.headers.filter { names.contains($0.name) }
@@ -85,12 +85,12 @@ struct Exchange {
         record.traceID = TraceContext.begin(in: &request.headers, isSampled: rule == .sampled)
     }
 
-    /// Takes over where the request goes.
-    mutating func take(_ request: borrowing Request) {
-        take(request.origin, request.target)
+    /// Notes where the request goes.
+    mutating func noteDestination(of request: borrowing Request) {
+        noteDestination(request.origin, request.target)
     }
 
-    private mutating func take(_ origin: Origin, _ target: String) {
+    private mutating func noteDestination(_ origin: Origin, _ target: String) {
         record.target = target
         record.scheme = origin.scheme.rawValue
         record.host = origin.authority
@@ -152,7 +152,9 @@ struct Exchange {
 
     /// Completes the record.
     mutating func end(at now: UInt64) {
-        if let destination = context.destination { take(destination.origin, destination.target) }
+        if let destination = context.destination {
+            noteDestination(destination.origin, destination.target)
+        }
         record.requestID = context.requestID
         record.clientUID = app.userID
         record.bytesIn = app.bytesIn

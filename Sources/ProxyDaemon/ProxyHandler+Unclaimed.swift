@@ -40,7 +40,7 @@ extension ProxyHandler {
             default: throw refusal
             }
         } catch {
-            return await answer(error, head, on: app, &exchange)
+            return await explain(error, head, on: app, &exchange)
         }
     }
 
@@ -98,7 +98,7 @@ extension ProxyHandler {
             ruling: [],
             nominated: &nominated
         )
-        exchange.take(request)
+        exchange.noteDestination(of: request)
         do {
             var response = try await channels.forward.send(request, context: &exchange.context)
             response.headers.append(.via, validated: requests.via(exchange.context))

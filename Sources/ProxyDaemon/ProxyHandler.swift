@@ -57,12 +57,12 @@ final class ProxyHandler {
             target: head.target.pathAndQuery ?? "",
             fields: head.headers.knownFields
         )
-        exchange.take(head)
+        exchange.noteRequest(head)
         let table = channels
         do throws(NetworkError) {
             let route = try table.router.route(head, dedicated: dedicated)
             let channel = table.channels[route.channel]
-            exchange.take(head, for: channel)
+            exchange.enter(channel, with: head)
             exchange.rule = route.rule
             app.idleTimeout = channel.idleTimeout
             try channel.shared.access.check(
@@ -88,7 +88,7 @@ final class ProxyHandler {
                     nominated: &nominated
                 )
                 exchange.beginTrace(in: &request, as: channel.trace)
-                exchange.take(request)
+                exchange.noteDestination(of: request)
                 if !nominated.isEmpty { tell(nominated, of: exchange, in: channel) }
                 do {
                     if let total = channel.totalTimeout {
@@ -111,7 +111,7 @@ final class ProxyHandler {
             return await deliver(response, head, on: app, &exchange)
         } catch {
             guard exchange.channel == nil else {
-                return await answer(error, head, on: app, &exchange)
+                return await explain(error, head, on: app, &exchange)
             }
             return await serveUnclaimed(error, head, on: app, &exchange)
         }
@@ -176,7 +176,7 @@ final class ProxyHandler {
         on app: DownstreamConnection,
         _ exchange: inout Exchange
     ) async -> Bool {
-        exchange.take(response)
+        exchange.noteResponse(response)
         if case .tunnel(let upstream) = response.body {
             await tunnel(
                 to: upstream,
@@ -211,14 +211,14 @@ final class ProxyHandler {
         }
     }
 
-    /// Answers by ourselves.
-    func answer(
+    /// Writes to the app, in the place of a response, why there is none, and the record to the log.
+    func explain(
         _ error: NetworkError,
         _ head: RequestHead?,
         on app: DownstreamConnection,
         _ exchange: inout Exchange
     ) async -> Bool {
-        if let head { exchange.takeWish(head) }
+        if let head { exchange.noteWish(head) }
         exchange.fail(error)
         guard error.kind != .cancelled else {
             finish(&exchange, app)
@@ -263,7 +263,7 @@ final class ProxyHandler {
     /// Refuses what is no request, and closes the connection.
     func refuse(_ error: NetworkError, on app: DownstreamConnection) async {
         var exchange = Exchange(on: app, id: requestIDs.next(), now: loop.now)
-        _ = await answer(error, nil, on: app, &exchange)
+        _ = await explain(error, nil, on: app, &exchange)
     }
 
     /// Writes the record.
