@@ -9,29 +9,44 @@ import Synchronization
 /// everything, the second one reads the rest from where it comes from. One body is sent at a time: a
 /// new one takes the source over from the one before.
 public final class ReplayBuffer: Sendable {
+    /// Whether what is read is kept.
+    ///
+    /// It only ever goes down this table:
+    ///
+    /// | | another body can be had | giving a body up reaches the source |
+    /// |---|---|---|
+    /// | `on` | yes, unless the source failed | no: another body may want the rest |
+    /// | `givenUp` | while nothing was read | once something was read |
+    /// | `released` | while nothing was read | yes |
+    private enum Recording {
+        /// All that was read is kept.
+        case on
+        /// The body is too long, or the disk full.
+        case givenUp
+        /// It is settled that there is no replay.
+        case released
+    }
+
     private struct State {
         var recorded = RecordedBody()
         /// How many bytes came from the source, recorded or not.
         var seen = 0
-        var isRecording: Bool
-        /// Whether a piece has gone by that is not recorded.
-        var isIncomplete = false
+        var recording: Recording
         var isAtEnd = false
-        /// Whether it is settled that there is no replay.
-        var isReleased = false
         var failure: (any Error)?
         /// Which body may read from the source.
         var owner = 0
         /// Whether that one does not want any more.
         var isOwnerDone = false
         var isReading = false
+        /// Who waits for the reading to end, to take over.
         var handover: CheckedContinuation<Void, Never>?
 
         /// Whether the body is recorded whole, or nothing of it was read: an origin that refuses a
         /// request with `Expect: 100-continue` leaves it untouched.
         var isReplayable: Bool {
             guard failure == nil else { return false }
-            return !isIncomplete && isRecording || seen == 0 && !isReading
+            return recording == .on || seen == 0 && !isReading
         }
     }
 
@@ -41,7 +56,9 @@ public final class ReplayBuffer: Sendable {
         case stored(SpillFile, offset: Int, count: Int)
         case end
         case failed(any Error)
+        /// Read from the source: nobody else does until that is over.
         case read
+        /// Another body still reads.
         case wait
     }
 
@@ -65,7 +82,7 @@ public final class ReplayBuffer: Sendable {
         self.spill = spill
         let most = max(limit, spill?.limit ?? 0)
         let isHopeless = most <= 0 || (length ?? 0) > most
-        state = Mutex(State(isRecording: !isHopeless, isIncomplete: isHopeless))
+        state = Mutex(State(recording: isHopeless ? .givenUp : .on))
     }
 
     /// The buffer that a body is read through already, if there is one.
@@ -75,7 +92,7 @@ public final class ReplayBuffer: Sendable {
     }
 
     /// Whether the body is kept as it goes by, or was until it grew too long.
-    var isRecording: Bool { state.withLock { $0.isRecording } }
+    var isRecording: Bool { state.withLock { $0.recording == .on } }
 
     /// Whether any of the body was asked for.
     var hasBegun: Bool { state.withLock { $0.seen > 0 || $0.isReading } }
@@ -109,13 +126,9 @@ public final class ReplayBuffer: Sendable {
     /// nobody wants the rest.
     public func release() {
         let isUnwanted = state.withLock { state in
-            state.isRecording = false
-            state.isReleased = true
-            // The body being sent still reads what it has not seen.
-            if state.isOwnerDone || state.owner <= 1 {
-                state.recorded.clear()
-                state.isIncomplete = true
-            }
+            state.recording = .released
+            // A second body that is being sent still reads what it has not seen.
+            if state.isOwnerDone || state.owner <= 1 { state.recorded.clear() }
             return state.isOwnerDone && !state.isAtEnd
         }
         if isUnwanted { source.cancel() }
@@ -135,8 +148,7 @@ public final class ReplayBuffer: Sendable {
             case .failed(let error): throw error
             case .wait: await waitForHandover()
             case .read:
-                guard let claim = claim(owner) else { continue }
-                if let piece = try await read(claim) {
+                if let piece = try await read(owner) {
                     position += piece.count
                     return piece
                 }
@@ -156,15 +168,9 @@ public final class ReplayBuffer: Sendable {
         if position < state.seen { return .failed(ReplayBuffer.lost) }
         if state.isReading { return .wait }
         if let failure = state.failure { return .failed(failure) }
-        return state.isAtEnd ? .end : .read
-    }
-
-    private func claim(_ owner: Int) -> Int? {
-        state.withLock { state in
-            guard owner == state.owner, !state.isReading, !state.isAtEnd else { return nil }
-            state.isReading = true
-            return owner
-        }
+        if state.isAtEnd { return .end }
+        state.isReading = true
+        return .read
     }
 
     /// Reads a piece; nothing if it belongs to another body by now, or if there is none.
@@ -194,7 +200,7 @@ public final class ReplayBuffer: Sendable {
     /// Where in the file a piece belongs; nothing if it is not for the file.
     private func spillOffset(of piece: ByteSlice) -> Int? {
         state.withLock { state in
-            guard let spill, state.isRecording else { return nil }
+            guard let spill, state.recording == .on else { return nil }
             let length = state.recorded.count + piece.count
             guard length > limit || state.recorded.fileCount > 0, length <= spill.limit else {
                 return nil
@@ -231,10 +237,7 @@ public final class ReplayBuffer: Sendable {
         _ state: inout State
     ) {
         state.seen += piece.count
-        guard state.isRecording else {
-            state.isIncomplete = true
-            return
-        }
+        guard state.recording == .on else { return }
         if let file {
             state.recorded.append(written: piece.count, in: file)
         } else if state.recorded.fileCount == 0,
@@ -242,8 +245,7 @@ public final class ReplayBuffer: Sendable {
         {
             state.recorded.append(piece)
         } else {
-            state.isRecording = false
-            state.isIncomplete = true
+            state.recording = .givenUp
             state.recorded.clear()
         }
     }
@@ -264,8 +266,11 @@ public final class ReplayBuffer: Sendable {
             guard owner == state.owner, !state.isOwnerDone else { return false }
             state.isOwnerDone = true
             guard !state.isAtEnd else { return false }
-            return state.isReleased
-                || (state.isIncomplete || !state.isRecording) && state.seen > 0
+            return switch state.recording {
+            case .on: false
+            case .givenUp: state.seen > 0
+            case .released: true
+            }
         }
         if isUnwanted { source.cancel() }
     }
