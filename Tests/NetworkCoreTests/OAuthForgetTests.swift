@@ -57,6 +57,23 @@ import Testing
         #expect(store.record?.refreshToken == Secret("refresh-2"))
     }
 
+    @Test func `another client's tokens that were to be forgotten are replaced all the same`()
+        async throws
+    {
+        let store = WatchedStore()
+        try store.put { $0 = TokenRecord(authority: "other@https://login.example.com/token") }
+        let harness = OAuthHarness(store: store)
+        store.failsLocking = true
+        await #expect(throws: TokenStoreError.self) { try await harness.manager.forget() }
+        store.failsLocking = false
+        store.failsSaving = true
+        #expect(try await harness.token() == "Bearer access-1")
+        store.failsSaving = false
+        await harness.manager.writeAgain()
+        #expect(store.record?.authority == "client@https://login.example.com/token")
+        #expect(await !harness.manager.status().isUnsaved)
+    }
+
     @Test func `a person's command waits for a renewal that many wait for`() async throws {
         let harness = OAuthHarness { $0.waiterLimit = 2 }
         harness.server.gate.close()

@@ -29,8 +29,7 @@ extension OAuthManager {
 
     private func takeOver(_ found: TokenRecord?) {
         let before = record?.refreshToken
-        learn(found)
-        guard stored.owner == .own, stored != forgotten else { return }
+        guard learn(found) == .stored else { return }
         guard let found else {
             // Signed out elsewhere: what is here is not used any longer.
             dropToken()

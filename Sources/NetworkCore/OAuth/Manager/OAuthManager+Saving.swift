@@ -85,14 +85,15 @@ extension OAuthManager {
                 // Somebody wrote without the lock.
                 let theirs = try await store.load()
                 stored = StoredState(theirs, authority: configuration.authority)
-                guard stored.owner == .own else { return .kept }
                 let known = [presented, next.refreshToken]
-                if let theirs, isSignIn(theirs, since: before, over: known) {
+                switch precedence(inConflictWith: theirs, since: before, knowing: known) {
+                case .foreign: return .kept
+                case .memory: try await save(next)
+                case .stored:
                     record = theirs
                     isUnsaved = false
                     return .overtaken
                 }
-                try await save(next)
             }
             return .stored
         } catch {
@@ -110,17 +111,6 @@ extension OAuthManager {
         self.record = next
         stored = StoredState(next, authority: configuration.authority)
         isUnsaved = false
-    }
-
-    /// Whether what is stored is a sign-in that wins; anything else is older than what the server
-    /// has just said.
-    private func isSignIn(
-        _ theirs: TokenRecord,
-        since before: StoredState,
-        over known: [Secret?]
-    ) -> Bool {
-        guard let token = theirs.refreshToken, isOfConfiguredSeed(theirs) else { return false }
-        return stored.fingerprint != before.fingerprint && !known.contains(token)
     }
 
     /// Tries again to write what could not be written, until it is written or replaced.

@@ -35,16 +35,16 @@ extension OAuthManager {
     }
 
     /// Takes note of what the store holds.
-    func learn(_ found: TokenRecord?) {
+    ///
+    /// - Returns: whose tokens count now.
+    @discardableResult
+    func learn(_ found: TokenRecord?) -> Precedence {
         let before = stored
-        stored = StoredState(found, authority: configuration.authority)
-        if stored == forgotten { return }
-        if stored.owner == .foreign {
-            if before.owner == .superseded, before.revision == stored.revision {
-                stored.owner = .superseded
-                return
-            }
-            // The tokens in memory may still be presented, but not written over somebody else's.
+        stored = StoredState(found, authority: configuration.authority, since: before)
+        let precedence = precedence(over: found, since: before)
+        switch precedence {
+        case .memory: break
+        case .foreign:
             isUnsaved = false
             onEvent(
                 .storeFailed(
@@ -52,23 +52,13 @@ extension OAuthManager {
                         + "not used"
                 )
             )
-            return
+        case .stored:
+            isUnsaved = false
+            // Another refresh token, or none: what was said of the one before does not hold for it.
+            if record?.refreshToken != found?.refreshToken { death = nil }
+            record = found
         }
-        if isUnsaved, outlives(found, since: before) { return }
-        isUnsaved = false
-        // Another refresh token, or none: what was said of the one before does not hold for it.
-        if record?.refreshToken != found?.refreshToken { death = nil }
-        record = found
-    }
-
-    /// Whether what could not be written is newer than what is stored, also where somebody else has
-    /// written since: a renewal of theirs that failed changes notes and not the refresh token.
-    private func outlives(_ found: TokenRecord?, since before: StoredState) -> Bool {
-        if stored == before { return true }
-        guard let found, let record else { return false }
-        if !isOfConfiguredSeed(found) { return true }
-        return stored.fingerprint == before.fingerprint
-            && found.refreshToken != record.refreshToken
+        return precedence
     }
 
     /// Takes an access token from the store, if it helps.

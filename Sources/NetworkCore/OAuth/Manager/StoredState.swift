@@ -27,11 +27,13 @@ struct StoredState: Equatable {
         revision == other.revision && fingerprint == other.fingerprint
     }
 
-    /// What a manager for `authority` finds.
-    init(_ record: TokenRecord?, authority: String) {
+    /// What a manager for `authority` finds, which has found `before` at the last look.
+    init(_ record: TokenRecord?, authority: String, since before: StoredState = StoredState()) {
         guard let record else { return }
         revision = record.revision
         fingerprint = record.refreshToken.map(TokenRecord.fingerprint)
-        if record.authority != authority { owner = .foreign }
+        guard record.authority != authority else { return }
+        let isOvertaken = before.owner == .superseded && before.revision == revision
+        owner = isOvertaken ? .superseded : .foreign
     }
 }
