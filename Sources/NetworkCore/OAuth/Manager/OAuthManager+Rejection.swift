@@ -92,29 +92,25 @@ extension OAuthManager {
             return .verdict(.passThrough(.alreadyReplayed))
         }
         defer { publish() }
-        switch admission(at: now) {
-        case .credential where intent == .report, .wait where intent == .report:
-            return .verdict(.passThrough(.bodyNotReplayable))
-        case .credential: return .verdict(.replay)
-        case .wait(let room): return .wait(room)
-        case .refused(let reason): return .verdict(.passThrough(reason))
+        switch cure(at: now) {
+        case .verdict(.passThrough(let reason)): return .verdict(.passThrough(reason))
+        case _ where intent == .report: return .verdict(.passThrough(.bodyNotReplayable))
+        case let cure: return cure
         }
     }
 
-    private enum CureAdmission {
-        case credential
-        case wait(WaitingRoom)
-        case refused(NotReplayed)
-    }
-
     /// As `admit()`, but a token that is in doubt is no answer.
-    private func admission(at now: Moment) -> CureAdmission {
+    private func cure(at now: Moment) -> Judgement {
         if let probe { return .wait(probe.room) }
-        if let current, current.doubt == .none, isUsable(current, at: now) { return .credential }
+        if let current, current.doubt == .none, isUsable(current, at: now) {
+            return .verdict(.replay)
+        }
         if let renewal { return .wait(renewal.room) }
-        if let death, now.steady < death.checkAgainAt { return .refused(.reauthorizationRequired) }
+        if let death, now.steady < death.checkAgainAt {
+            return .verdict(.passThrough(.reauthorizationRequired))
+        }
         if let outage, now.steady < outage.until {
-            return .refused(OAuthManager.reason(outage.failure))
+            return .verdict(.passThrough(OAuthManager.reason(outage.failure)))
         }
         return .wait(renew(current == nil ? .initial : .unauthorized).room)
     }
