@@ -63,15 +63,3 @@ package enum NameLookup {
         return Failure(reason: words, mayPass: mayPass)
     }
 }
-
-extension SocketAddress {
-    /// The same address with another port.
-    func with(port: UInt16) -> SocketAddress {
-        guard case .ip(let bytes, _) = kind else { return self }
-        return SocketAddress(kind: .ip(bytes: bytes, port: port))
-    }
-
-    init(kind: Kind) {
-        self.kind = kind
-    }
-}

@@ -30,6 +30,10 @@ package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
         kind = .unix(path: unixPath)
     }
 
+    private init(kind: Kind) {
+        self.kind = kind
+    }
+
     /// Reads what the system filled in.
     init?(_ storage: sockaddr_storage) {
         var storage = storage
@@ -83,6 +87,12 @@ package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
     package var isWildcard: Bool {
         guard case .ip(let bytes, _) = kind else { return false }
         return bytes.allSatisfy { $0 == 0 }
+    }
+
+    /// The same address with another port.
+    func with(port: UInt16) -> SocketAddress {
+        guard case .ip(let bytes, _) = kind else { return self }
+        return SocketAddress(kind: .ip(bytes: bytes, port: port))
     }
 
     var family: Int32 {

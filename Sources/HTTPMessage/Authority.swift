@@ -52,8 +52,13 @@ public struct Authority: Sendable, Hashable, CustomStringConvertible {
 
     /// The authority as it stands in a `Host` field.
     public var description: String {
-        let name = isIPLiteral && host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]" : host
+        let name = isIPLiteral ? Authority.bracketed(host) : host
         return port.map { "\(name):\($0)" } ?? name
+    }
+
+    /// A host as it stands in front of a port: an IPv6 address in brackets (RFC 3986 §3.2.2).
+    package static func bracketed(_ host: String) -> String {
+        host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]" : host
     }
 
     private static func name(_ bytes: Span<UInt8>) -> (host: String, isIPLiteral: Bool)? {

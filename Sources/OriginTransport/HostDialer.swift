@@ -1,4 +1,5 @@
 package import EventIO
+import HTTPMessage
 package import NetworkCore
 
 /// Connects to a host by name: resolves it, leaves out what a policy forbids, and takes the address
@@ -25,7 +26,7 @@ package enum HostDialer {
         timings: inout Timings
     ) async throws(NetworkError) -> StreamSocket {
         let started = loop.now
-        let name = "\(host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]" : host):\(port)"
+        let name = "\(Authority.bracketed(host)):\(port)"
         let addresses: [SocketAddress]
         do throws(IOError) {
             addresses = try await Resolver.shared.addresses(

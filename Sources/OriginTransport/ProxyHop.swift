@@ -40,9 +40,7 @@ package struct ProxyHop: Sendable, Hashable {
         until deadline: UInt64
     ) async throws(NetworkError) {
         let name = "the proxy \(host):\(port)"
-        let bracketed =
-            origin.host.utf8.contains(UInt8(ascii: ":")) ? "[\(origin.host)]" : origin.host
-        let authority = "\(bracketed):\(origin.port)"
+        let authority = "\(Authority.bracketed(origin.host)):\(origin.port)"
         let loop = socket.loop
         let output = loop.outputs.take()
         defer { loop.outputs.give(output) }

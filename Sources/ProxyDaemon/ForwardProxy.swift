@@ -89,8 +89,7 @@ final class ForwardProxy {
         _ host: String
     ) -> Bool {
         // Two spellings of one IPv6 address are the same address.
-        let text = pattern.host.contains(":") ? "[\(pattern.host)]" : pattern.host
-        return (Authority(text)?.host ?? pattern.host) == host
+        (Authority(Authority.bracketed(pattern.host))?.host ?? pattern.host) == host
     }
 
     // MARK: - Plain requests

@@ -19,12 +19,7 @@ extension Request {
         let base = BaseURL(String(text[..<slash]))
         let target = (slash == mark ? "/" : "") + text[slash...]
         guard let origin = base.origin, target.utf8.allSatisfy(Grammar.isTargetByte) else {
-            throw NetworkError(
-                .httpRequestError,
-                side: .downstream,
-                retry: .safe,
-                detail: "the URL is no http(s)://host[:port][/path][?query]"
-            )
+            throw NetworkError.unsendable("the URL is no http(s)://host[:port][/path][?query]")
         }
         self.init(
             method: method,

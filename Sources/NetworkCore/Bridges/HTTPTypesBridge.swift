@@ -35,12 +35,7 @@ extension Request {
             let method = HTTPMethod(rawValue: request.method.rawValue), path.hasPrefix("/"),
             path.utf8.allSatisfy(Grammar.isTargetByte)
         else {
-            throw NetworkError(
-                .httpRequestError,
-                side: .downstream,
-                retry: .safe,
-                detail: "the request names no http(s) scheme, authority and path"
-            )
+            throw NetworkError.unsendable("the request names no http(s) scheme, authority and path")
         }
         self.init(
             method: method,

@@ -26,12 +26,7 @@ enum FileContent {
         }
         // Pipes and devices have no length: sent by it, they would be empty.
         guard status.isRegular else {
-            throw NetworkError(
-                .httpRequestError,
-                side: .downstream,
-                retry: .safe,
-                detail: "\(path) is no regular file"
-            )
+            throw NetworkError.unsendable("\(path) is no regular file")
         }
         return FileBody(file, status, path: path)
     }
@@ -59,12 +54,7 @@ enum FileContent {
     }
 
     static func unreadable(_ path: String, _ error: AppendFileError) -> NetworkError {
-        NetworkError(
-            .httpRequestError,
-            side: .downstream,
-            retry: .safe,
-            detail: "the file \(path) cannot be read: \(error)"
-        )
+        .unsendable("the file \(path) cannot be read: \(error)")
     }
 }
 

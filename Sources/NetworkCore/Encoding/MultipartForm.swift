@@ -89,7 +89,7 @@ public struct MultipartForm: Sendable {
     ///   that cannot be read.
     public func body() throws(NetworkError) -> HTTPBody {
         guard MultipartForm.isBoundary(boundary) else {
-            throw MultipartForm.malformed("the boundary is not 1 to 70 characters of RFC 2046")
+            throw NetworkError.unsendable("the boundary is not 1 to 70 characters of RFC 2046")
         }
         var pieces: [MultipartPiece] = []
         var length = 0
@@ -125,7 +125,7 @@ public struct MultipartForm: Sendable {
         text += "\r\n"
         if let type = part.contentType {
             guard Grammar.isFieldValue(type) else {
-                throw MultipartForm.malformed("a media type has no control bytes")
+                throw NetworkError.unsendable("a media type has no control bytes")
             }
             text += "Content-Type: \(type)\r\n"
         }
@@ -155,10 +155,6 @@ public struct MultipartForm: Sendable {
     private static func randomBoundary() -> String {
         let bits = String(UInt64.random(in: .min ... .max), radix: 36)
         return "netproxy-\(bits)-\(String(UInt64.random(in: .min ... .max), radix: 36))"
-    }
-
-    private static func malformed(_ detail: String) -> NetworkError {
-        NetworkError(.httpRequestError, side: .downstream, retry: .safe, detail: detail)
     }
 }
 

@@ -74,7 +74,8 @@ package enum PercentEncoding {
         }
     }
 
-    private static func encode(_ text: String, _ isPlain: (UInt8) -> Bool) -> String {
+    /// Everything but plain bytes is encoded.
+    static func encode(_ text: String, _ isPlain: (UInt8) -> Bool) -> String {
         guard !text.utf8.allSatisfy(isPlain) else { return text }
         var result: [UInt8] = []
         for byte in text.utf8 { append(byte, isPlain: isPlain(byte), to: &result) }
@@ -92,7 +93,8 @@ package enum PercentEncoding {
         value < 10 ? value + UInt8(ascii: "0") : value - 10 + UInt8(ascii: "A")
     }
 
-    private static func isUnreserved(_ byte: UInt8) -> Bool {
+    /// RFC 3986 §2.3.
+    static func isUnreserved(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
             UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."),

@@ -142,7 +142,7 @@ public struct RequestBuilder: Sendable {
         if let fault { throw fault }
         let baseURL = location.baseURL
         guard let origin = baseURL.origin else {
-            throw RequestBuilder.malformed(
+            throw NetworkError.unsendable(
                 "'\(Redaction.standard.malformedURL(baseURL.text))' is no base URL: "
                     + "expected http(s)://host[:port][/path]"
             )
@@ -153,10 +153,10 @@ public struct RequestBuilder: Sendable {
         query.removeAll(where: \.isEmpty)
         var target = PercentEncoding.join(baseURL.path, path)
         guard TargetPath(target).staysUnder(baseURL.path.isEmpty ? "/" : baseURL.path) else {
-            throw RequestBuilder.malformed("the path leaves the base URL \(baseURL.text)")
+            throw NetworkError.unsendable("the path leaves the base URL \(baseURL.text)")
         }
         guard !PercentEncoding.hasEncodedStep(path) else {
-            throw RequestBuilder.malformed("a segment of the path is '.' or '..'")
+            throw NetworkError.unsendable("a segment of the path is '.' or '..'")
         }
         if !query.isEmpty { target += "?" + query.joined(separator: "&") }
         var headers = headers
@@ -237,7 +237,7 @@ public struct RequestBuilder: Sendable {
     ) -> RequestBuilder {
         changed { builder in
             guard let fieldName = HTTPFieldName(name) else {
-                builder.fault = RequestBuilder.malformed("'\(name)' is no name of a field")
+                builder.fault = NetworkError.unsendable("'\(name)' is no name of a field")
                 return
             }
             guard let field = HTTPField(fieldName, value) else {
@@ -254,13 +254,9 @@ public struct RequestBuilder: Sendable {
         return copy
     }
 
-    private static func malformed(_ detail: String) -> NetworkError {
-        NetworkError(.httpRequestError, side: .downstream, retry: .safe, detail: detail)
-    }
-
     private static func unencodable(_ what: String, _ error: any Error) -> NetworkError {
         if let error = error as? NetworkError { return error }
-        var failure = malformed("\(what) cannot be encoded: \(ErrorReason.of(error))")
+        var failure = NetworkError.unsendable("\(what) cannot be encoded: \(ErrorReason.of(error))")
         failure.underlying = error
         return failure
     }

@@ -21,8 +21,8 @@ struct RequestLocation: Sendable {
     private func authority(_ scheme: Origin.Scheme) -> String? {
         if let host {
             // Brackets, so that an IPv6 address can be named without.
-            let isBare = host.name.utf8.contains(UInt8(ascii: ":")) && !host.name.hasPrefix("[")
-            let name = isBare ? "[\(host.name)]" : host.name
+            let isBare = !host.name.hasPrefix("[")
+            let name = isBare ? Authority.bracketed(host.name) : host.name
             return host.port.map { "\(name):\($0)" } ?? name
         }
         guard let origin = named.origin else { return nil }

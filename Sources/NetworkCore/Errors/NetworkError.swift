@@ -120,6 +120,19 @@ public struct NetworkError: Error, Sendable, CustomStringConvertible {
         NetworkError(.cancelled, side: .downstream, detail: "the caller gave up")
     }
 
+    /// The request cannot be sent as it was asked for, so no server has acted on it.
+    static func unsendable(_ detail: String) -> NetworkError {
+        NetworkError(.httpRequestError, side: .downstream, retry: .safe, detail: detail)
+    }
+
+    /// The words of a transport's error; those of an error nobody knows may hold anything.
+    static func words(of error: any Error) -> String {
+        switch error {
+        case let error as NetworkError: error.description
+        default: "unexpected error"
+        }
+    }
+
     static func tooLarge(limit: Int) -> NetworkError {
         NetworkError(
             .httpResponseBodySize,

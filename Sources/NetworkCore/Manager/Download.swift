@@ -46,11 +46,8 @@ struct Download {
             return
         }
         guard !status.isRegular else { return }
-        throw NetworkError(
-            .httpRequestError,
-            side: .downstream,
-            retry: .safe,
-            detail: "\(path) is no regular file, and a download would take its place"
+        throw NetworkError.unsendable(
+            "\(path) is no regular file, and a download would take its place"
         )
     }
 

@@ -36,12 +36,7 @@ extension HTTPHeaders {
     }
 
     static func unfit(_ name: String) -> NetworkError {
-        NetworkError(
-            .httpRequestError,
-            side: .downstream,
-            retry: .safe,
-            detail: "the value of the field \(name) holds control bytes or outer white space"
-        )
+        .unsendable("the value of the field \(name) holds control bytes or outer white space")
     }
 }
 

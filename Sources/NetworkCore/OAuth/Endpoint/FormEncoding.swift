@@ -7,27 +7,15 @@ enum FormEncoding {
             .joined(separator: "&")
     }
 
-    /// One name or value.
+    /// One name or value: as in HTML, `*` stays and `~` does not.
     static func encode(_ text: String) -> String {
-        var encoded: [UInt8] = []
-        for byte in text.utf8 {
+        PercentEncoding.encode(text) { byte in
             switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."),
-                UInt8(ascii: "_"), UInt8(ascii: "*"):
-                encoded.append(byte)
-            case UInt8(ascii: " "):
-                encoded.append(UInt8(ascii: "+"))
-            default:
-                encoded.append(UInt8(ascii: "%"))
-                encoded.append(digit(byte >> 4))
-                encoded.append(digit(byte & 15))
+            case UInt8(ascii: "*"): true
+            case UInt8(ascii: "~"): false
+            default: PercentEncoding.isUnreserved(byte)
             }
         }
-        return String(decoding: encoded, as: UTF8.self)
-    }
-
-    private static func digit(_ value: UInt8) -> UInt8 {
-        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "A") + value - 10
+        .replacing("%20", with: "+")
     }
 }

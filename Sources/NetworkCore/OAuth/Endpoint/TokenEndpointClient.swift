@@ -115,13 +115,10 @@ public struct TokenEndpointClient: OAuthService {
         )
     }
 
-    /// The words of a transport's error; those of an error nobody knows may hold anything.
     private static func describe(
         _ error: any Error
     ) -> (detail: String, retry: NetworkError.RetrySafety) {
-        guard let error = error as? NetworkError else {
-            return (error is CancellationError ? "cancelled" : "unexpected error", .unsafe)
-        }
-        return (error.description, error.retry)
+        let words = error is CancellationError ? "cancelled" : NetworkError.words(of: error)
+        return (words, (error as? NetworkError)?.retry ?? .unsafe)
     }
 }

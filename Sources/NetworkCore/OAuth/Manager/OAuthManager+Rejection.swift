@@ -1,6 +1,6 @@
 extension OAuthManager {
     /// How long a token that was refused right behind its renewal is not renewed again.
-    private static var coolDown: Duration { .seconds(10) }
+    static var coolDown: Duration { .seconds(10) }
 
     /// Judges a 401 by its challenges and by the generation of the token that was refused, and
     /// renews the token if that is the cure.

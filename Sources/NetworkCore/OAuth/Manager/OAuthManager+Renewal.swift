@@ -155,7 +155,7 @@ extension OAuthManager {
             // No progress, as with servers that cache (google-auth#863): nothing new before a while.
             let pause = Duration.seconds(60)
             candidate.windows?.postpone(to: clock.moment + pause)
-            if isDoubted { candidate.settledUntil = clock.now + .seconds(10) }
+            if isDoubted { candidate.settledUntil = clock.now + Self.coolDown }
         }
         install(candidate)
         if isSame && isDoubted { return .sameToken }

@@ -147,9 +147,8 @@ public actor MetadataDirectory {
             )
             return (response.status, body.array)
         } catch {
-            let words = (error as? NetworkError)?.description ?? "unexpected error"
             throw MetadataError(
-                "the metadata of \(issuer) cannot be had (\(words))",
+                "the metadata of \(issuer) cannot be had (\(NetworkError.words(of: error)))",
                 isTransient: true
             )
         }

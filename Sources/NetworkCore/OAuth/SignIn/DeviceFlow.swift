@@ -194,8 +194,7 @@ public struct DeviceFlow: Sendable {
         } catch let error as TokenFailure {
             throw SignInError(error.detail)
         } catch {
-            let words = (error as? NetworkError)?.description ?? "unexpected error"
-            throw SignInError("\(endpoint) cannot be reached (\(words))")
+            throw SignInError("\(endpoint) cannot be reached (\(NetworkError.words(of: error)))")
         }
     }
 

@@ -69,7 +69,7 @@ public struct Revocation: Sendable {
         } catch let error as TokenFailure {
             return .failed(error.detail)
         } catch {
-            let words = (error as? NetworkError)?.description ?? "unexpected error"
+            let words = NetworkError.words(of: error)
             return .failed("\(endpoint.origin) cannot be reached (\(words))")
         }
     }

@@ -5,7 +5,7 @@ extension TokenStoring {
     /// - Parameter clock: how long to wait for the lock.
     /// - Throws: `TokenStoreError`, `CancellationError`.
     public func prepareSignIn(clock: any NetworkClock = SystemClock()) async throws {
-        let lock = try await lock(until: clock.now + .seconds(30), clock: clock)
+        let lock = try await signInLock(by: clock)
         defer { lock.release() }
         do {
             _ = try await load(under: lock)
@@ -30,7 +30,7 @@ extension TokenStoring {
         asked: UnixTime,
         clock: any NetworkClock = SystemClock()
     ) async throws {
-        let lock = try await lock(until: clock.now + .seconds(30), clock: clock)
+        let lock = try await signInLock(by: clock)
         defer { lock.release() }
         let revision: Int
         do {
@@ -60,8 +60,13 @@ extension TokenStoring {
     ///
     /// - Throws: `TokenStoreError`, `CancellationError`.
     public func forgetSignIn(clock: any NetworkClock = SystemClock()) async throws {
-        let lock = try await lock(until: clock.now + .seconds(30), clock: clock)
+        let lock = try await signInLock(by: clock)
         defer { lock.release() }
         if let found = try await load(under: lock) { try await remove(revision: found.revision) }
+    }
+
+    /// A person waits for the lock, and whoever has it renews: longer than one exchange takes.
+    private func signInLock(by clock: any NetworkClock) async throws -> TokenStoreLock {
+        try await lock(until: clock.now + .seconds(30), clock: clock)
     }
 }
