@@ -13,7 +13,7 @@ final class ConsoleLines {
         switch console {
         case .off: return nil
         case .plain: style = .plain
-        case .colored: style = .coloured
+        case .coloured: style = .coloured
         }
     }
 

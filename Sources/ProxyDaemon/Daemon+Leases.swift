@@ -8,13 +8,8 @@ extension Daemon {
     func lend(to names: [String]) -> Result<ClientLeaseBody, AdminGuard.Refusal> {
         let present = channels.map(\.name)
         for name in names where !present.contains(name) {
-            let list = present.joined(separator: ", ")
-            return .failure(
-                AdminGuard.Refusal(
-                    status: 404,
-                    detail: "there is no channel \(name); there are: \(list)"
-                )
-            )
+            let refusal = UnknownChannel(name: name, present: present)
+            return .failure(AdminGuard.Refusal(status: 404, detail: refusal.description))
         }
         guard let keys = assembly?.clientKeys, !isStopping else {
             return .failure(AdminGuard.Refusal(status: 503, detail: "draining"))

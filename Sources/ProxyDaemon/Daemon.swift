@@ -18,7 +18,7 @@ package actor Daemon {
 
     /// Whether one readable line per exchange goes to standard output.
     package enum Console: Sendable {
-        case off, plain, colored
+        case off, plain, coloured
     }
 
     let console: Console

@@ -52,9 +52,7 @@ extension ProxyConfiguration {
     func require(_ names: [String]) throws {
         let present = channels.map(\.name)
         for name in names where !present.contains(name) {
-            throw ValidationError(
-                "there is no channel \(name); there are: \(present.joined(separator: ", "))"
-            )
+            throw ValidationError(UnknownChannel(name: name, present: present).description)
         }
     }
 }

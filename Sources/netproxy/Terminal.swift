@@ -17,7 +17,7 @@ enum Terminal {
     static var console: Daemon.Console {
         switch style {
         case .plain: .plain
-        case .coloured: .colored
+        case .coloured: .coloured
         }
     }
 }

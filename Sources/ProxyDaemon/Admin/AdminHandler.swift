@@ -115,10 +115,7 @@ struct AdminHandler: Sendable {
         }
         let (channels, present) = (query["channel"], await daemon.channels.map(\.name))
         for channel in channels where channel != LogDirectory.ownLog && !present.contains(channel) {
-            return problem(
-                404,
-                "there is no channel \(channel); there are: \(present.joined(separator: ", "))"
-            )
+            return problem(404, UnknownChannel(name: channel, present: present).description)
         }
         var filter: [WhereExpression] = []
         for text in query["where"] {
@@ -153,41 +150,43 @@ struct AdminHandler: Sendable {
     }
 
     private func refresh(_ name: String) async -> Response {
-        do {
-            guard let manager = await daemon.tokens(of: name) else {
-                return problem(404, "there is no channel \(name) with auth.oauth")
-            }
-            try await manager.forceRefresh()
-            return .text(200, "the token of \(name) was renewed\n")
-        } catch let error as NetworkError {
-            return problem(503, error.detail)
-        } catch {
-            return problem(503, "\(error)")
+        await change(tokensOf: name, to: "the token of \(name) was renewed", orFailWith: 503) {
+            try await $0.forceRefresh()
         }
     }
 
     /// Somebody has signed in with the command line.
     private func adopt(_ name: String) async -> Response {
-        do {
-            guard let manager = await daemon.tokens(of: name) else {
-                return problem(404, "there is no channel \(name) with auth.oauth")
-            }
-            try await manager.lookIntoStore()
-            return .text(200, "the stored tokens of \(name) are in force\n")
-        } catch {
-            return problem(503, "\(error)")
+        await change(
+            tokensOf: name,
+            to: "the stored tokens of \(name) are in force",
+            orFailWith: 503
+        ) {
+            try await $0.lookIntoStore()
         }
     }
 
     private func forget(_ name: String) async -> Response {
+        await change(tokensOf: name, to: "the tokens of \(name) are forgotten", orFailWith: 500) {
+            try await $0.forget()
+        }
+    }
+
+    /// Changes the tokens of a channel, and says what became of them.
+    private func change(
+        tokensOf name: String,
+        to done: String,
+        orFailWith status: HTTPStatus,
+        _ change: (OAuthManager) async throws -> Void
+    ) async -> Response {
+        guard let manager = await daemon.tokens(of: name) else {
+            return problem(404, "there is no channel \(name) with auth.oauth")
+        }
         do {
-            guard let manager = await daemon.tokens(of: name) else {
-                return problem(404, "there is no channel \(name) with auth.oauth")
-            }
-            try await manager.forget()
-            return .text(200, "the tokens of \(name) are forgotten\n")
+            try await change(manager)
+            return .text(200, done + "\n")
         } catch {
-            return problem(500, "\(error)")
+            return problem(status, (error as? NetworkError)?.detail ?? "\(error)")
         }
     }
 

@@ -43,7 +43,7 @@ enum AdminPage {
         <h1>netproxy</h1>
         <noscript>
         <p>Without its script this page stays as it is; load it again for what is new.</p>
-        <pre>\(escaped(status.lines.joined(separator: "\n")))</pre>
+        <pre>\(HTMLText.of(status.lines.joined(separator: "\n")))</pre>
         </noscript>
         <div id="live" hidden>
         <p id="daemon"></p>
@@ -59,10 +59,6 @@ enum AdminPage {
         </html>
 
         """
-    }
-
-    private static func escaped(_ text: String) -> String {
-        text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
     }
 
     private static let style = """

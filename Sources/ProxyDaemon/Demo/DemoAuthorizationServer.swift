@@ -1,4 +1,3 @@
-import Bytes
 import HTTPMessage
 import NetworkCore
 import Synchronization
@@ -111,25 +110,5 @@ final class DemoAuthorizationServer: Sendable {
     private static func random() -> String {
         let digits = Array("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
         return String((0..<40).map { _ in digits[Int.random(in: 0..<digits.count)] })
-    }
-}
-
-extension Response {
-    /// A JSON answer.
-    static func json(_ status: HTTPStatus, _ text: String) -> Response {
-        Response(
-            status: status,
-            headers: [.contentType: "application/json", .cacheControl: "no-store"],
-            body: .bytes(ByteSlice(text + "\n"))
-        )
-    }
-
-    /// A text answer.
-    static func text(_ status: HTTPStatus, _ text: String) -> Response {
-        Response(
-            status: status,
-            headers: [.contentType: "text/plain; charset=utf-8"],
-            body: .bytes(ByteSlice(text))
-        )
     }
 }

@@ -80,12 +80,10 @@ final class LoopbackRedirect: Sendable {
 
     /// A page without scripts, pictures or links, which tells nobody where it came from.
     private static func page(_ status: HTTPStatus, _ sentence: String) -> Response {
-        let text = sentence.replacing("&", with: "&amp;").replacing("<", with: "&lt;")
-            .replacing(">", with: "&gt;")
         let html = """
             <!DOCTYPE html>
             <html lang="en"><meta charset="utf-8"><title>netproxy</title>
-            <body><p>\(text)</p></body></html>
+            <body><p>\(HTMLText.of(sentence))</p></body></html>
 
             """
         var response = Response(
