@@ -49,6 +49,17 @@ import Testing
         #expect(try await harness.token() == "Bearer access-1")
     }
 
+    @Test func `a look into a store that cannot be read tells so`() async throws {
+        let store = WatchedStore()
+        let harness = harness(nil, store)
+        store.failsLocking = true
+        let error = await #expect(throws: NetworkError.self) {
+            try await harness.manager.lookIntoStore()
+        }
+        #expect(error?.kind == .credentialUnavailable)
+        #expect(error?.detail.contains("tokens.lock") == true)
+    }
+
     @Test func `a configured refresh token counts, also after forgetting`() async throws {
         let harness = harness("initial", MemoryTokenStore())
         #expect(harness.manager.isSignedIn)

@@ -16,13 +16,11 @@ extension OAuthManager {
     /// Makes no token request, but to settle one whose outcome was not known. Returns when what was
     /// found is in force.
     ///
-    /// - Throws: `NetworkError` of kind `.cancelled`.
+    /// - Throws: `NetworkError` of kind `.credentialUnavailable`, for one where the store cannot be
+    ///   read, `.reauthorizationRequired` or `.cancelled`.
     public func lookIntoStore() async throws {
         try await waitForRenewal()
-        _ = await renew(.recovery).room.wait(
-            until: clock.now + Renewal.limit(configuration),
-            as: .command
-        )
+        try await finish(renew(.recovery).room)
     }
 
     /// Asks the token endpoint for a new token now, whatever is at hand.
@@ -33,7 +31,11 @@ extension OAuthManager {
     /// - Throws: `NetworkError` of kind `.credentialUnavailable` or `.reauthorizationRequired`.
     public func forceRefresh() async throws {
         try await waitForRenewal()
-        let room = renew(.forced).room
+        try await finish(renew(.forced).room)
+    }
+
+    /// Waits for what a command has begun, and throws what it came to unless that is good.
+    private func finish(_ room: WaitingRoom) async throws {
         let limit = clock.now + Renewal.limit(configuration)
         switch await room.wait(until: limit, as: .command) {
         case .outcome(.credential), .outcome(.sameToken), .outcome(.refusedAgain), .outcome(.idle):
