@@ -91,6 +91,46 @@ import Testing
         #expect(peer == good)
     }
 
+    @Test func `while an address has its head start, no other is dialled`() async throws {
+        let greet: OriginServer.Script = { wire in
+            try await wire.send("hello\n")
+            try await wire.rest()
+        }
+        let origins = try await [OriginServer.start(greet), OriginServer.start(greet)]
+        let loop = try TestLoop.shared()
+        let addresses = try origins.map {
+            try #require(SocketAddress(ip: "127.0.0.1", port: UInt16($0.port)))
+        }
+        try await Task(executorPreference: loop) {
+            try await AddressRace.connect(to: addresses, on: loop, until: .max).close()
+        }.value
+        // Whoever else had dialled the second was accepted before this one.
+        let probe = try await RawClient.connect(to: origins[1].port)
+        try await probe.read(through: "\n")
+        #expect(origins[1].connections.count == 1)
+    }
+
+    @Test(arguments: [true, false])
+    func `an address that refuses uses up no head start`(othersAnswer: Bool) async throws {
+        let origin = try await OriginServer.start { try await $0.rest() }
+        let loop = try TestLoop.shared()
+        let ports = [RefusingPort.any(), othersAnswer ? origin.port : RefusingPort.any()]
+        let addresses = try ports.map {
+            try #require(SocketAddress(ip: "127.0.0.1", port: UInt16($0)))
+        }
+        // A head start is 250 ms of real time; a busy machine may be slower than that once.
+        var fastest = Duration.seconds(1)
+        for _ in 1...5 where fastest >= .milliseconds(250) {
+            let time = await ContinuousClock().measure {
+                await Task(executorPreference: loop) {
+                    try? await AddressRace.connect(to: addresses, on: loop, until: .max).close()
+                }.value
+            }
+            fastest = min(fastest, time)
+        }
+        #expect(fastest < .milliseconds(250))
+    }
+
     @Test func `of several failures the peer's own is told`() async throws {
         let loop = try TestLoop.shared()
         let refusing = try #require(

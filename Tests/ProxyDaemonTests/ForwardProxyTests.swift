@@ -1,4 +1,5 @@
 import EventIO
+import NetworkCore
 import OriginTransport
 import ProxyConfig
 import TestSupport
@@ -37,6 +38,29 @@ import Testing
         let proxy = ForwardProxy(settings, on: try TestLoop.shared())
         #expect(proxy.policy(for: host, 443) == policy)
         #expect(proxy.policy(for: host, 80) == nil)
+    }
+
+    @Test func `another host has a pool in place of those that rest`() async throws {
+        let settings = ForwardProxy.Settings(unmatched: .forward, connect: [], destinations: .any)
+        let loop = try TestLoop.shared()
+        let kinds = await Task(executorPreference: loop) {
+            let proxy = ForwardProxy(settings, on: loop)
+            var kinds: Set<ErrorKind?> = []
+            // One more than it keeps; on each of them nobody listens.
+            for number in 1...257 {
+                let host = "127.0.\(number / 256).\(number % 256)"
+                let origin = Origin(scheme: .http, host: host, port: UInt16(RefusingPort.any()))
+                let request = Request(origin: origin, target: "/")
+                var context = RequestContext()
+                do {
+                    _ = try await proxy.send(request, context: &context)
+                } catch {
+                    kinds.insert((error as? NetworkError)?.kind)
+                }
+            }
+            return kinds
+        }.value
+        #expect(kinds == [.connectionRefused])
     }
 
     @Test(arguments: [

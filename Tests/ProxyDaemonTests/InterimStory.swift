@@ -1,3 +1,4 @@
+import OriginTransport
 import TestSupport
 import Testing
 
@@ -45,6 +46,29 @@ import Testing
             let app = try await proxy.connect()
             try await app.send("GET /orders/1 HTTP/1.0\r\nHost: localhost\r\n\r\n")
             #expect(try await app.message().status == 200)
+        }
+    }
+
+    @Test(arguments: [("1.1", ["103", "200"]), ("1.0", ["200"])])
+    func `what is only forwarded has its early hints, too`(
+        version: String,
+        statuses: [String]
+    ) async throws {
+        let origin = try await OriginServer.start { _ in InterimStory.hints + Raw.ok() }
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: https://api.example }",
+            root: "unmatched: forward",
+            destinations: .any
+        ) { proxy in
+            let authority = "127.0.0.1:\(origin.port)"
+            let app = try await proxy.connect()
+            try await app.send(
+                "GET http://\(authority)/ HTTP/\(version)\r\nHost: \(authority)\r\n"
+                    + "Connection: close\r\n\r\n"
+            )
+            let lines = try await app.rest().text.split(separator: "\r\n")
+            let found = lines.filter { $0.hasPrefix("HTTP/1.1 ") }
+            #expect(found.map { String($0.dropFirst(9).prefix(3)) } == statuses)
         }
     }
 

@@ -70,20 +70,53 @@ import Testing
             for number in 1...3 {
                 let target = Raw.get("/orders/\(number)")
                 apps.append(try await RawClient.connect(to: proxy.port, sending: target))
-                #expect(
-                    await eventually {
-                        let answer = try? await proxy.ask(Raw.get("/status"))
-                        let status = answer.flatMap { DaemonStatus(json: $0.body) }
-                        return status?.channels[0].pool.queued == number
-                    }
-                )
+                #expect(await eventually { await queued(proxy) == number })
             }
             answered.open()
             for app in apps { #expect(try await app.message().status == 200) }
             #expect(
                 origin.requests.map(\.startLine) == (0...3).map { "GET /\($0) HTTP/1.1" }
             )
+            let lines = try await proxy.log("orders")
+            #expect(lines.map(\.facts.reused) == [false, true, true, true])
+            #expect(Set(lines.map(\.facts.upstream)) == ["127.0.0.1:\(origin.port)"])
+            let waited = lines.map { $0.text.contains(#""queue_ms":"#) }
+            #expect(waited == [false, true, true, true])
         }
+    }
+
+    @Test func `who leaves while waiting for a connection is asked for no more`() async throws {
+        let (asked, answered) = (Gate(), Gate())
+        let origin = try await OriginServer.start { wire in
+            _ = try await wire.message()
+            asked.open()
+            try await answered.wait()
+            try await wire.send(Raw.ok())
+            while try await wire.next() != nil { try await wire.send(Raw.ok()) }
+        }
+        let pool = "pool: { connections: 1, wait: 1h }"
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port), \(pool) }"
+        ) { proxy async throws in
+            let first = try await RawClient.connect(to: proxy.port, sending: Raw.get("/orders/0"))
+            try await asked.wait()
+            let leaving = try await RawClient.connect(to: proxy.port, sending: Raw.get("/orders/1"))
+            #expect(await eventually { await queued(proxy) == 1 })
+            try await leaving.close()
+            #expect(await eventually { await queued(proxy) == 0 })
+            answered.open()
+            #expect(try await first.message().status == 200)
+            #expect(try await proxy.exchange(Raw.get("/orders/2")).status == 200)
+            #expect(origin.requests.map(\.startLine) == ["GET /0 HTTP/1.1", "GET /2 HTTP/1.1"])
+            let lines = try await proxy.log("orders")
+            #expect(lines.map(\.facts.status) == [499, 200, 200])
+            #expect(lines.first?.facts.abortedBy == "client")
+        }
+    }
+
+    private func queued(_ proxy: DaemonHarness) async -> Int? {
+        let answer = try? await proxy.ask(Raw.get("/status"))
+        return answer.flatMap { DaemonStatus(json: $0.body) }?.channels[0].pool.queued
     }
 
     @Test func `there are no more loops than a pool has connections`() async throws {

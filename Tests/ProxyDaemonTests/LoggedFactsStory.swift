@@ -73,6 +73,19 @@ import Testing
         }
     }
 
+    @Test func `connecting has its time in the line of the exchange that did it`() async throws {
+        let origin = try await OriginServer.start { _ in Raw.ok() }
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
+        ) { proxy in
+            for _ in 1...2 { _ = try await proxy.exchange(Raw.get("/orders/1")) }
+            let lines = try await proxy.log("orders")
+            #expect(lines.map { $0.text.contains(#""connect_ms":"#) } == [true, false])
+            #expect(lines.map(\.facts.reused) == [false, true])
+            #expect(Set(lines.map(\.facts.upstream)) == ["127.0.0.1:\(origin.port)"])
+        }
+    }
+
     @Test func `a log that cannot be written is reported`() async throws {
         let stub = "{ stub: [{ path: / }] }"
         try await DaemonHarness.run(channels: "orders: \(stub)\nbills: \(stub)") { proxy in
