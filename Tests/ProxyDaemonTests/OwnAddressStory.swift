@@ -102,6 +102,23 @@ import Testing
         }
     }
 
+    @Test func `a listener that a reload gave to another channel is that one's`() async throws {
+        let origin = try await OriginServer.start { Raw.ok($0.startLine) }
+        func channel(_ name: String, at port: Int) -> String {
+            let upstream = "http://127.0.0.1:\(origin.port)/\(name)"
+            return "\(name): { upstream: '\(upstream)', match: { listen: '127.0.0.1:\(port)' } }"
+        }
+        try await DaemonHarness.run(channels: channel("a", at: 0)) { proxy in
+            let port = await proxy.ports[1]
+            let request = OwnAddressStory.ask("127.0.0.1:\(port)", "/42")
+            let before = try await proxy.exchange(request)
+            await proxy.reload(channels: channel("b", at: port))
+            let after = try await proxy.exchange(request)
+            #expect(before.body == "GET /a/42 HTTP/1.1")
+            #expect(after.body == "GET /b/42 HTTP/1.1")
+        }
+    }
+
     @Test func `a listener that a reload closed is the proxy no more`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         let upstream = "upstream: http://127.0.0.1:\(origin.port)"

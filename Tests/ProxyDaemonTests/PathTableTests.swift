@@ -1,0 +1,27 @@
+import Testing
+
+@testable import ProxyDaemon
+
+/// The table of path prefixes, with more of them than it has slots for without collisions.
+@Suite struct PathTableTests {
+    private static let names = (0..<200).map { "/channel\($0)" }
+
+    private static let table = PathTable(
+        (names + [""]).enumerated()
+            .map { PathTable.Rule(channel: $0.offset, prefix: $0.element, strips: true) }
+    )
+
+    @Test(arguments: ["", "/", "/1", "?x", "/../channel1"])
+    func `prefixes in one slot are told apart`(rest: String) {
+        for (number, name) in PathTableTests.names.enumerated() {
+            #expect(PathTableTests.table.rule(for: name + rest)?.channel == number)
+        }
+    }
+
+    @Test func `what has no prefix of its own is the root's`() {
+        for number in 200..<1000 {
+            #expect(PathTableTests.table.rule(for: "/channel\(number)/1")?.prefix == "")
+        }
+        #expect(PathTable([]).rule(for: "/channel1") == nil)
+    }
+}
