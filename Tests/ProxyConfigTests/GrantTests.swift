@@ -158,6 +158,11 @@ import Testing
             "assertion.issuer: required, because there is no client_id to be it"
         ),
         (
+            "grant: jwt_bearer, client_auth: private_key_jwt, client_key: { key: file:/k }, "
+                + "issuer: https://l.example, assertion: { key: file:/k, issuer: i }",
+            "client_id: required"
+        ),
+        (
             "grant: token_exchange, client_auth: none, client_id: a, issuer: https://l.example",
             "exchange: required for the grant token_exchange"
         ),

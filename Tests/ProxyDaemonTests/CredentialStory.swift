@@ -1,3 +1,4 @@
+import FoundationEssentials
 import TestSupport
 import Testing
 
@@ -56,6 +57,42 @@ import Testing
             auth: "{ header: { name: X-Api-Key, value: 'literal:\(Self.canary)' } }"
         )
         #expect(requests.first?["X-Api-Key"] == Self.canary)
+    }
+
+    @Test func `a client shows the token endpoint all that is configured`() async throws {
+        let origin = try await OriginServer.start { request in
+            guard request.startLine.hasPrefix("POST /token ") else { return Raw.ok() }
+            return Raw.ok(
+                #"{"access_token":"a","token_type":"Bearer","expires_in":3600}"#,
+                "Content-Type: application/json"
+            )
+        }
+        try await DaemonHarness.run(
+            channels: """
+                orders:
+                  upstream: http://127.0.0.1:\(origin.port)
+                  auth:
+                    oauth:
+                      token_url: http://127.0.0.1:\(origin.port)/token
+                      client_id: app
+                      client_secret: 'literal:opensesame'
+                      scopes: [read, write]
+                      audience: api
+                      parameters: { tenant: t 1 }
+                """
+        ) { proxy in
+            #expect(try await proxy.exchange(Raw.get("/orders/1")).status == 200)
+            let form = try #require(origin.requests.first)
+            #expect(form["Authorization"] == "Basic YXBwOm9wZW5zZXNhbWU=")
+            #expect(
+                Set(form.body.split(separator: "&")) == [
+                    "grant_type=client_credentials", "scope=read+write", "audience=api",
+                    "tenant=t+1",
+                ]
+            )
+            let state = try FileManager.default.attributesOfItem(atPath: "\(proxy.directory)/state")
+            #expect(state[.posixPermissions].flatMap { Int("\($0)") } == 0o700)
+        }
     }
 
     @Test func `no app can add to what the channel rules by another spelling`() async throws {

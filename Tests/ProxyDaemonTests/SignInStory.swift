@@ -72,7 +72,7 @@ import Testing
                         + #""refresh_token":"c4nary-r"}"#,
                     json
                 )
-            case "/revoke": return Raw.ok("")
+            case "/revoke", "/withdraw": return Raw.ok("")
             default:
                 return request["Authorization"] == "Bearer c4nary-a"
                     ? Raw.ok("mail") : Raw.response("401 Unauthorized")
@@ -235,6 +235,45 @@ import Testing
             server.released.open()
             #expect(try await revoked.value == ["The server has revoked the refresh token."])
             try await store.lock(until: clock.now + Wire.patience, clock: clock).release()
+        }
+    }
+
+    @Test func `a configured endpoint goes before that of the metadata`() async throws {
+        let server = try await Server.start()
+        let issuer = "http://127.0.0.1:\(server.origin.port)"
+        let configured = "\n      revocation_url: \(issuer)/withdraw"
+        try await DaemonHarness.run(channels: server.channel() + configured) { proxy in
+            let signIn = try await signIn(proxy, Terminal())
+            defer { signIn.close() }
+            // Whom a signed assertion of the client is for.
+            #expect(signIn.client.configuration.issuer == issuer)
+            var record = TokenRecord(authority: signIn.client.configuration.authority)
+            (record.revision, record.refreshToken) = (1, Secret("r"))
+            try await signIn.client.store.save(record, replacing: 0)
+            #expect(try await signIn.revoke() == ["The server has revoked the refresh token."])
+            #expect(server.forms("/withdraw").count == 1)
+            #expect(server.forms("/revoke").isEmpty)
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `metadata that is not to be had matters where an endpoint is not configured`(
+        isConfigured: Bool
+    ) async throws {
+        let server = try await Server.start()
+        let issuer = "http://127.0.0.1:\(server.origin.port)"
+        let gone = server.channel().replacing("issuer: \(issuer)", with: "issuer: \(issuer)/gone")
+        let configured = isConfigured ? "\n      revocation_url: \(issuer)/withdraw" : ""
+        try await DaemonHarness.run(channels: gone + configured) { proxy in
+            let signIn = try await signIn(proxy, Terminal())
+            defer { signIn.close() }
+            var record = TokenRecord(authority: signIn.client.configuration.authority)
+            (record.revision, record.refreshToken) = (1, Secret("r"))
+            try await signIn.client.store.save(record, replacing: 0)
+            let lines = try await signIn.revoke()
+            #expect(lines.count == 1)
+            #expect(lines.first?.hasPrefix("The tokens were not revoked: ") == !isConfigured)
+            #expect(server.forms("/withdraw").count == (isConfigured ? 1 : 0))
         }
     }
 
