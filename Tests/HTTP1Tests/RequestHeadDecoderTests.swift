@@ -28,6 +28,11 @@ import Testing
             "GET / none keep -"
         ),
         Case(
+            "HTTP/1.0 with keep-alive among others",
+            "GET / HTTP/1.0\r\nConnection: X-A, Keep-Alive\r\n\r\n",
+            "GET / none keep -"
+        ),
+        Case(
             "HTTP/1.0 with both options",
             "GET / HTTP/1.0\r\nConnection: keep-alive, close\r\n\r\n",
             "GET / none close -"
@@ -214,5 +219,14 @@ import Testing
         let head = try decoder.decode(raw.span)
         #expect(head?.consumed == raw.count)
         #expect(decoder.examinedBytes <= raw.count)
+    }
+
+    @Test(arguments: [
+        ("HEAD /\u{1} HTTP/1.1", true), ("\r\nHEAD ", true), ("HEAD", false), ("HEADS / ", false),
+        ("GEAD / ", false), ("HAAD / ", false), ("HEED / ", false), ("HEAT / ", false),
+        ("head / ", false), ("\r\n", false), ("", false),
+    ])
+    func `of a head that cannot be read, the method counts`(text: String, isHead: Bool) {
+        #expect((RequestHead.unreadable(Array(text.utf8).span).method == .head) == isHead)
     }
 }

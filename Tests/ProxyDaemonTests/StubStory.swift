@@ -2,6 +2,8 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
+@testable import ProxyDaemon
+
 /// Channels that answer from samples.
 @Suite struct StubStory {
     private static let marker = "netproxy; error=proxy_internal_response; details=\"stub\""
@@ -52,6 +54,16 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        ("/a/*/c", "/a/b/c", true), ("/a/*/c", "/a/b/b/c", true), ("/a/*/c", "/a//c", true),
+        ("/a/*/c", "/a/c", false), ("/a/*/c", "/a/b/c/d", false), ("*c", "/abc", true),
+        ("*c", "/abcd", false), ("/*a*b", "/xaxab", true), ("/*a*b", "/xbxa", false),
+        ("/a*", "/a", true), ("/a**", "/a", true), ("/a", "/ab", false), ("/ab", "/a", false),
+    ])
+    func `a star stands for anything`(pattern: String, path: String, fits: Bool) {
+        #expect(SampleTransport.matches(pattern.utf8.span, path.utf8.span) == fits)
+    }
+
     @Test func `what no answer fits is 404 and says what to do`() async throws {
         try await DaemonHarness.run(channels: StubStory.channels) { proxy in
             let answer = try await ask("DELETE", "/orders/orders/4", proxy)
@@ -72,6 +84,21 @@ import Testing
             #expect((line.facts.path, line.facts.bytesIn) == ("/v1/orders/4", 3))
             #expect(line.facts.auth?.kind == "bearer")
             #expect(proxy.reports.contains { $0.contains("orders: its stub answers") })
+        }
+    }
+
+    @Test func `a sample comes after the content, however long that is`() async throws {
+        try await DaemonHarness.run(channels: StubStory.channels) { proxy in
+            let answer = try await proxy.exchange(
+                Raw.request(
+                    "POST",
+                    "/orders/orders/4",
+                    fields: ["Proxy-Authorization: Bearer k", "Transfer-Encoding: chunked"]
+                ) + "3\r\nnew\r\n4\r\nmore\r\n0\r\n\r\n"
+            )
+            #expect(answer.status == 201)
+            #expect(answer["Connection"] == nil)
+            #expect(try await proxy.onlyLine("orders").facts.bytesIn == 7)
         }
     }
 

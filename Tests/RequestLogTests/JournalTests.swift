@@ -33,6 +33,7 @@ import Testing
             let entry = String(decoding: try #require(journal.entry()), as: UTF8.self)
             let fields = entry.split(separator: "\n")
             #expect(fields.first == "MESSAGE=\(line.dropLast())")
+            #expect(fields.count { $0.hasPrefix("MESSAGE=") } == 1)
             for field in [
                 "PRIORITY=3", "SYSLOG_IDENTIFIER=netproxy", "NETPROXY_CHANNEL=orders",
                 "NETPROXY_STATUS=502", "NETPROXY_REQUEST_ID=r1", "NETPROXY_TIMINGS_CONNECT_MS=3",
