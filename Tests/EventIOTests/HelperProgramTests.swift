@@ -52,6 +52,40 @@ import Testing
         #expect(String(decoding: listed, as: UTF8.self) == "0\n1\n2\n3\n")
     }
 
+    @Test func `what it leaves running ends with it`() async throws {
+        let printed = try await shell("sleep 600 >/dev/null 2>&1 & echo $!").run()
+        let number = try #require(Int(String(decoding: printed.dropLast(), as: UTF8.self)))
+        let isGone = await eventually {
+            let path = "/proc/\(number)/stat"
+            guard let stat = FileManager.default.contents(atPath: path) else { return true }
+            // Dead all the same where nobody has asked for its end yet.
+            return String(decoding: stat, as: UTF8.self).contains(") Z ")
+        }
+        #expect(isGone)
+    }
+
+    @Test func `no run leaves a pipe open, whether it succeeds or fails`() async throws {
+        let present = HelperProgram(command: ["/bin/true"], environment: [:])
+        let missing = HelperProgram(command: ["/nonexistent/helper"], environment: [:])
+        let before = openPipes()
+        // More runs than other tests have pipes at a time.
+        for _ in 1...50 {
+            _ = try await present.run()
+            #expect(await failure(missing) != nil)
+        }
+        #expect(openPipes() < before + 50)
+    }
+
+    private func openPipes() -> Int {
+        let directory = "/proc/self/fd"
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
+        return names.count { name in
+            let path = "\(directory)/\(name)"
+            let target = try? FileManager.default.destinationOfSymbolicLink(atPath: path)
+            return target?.hasPrefix("pipe:") == true
+        }
+    }
+
     @Test func `64KiB are read whole and one byte more is too much`() async throws {
         #expect(try await shell("head -c 65536 /dev/zero").run().count == 65_536)
         #expect(await failure(shell("head -c 65537 /dev/zero")) == .tooLong(65_536))
