@@ -1,3 +1,4 @@
+import ProxyDaemon
 import TestSupport
 import Testing
 
@@ -18,6 +19,29 @@ import Testing
                 return answer?.body.contains(line) == true
             }
             #expect(isGone)
+        }
+    }
+
+    @Test func `a connection that nobody needs is kept for as long as the pool says`() async throws
+    {
+        let origin = try await OriginServer.start { _ in Raw.ok() }
+        try await DaemonHarness.run(
+            channels: """
+                orders: { upstream: http://127.0.0.1:\(origin.port), pool: { idle: 10s } }
+                """
+        ) { proxy async throws in
+            for time in [9, 11] {
+                #expect(try await proxy.exchange(Raw.get("/orders/1")).status == 200)
+                let isIdle = await eventually {
+                    let answer = try? await proxy.ask(Raw.get("/status"))
+                    let status = answer.flatMap { DaemonStatus(json: $0.body) }
+                    return status?.channels[0].pool.idle == 1
+                }
+                #expect(isIdle)
+                await proxy.advance(by: .seconds(time))
+            }
+            try await origin.connections[0].closed.wait()
+            #expect(origin.connections.count == 1)
         }
     }
 

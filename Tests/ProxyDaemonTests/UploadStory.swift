@@ -22,6 +22,19 @@ import Testing
         }
     }
 
+    @Test func `pieces of one byte arrive, each once`() async throws {
+        let origin = try await OriginServer.start { Raw.ok($0.body) }
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
+        ) { proxy in
+            let answer = try await proxy.exchange(
+                Raw.request("POST", "/orders/1", fields: ["Transfer-Encoding: chunked"])
+                    + "1\r\na\r\n1\r\nb\r\n1\r\nc\r\n0\r\n\r\n"
+            )
+            #expect(answer.body == "abc")
+        }
+    }
+
     @Test(arguments: [("/orders/1", 413), ("/nobody", 404)])
     func `an app that sends a long upload whole before it reads gets the answer`(
         target: String,
