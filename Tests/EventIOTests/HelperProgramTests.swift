@@ -68,8 +68,8 @@ import Testing
         let present = HelperProgram(command: ["/bin/true"], environment: [:])
         let missing = HelperProgram(command: ["/nonexistent/helper"], environment: [:])
         let before = openPipes()
-        // More runs than other tests have pipes at a time.
-        for _ in 1...50 {
+        // Other tests have pipes, too: the runs, which take most of a second, are far more.
+        for _ in 1...100 {
             _ = try await present.run()
             #expect(await failure(missing) != nil)
         }
