@@ -64,28 +64,6 @@ import Testing
         #expect(isGone)
     }
 
-    @Test func `no run leaves a pipe open, whether it succeeds or fails`() async throws {
-        let present = HelperProgram(command: ["/bin/true"], environment: [:])
-        let missing = HelperProgram(command: ["/nonexistent/helper"], environment: [:])
-        let before = openPipes()
-        // Other tests have pipes, too, but not for ever.
-        for _ in 1...100 {
-            _ = try await present.run()
-            #expect(await failure(missing) != nil)
-        }
-        #expect(await eventually { openPipes() < before + 50 })
-    }
-
-    private func openPipes() -> Int {
-        let directory = "/proc/self/fd"
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
-        return names.count { name in
-            let path = "\(directory)/\(name)"
-            let target = try? FileManager.default.destinationOfSymbolicLink(atPath: path)
-            return target?.hasPrefix("pipe:") == true
-        }
-    }
-
     @Test func `64KiB are read whole and one byte more is too much`() async throws {
         #expect(try await shell("head -c 65536 /dev/zero").run().count == 65_536)
         #expect(await failure(shell("head -c 65537 /dev/zero")) == .tooLong(65_536))

@@ -93,10 +93,15 @@ package final class HeldAnswer: Sendable {
 
     init(_ connection: AdminConnection, on loop: EventLoop) async throws {
         var bytes: [UInt8] = []
-        // What an endless answer says first is one line; other answers are read to their end.
-        while let piece = try await connection.next() {
-            bytes += piece
-            if connection.isEndless, bytes.last == UInt8(ascii: "\n") { break }
+        do {
+            // What an endless answer says first is one line; other answers are read to their end.
+            while let piece = try await connection.next() {
+                bytes += piece
+                if connection.isEndless, bytes.last == UInt8(ascii: "\n") { break }
+            }
+        } catch {
+            connection.close()
+            throw error
         }
         answer = AdminClient.Answer(
             status: connection.status,
