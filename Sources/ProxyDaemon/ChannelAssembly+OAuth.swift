@@ -66,16 +66,19 @@ extension ChannelAssembly {
         )
     }
 
-    /// Tells of a refresh token that two channels begin with: a server that rotates it takes the second
-    /// for a thief and ends both (RFC 9700 §4.14.2).
-    func tellSharedSeed(of channel: ChannelShared, among others: [ChannelShared]) {
-        guard let seed = channel.seed, let other = others.first(where: { $0.seed == seed }) else {
-            return
+    /// Tells of a refresh token that two channels begin with, unless both were there before: a server
+    /// that rotates it takes the second for a thief and ends both (RFC 9700 §4.14.2).
+    func tellSharedSeeds(among channels: [ChannelShared], besides present: [ChannelShared]) {
+        for (index, channel) in channels.enumerated() {
+            guard let seed = channel.seed,
+                let other = channels[..<index].first(where: { $0.seed == seed }),
+                ![channel, other].allSatisfy({ known in present.contains { $0 === known } })
+            else { continue }
+            report(
+                "channels \(other.name) and \(channel.name): the same refresh_token; a server that "
+                    + "rotates it ends both sessions: give each channel one of its own"
+            )
         }
-        report(
-            "channels \(other.name) and \(channel.name): the same refresh_token; a server that rotates "
-                + "it ends both sessions: give each channel one of its own"
-        )
     }
 
     private func events(

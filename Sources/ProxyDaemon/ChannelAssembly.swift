@@ -56,11 +56,10 @@ final class ChannelAssembly: Sendable {
             }) {
                 channels.append(kept)
             } else {
-                let made = try await make(wanted, inputs)
-                tellSharedSeed(of: made, among: channels)
-                channels.append(made)
+                channels.append(try await make(wanted, inputs))
             }
         }
+        tellSharedSeeds(among: channels, besides: present)
         return channels
     }
 

@@ -177,6 +177,20 @@ import Testing
             #expect(told.count == 1)
             #expect(told.first?.hasPrefix("channels mail and calendar: ") == true)
             #expect(!proxy.reports.joined().contains(canary))
+            // A new one in front of those that stay, and then nothing new.
+            for _ in 1...2 {
+                await proxy.reload(
+                    channels: """
+                        bills: \(channel("other"))
+                        orders: \(channel("other"))
+                        mail: \(channel(canary))
+                        calendar: \(channel(canary))
+                        """
+                )
+            }
+            let later = proxy.reports.filter { $0.contains("refresh_token") }.dropFirst()
+            #expect(later.count == 1)
+            #expect(later.first?.hasPrefix("channels bills and orders: ") == true)
         }
     }
 }
