@@ -53,20 +53,8 @@ import Testing
     }
 
     @Test func `who waits for a connection is served in the order of coming`() async throws {
-        let (asked, answered) = (Gate(), Gate())
-        let origin = try await OriginServer.start { wire in
-            _ = try await wire.message()
-            asked.open()
-            try await answered.wait()
-            try await wire.send(Raw.ok())
-            while try await wire.next() != nil { try await wire.send(Raw.ok()) }
-        }
-        let pool = "pool: { connections: 1, wait: 1h }"
-        try await DaemonHarness.run(
-            channels: "orders: { upstream: http://127.0.0.1:\(origin.port), \(pool) }"
-        ) { proxy async throws in
-            var apps = [try await RawClient.connect(to: proxy.port, sending: Raw.get("/orders/0"))]
-            try await asked.wait()
+        try await withBusyConnection { proxy, origin, first, answered in
+            var apps = [first]
             for number in 1...3 {
                 let target = Raw.get("/orders/\(number)")
                 apps.append(try await RawClient.connect(to: proxy.port, sending: target))
@@ -86,6 +74,26 @@ import Testing
     }
 
     @Test func `who leaves while waiting for a connection is asked for no more`() async throws {
+        try await withBusyConnection { proxy, origin, first, answered in
+            let leaving = try await RawClient.connect(to: proxy.port, sending: Raw.get("/orders/1"))
+            #expect(await eventually { await queued(proxy) == 1 })
+            try await leaving.close()
+            #expect(await eventually { await queued(proxy) == 0 })
+            answered.open()
+            #expect(try await first.message().status == 200)
+            #expect(try await proxy.exchange(Raw.get("/orders/2")).status == 200)
+            #expect(origin.requests.map(\.startLine) == ["GET /0 HTTP/1.1", "GET /2 HTTP/1.1"])
+            let lines = try await proxy.log("orders")
+            #expect(lines.map(\.facts.status) == [499, 200, 200])
+            #expect(lines.first?.facts.abortedBy == "client")
+        }
+    }
+
+    /// A channel whose only connection carries the request for `/orders/0`, which the origin answers
+    /// when the gate opens; later ones it answers at once.
+    private func withBusyConnection(
+        _ story: (DaemonHarness, OriginServer, _ first: Wire, _ answered: Gate) async throws -> Void
+    ) async throws {
         let (asked, answered) = (Gate(), Gate())
         let origin = try await OriginServer.start { wire in
             _ = try await wire.message()
@@ -100,17 +108,7 @@ import Testing
         ) { proxy async throws in
             let first = try await RawClient.connect(to: proxy.port, sending: Raw.get("/orders/0"))
             try await asked.wait()
-            let leaving = try await RawClient.connect(to: proxy.port, sending: Raw.get("/orders/1"))
-            #expect(await eventually { await queued(proxy) == 1 })
-            try await leaving.close()
-            #expect(await eventually { await queued(proxy) == 0 })
-            answered.open()
-            #expect(try await first.message().status == 200)
-            #expect(try await proxy.exchange(Raw.get("/orders/2")).status == 200)
-            #expect(origin.requests.map(\.startLine) == ["GET /0 HTTP/1.1", "GET /2 HTTP/1.1"])
-            let lines = try await proxy.log("orders")
-            #expect(lines.map(\.facts.status) == [499, 200, 200])
-            #expect(lines.first?.facts.abortedBy == "client")
+            try await story(proxy, origin, first, answered)
         }
     }
 

@@ -9,95 +9,6 @@ import Testing
 
 /// Signing in to a channel and out of it, beside a running daemon.
 @Suite struct SignInStory {
-    /// An authorization server that signs everybody in, and an API that takes its tokens.
-    private final class Server: Sendable {
-        let origin: OriginServer
-        /// Open once somebody presented the code or token `held`, which is answered when the other opens.
-        let asked: Gate
-        let released: Gate
-
-        private init(_ origin: OriginServer, asked: Gate, released: Gate) {
-            self.origin = origin
-            self.asked = asked
-            self.released = released
-        }
-
-        static func start() async throws -> Server {
-            let port = Mutex(0)
-            let (asked, released) = (Gate(), Gate())
-            let origin = try await OriginServer.start { wire in
-                while let request = try await wire.next() {
-                    if request.body.contains("=held") {
-                        asked.open()
-                        try await released.wait()
-                    }
-                    let issuer = "http://127.0.0.1:\(port.withLock { $0 })"
-                    try await wire.send(Server.answer(request, issuer))
-                }
-            }
-            port.withLock { $0 = origin.port }
-            return Server(origin, asked: asked, released: released)
-        }
-
-        private static func answer(_ request: RawMessage, _ issuer: String) -> String {
-            let json = "Content-Type: application/json"
-            switch request.startLine.split(separator: " ")[1] {
-            case "/.well-known/oauth-authorization-server":
-                return Raw.ok(
-                    """
-                    {"issuer":"\(issuer)","token_endpoint":"\(issuer)/token",
-                     "authorization_endpoint":"\(issuer)/authorize",
-                     "device_authorization_endpoint":"\(issuer)/device",
-                     "revocation_endpoint":"\(issuer)/revoke",
-                     "token_endpoint_auth_methods_supported":["none"]}
-                    """,
-                    json
-                )
-            case "/device":
-                return Raw.ok(
-                    #"{"device_code":"d","user_code":"ABCD","verification_uri":"https://l/d","#
-                        + #""interval":1,"expires_in":90}"#,
-                    json
-                )
-            case "/token":
-                if request.body.contains("code=bad") {
-                    return Raw.response(
-                        "400 Bad Request",
-                        fields: [json],
-                        body: #"{"error":"invalid_grant","error_description":"<b>no</b>"}"#
-                    )
-                }
-                return Raw.ok(
-                    #"{"access_token":"c4nary-a","token_type":"Bearer","expires_in":3600,"#
-                        + #""refresh_token":"c4nary-r"}"#,
-                    json
-                )
-            case "/revoke", "/withdraw": return Raw.ok("")
-            default:
-                return request["Authorization"] == "Bearer c4nary-a"
-                    ? Raw.ok("mail") : Raw.response("401 Unauthorized")
-            }
-        }
-
-        func channel(_ grant: String = "authorization_code") -> String {
-            """
-            mail:
-              upstream: http://127.0.0.1:\(origin.port)/api
-              auth:
-                oauth:
-                  grant: \(grant)
-                  issuer: http://127.0.0.1:\(origin.port)
-                  client_id: app
-                  client_auth: none
-            """
-        }
-
-        /// The forms that were posted to a path.
-        func forms(_ path: String) -> [String] {
-            origin.requests.filter { $0.startLine.hasPrefix("POST \(path) ") }.map(\.body)
-        }
-    }
-
     /// What was printed for the person.
     private final class Terminal: Sendable {
         private let printed = Mutex<[String]>([])
@@ -154,7 +65,7 @@ import Testing
     }
 
     @Test func `a person signs in through a browser, works, and signs out`() async throws {
-        let server = try await Server.start()
+        let server = try await SignInServer.start()
         try await DaemonHarness.run(channels: server.channel()) { proxy in
             let terminal = Terminal()
             let signIn = try await signIn(proxy, terminal)
@@ -201,7 +112,7 @@ import Testing
     }
 
     @Test func `the token of another configured refresh token is not revealed`() async throws {
-        let server = try await Server.start()
+        let server = try await SignInServer.start()
         let refresh = server.channel("refresh_token") + "\n      refresh_token: "
         try await DaemonHarness.run(channels: refresh + "literal:one") { proxy in
             #expect(try await proxy.exchange(Raw.get("/mail/inbox")).body == "mail")
@@ -218,7 +129,7 @@ import Testing
     @Test func `nobody renews while a sign-out revokes, whose tokens nobody would revoke`()
         async throws
     {
-        let server = try await Server.start()
+        let server = try await SignInServer.start()
         try await DaemonHarness.run(channels: server.channel()) { proxy in
             let signIn = try await signIn(proxy, Terminal())
             defer { signIn.close() }
@@ -239,7 +150,7 @@ import Testing
     }
 
     @Test func `a configured endpoint goes before that of the metadata`() async throws {
-        let server = try await Server.start()
+        let server = try await SignInServer.start()
         let issuer = "http://127.0.0.1:\(server.origin.port)"
         let configured = "\n      revocation_url: \(issuer)/withdraw"
         try await DaemonHarness.run(channels: server.channel() + configured) { proxy in
@@ -260,7 +171,7 @@ import Testing
     func `metadata that is not to be had matters where an endpoint is not configured`(
         isConfigured: Bool
     ) async throws {
-        let server = try await Server.start()
+        let server = try await SignInServer.start()
         let issuer = "http://127.0.0.1:\(server.origin.port)"
         let gone = server.channel().replacing("issuer: \(issuer)", with: "issuer: \(issuer)/gone")
         let configured = isConfigured ? "\n      revocation_url: \(issuer)/withdraw" : ""
@@ -278,7 +189,7 @@ import Testing
     }
 
     @Test func `a code that the server refuses is told to browser and terminal`() async throws {
-        let server = try await Server.start()
+        let server = try await SignInServer.start()
         try await DaemonHarness.run(channels: server.channel()) { proxy in
             let terminal = Terminal()
             let signIn = try await signIn(proxy, terminal)
@@ -298,7 +209,7 @@ import Testing
     }
 
     @Test func `a page that is closed or loaded anew loses no sign-in`() async throws {
-        let server = try await Server.start()
+        let server = try await SignInServer.start()
         try await DaemonHarness.run(channels: server.channel()) { proxy in
             let terminal = Terminal()
             let signIn = try await signIn(proxy, terminal)
@@ -321,7 +232,7 @@ import Testing
     }
 
     @Test func `a person signs in on another device`() async throws {
-        let server = try await Server.start()
+        let server = try await SignInServer.start()
         try await DaemonHarness.run(channels: server.channel("device_code")) { proxy in
             let terminal = Terminal()
             let signIn = try await signIn(proxy, terminal)
@@ -336,7 +247,7 @@ import Testing
     }
 
     @Test func `nobody signs in where the tokens could not be kept`() async throws {
-        let server = try await Server.start()
+        let server = try await SignInServer.start()
         try await DaemonHarness.run(channels: server.channel()) { proxy in
             let terminal = Terminal()
             var configuration = try proxy.configuration()
@@ -362,7 +273,7 @@ import Testing
     }
 
     @Test func `nobody signs in where the client has credentials of its own`() async throws {
-        let server = try await Server.start()
+        let server = try await SignInServer.start()
         let channel = server.channel("client_credentials")
         try await DaemonHarness.run(channels: channel) { proxy in
             let signIn = try await signIn(proxy, Terminal())
@@ -372,7 +283,7 @@ import Testing
     }
 
     @Test func `before a sign-in the app is told what a person must do`() async throws {
-        let server = try await Server.start()
+        let server = try await SignInServer.start()
         try await DaemonHarness.run(channels: server.channel()) { proxy in
             let answer = try await proxy.exchange(Raw.get("/mail/inbox"))
             #expect(answer.status == 503)
