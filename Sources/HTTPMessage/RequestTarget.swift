@@ -6,9 +6,9 @@ public enum RequestTarget: Sendable, Hashable, CustomStringConvertible {
     case origin(String)
     /// A whole URI: scheme, authority, path and query as they came. An empty path became `/`
     /// (RFC 9110 §4.2.3), or `*` for OPTIONS without a query (RFC 9112 §3.2.4).
-    case absolute(Origin.Scheme, Authority, String)
+    indirect case absolute(Origin.Scheme, Authority, String)
     /// Host and port of a CONNECT request.
-    case authority(Authority)
+    indirect case authority(Authority)
     /// The `*` of OPTIONS.
     case asterisk
 
