@@ -68,69 +68,114 @@ public struct RequestChain: Sendable {
         _ request: consuming Request,
         context: inout RequestContext
     ) async throws -> Response {
-        let steps = links.steps
-        var request = request
-        var position = position
-        // Those that look at the answer, one behind the other, and what they were given.
-        var reviewers = position..<position
-        var reviewed: Request?
-        while position < steps.count {
-            switch steps[position] {
-            case .passing(let place):
-                do {
-                    guard try place.interceptor.pass(&request, context: &context) else { break }
-                } catch {
-                    let failure = attributed(error, toStep: position)
-                    guard let reviewed else { throw failure }
-                    return try await review(
-                        .failure(failure),
-                        of: reviewed,
-                        by: reviewers,
-                        &context
-                    )
-                }
-                position += 1
-                continue
-            case .reviewing(let place):
-                guard reviewers.isEmpty || reviewers.upperBound == position,
-                    place.interceptor.begin(request, context: &context)
-                else { break }
-                if reviewers.isEmpty {
-                    reviewed = request
-                    reviewers = position..<position
-                }
-                position += 1
-                reviewers = reviewers.lowerBound..<position
-                continue
-            case .other: break
-            }
-            break
-        }
+        var passage = Passage(position)
         let response: Response
         do {
-            if position == steps.count {
+            try pass(&request, &passage, &context)
+            if passage.position == links.steps.count {
                 response = try await links.transport.send(request, context: &context)
             } else {
-                let rest = RequestChain(links: links, position: position + 1)
-                response = try await steps[position].interceptor.intercept(
-                    request,
-                    context: &context,
-                    next: rest
-                )
+                response = try await intercept(request, at: passage.position, &context)
             }
         } catch {
-            let failure = attributed(error, toStep: position)
-            guard let reviewed else { throw failure }
-            return try await review(.failure(failure), of: reviewed, by: reviewers, &context)
+            return try await settle(error, passage, &context)
         }
-        for position in reviewers.reversed() {
-            guard case .reviewing(let place) = steps[position],
-                !place.interceptor.accepts(response, context: &context), let reviewed
-            else { continue }
-            let left = reviewers.lowerBound..<(position + 1)
-            return try await review(.success(response), of: reviewed, by: left, &context)
+        guard let objector = objector(to: response, in: passage, &context) else { return response }
+        return try await settle(response, objector, passage, &context)
+    }
+
+    /// How far a request came without a wait.
+    private struct Passage {
+        /// Whose turn it is; behind the last interceptor comes the transport.
+        var position: Int
+        /// Those that will look at the answer, one behind the other.
+        var reviewers: Range<Int>
+        /// The request as they were given it.
+        var reviewed: Request?
+
+        init(_ position: Int) {
+            self.position = position
+            reviewers = position..<position
         }
-        return response
+    }
+
+    /// Takes the request past the interceptors that need not wait.
+    @inline(never)
+    private func pass(
+        _ request: inout Request,
+        _ passage: inout Passage,
+        _ context: inout RequestContext
+    ) throws {
+        while passage.position < links.steps.count {
+            switch links.steps[passage.position] {
+            case .passing(let place):
+                guard try place.interceptor.pass(&request, context: &context) else { return }
+            case .reviewing(let place):
+                let reviewers = passage.reviewers
+                guard reviewers.isEmpty || reviewers.upperBound == passage.position,
+                    place.interceptor.begin(request, context: &context)
+                else { return }
+                if reviewers.isEmpty { passage.reviewed = request }
+                let first = reviewers.isEmpty ? passage.position : reviewers.lowerBound
+                passage.reviewers = first..<(passage.position + 1)
+            case .other: return
+            }
+            passage.position += 1
+        }
+    }
+
+    /// The innermost reviewer that does not let a response stand.
+    @inline(never)
+    private func objector(
+        to response: borrowing Response,
+        in passage: borrowing Passage,
+        _ context: inout RequestContext
+    ) -> Int? {
+        var position = passage.reviewers.upperBound
+        while position > passage.reviewers.lowerBound {
+            position -= 1
+            guard case .reviewing(let place) = links.steps[position] else { continue }
+            if !place.interceptor.accepts(response, context: &context) { return position }
+        }
+        return nil
+    }
+
+    // Never inlined, like the next two: what they hold while they wait takes no room where nothing
+    // has to wait.
+    @inline(never)
+    private func intercept(
+        _ request: Request,
+        at position: Int,
+        _ context: inout RequestContext
+    ) async throws -> Response {
+        try await links.steps[position].interceptor.intercept(
+            request,
+            context: &context,
+            next: RequestChain(links: links, position: position + 1)
+        )
+    }
+
+    @inline(never)
+    private func settle(
+        _ error: any Error,
+        _ passage: Passage,
+        _ context: inout RequestContext
+    ) async throws -> Response {
+        let failure = attributed(error, toStep: passage.position)
+        guard let reviewed = passage.reviewed else { throw failure }
+        return try await review(.failure(failure), of: reviewed, by: passage.reviewers, &context)
+    }
+
+    @inline(never)
+    private func settle(
+        _ response: Response,
+        _ objector: Int,
+        _ passage: Passage,
+        _ context: inout RequestContext
+    ) async throws -> Response {
+        guard let reviewed = passage.reviewed else { return response }
+        let left = passage.reviewers.lowerBound..<(objector + 1)
+        return try await review(.success(response), of: reviewed, by: left, &context)
     }
 
     /// Lets interceptors settle the outcome, the innermost first.
