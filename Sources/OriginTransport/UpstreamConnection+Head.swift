@@ -15,42 +15,79 @@ extension UpstreamConnection {
     ) async throws -> ResponseHead {
         var interim = 0
         while true {
-            guard let head = try decodeHead(answering: request.method) else {
+            switch try next(answering: request, &context, reading: gate == nil) {
+            case .final(let head): return head
+            case .interim(let head):
+                interim += 1
+                try await pass(head, number: interim, gate, context)
+            case .nothing:
                 if let gate {
                     try await readMore(gate: gate)
-                } else if try !readAtOnce() {
-                    do throws(IOError) {
-                        try await waitReadable(until: fixed, into: buffer)
-                    } catch {
-                        throw headFault(error, isUntouched: buffer.isEmpty)
-                    }
+                } else {
+                    try await waitForHead(until: fixed)
                 }
-                continue
             }
+        }
+    }
+
+    /// What there is of the answer.
+    private enum Arrival: ~Copyable {
+        case final(ResponseHead)
+        case interim(ResponseHead)
+        case nothing
+    }
+
+    /// Decodes a head from what is here or, where nobody else reads, from what can be read at once.
+    // Never inlined, like `pass`: what it holds takes no room among what is kept while a request waits.
+    @inline(never)
+    private func next(
+        answering request: Request,
+        _ context: inout RequestContext,
+        reading: Bool
+    ) throws -> Arrival {
+        repeat {
+            guard let head = try decodeHead(answering: request.method) else { continue }
             let isSwitch =
                 head.status == 101
                 && HopFields.agreed(head.headers, offered: request.headers) != nil
             guard head.status.kind == .informational, !isSwitch else {
                 context.upstreamStatus = head.status
                 context.speaksHTTP10 = head.version == .http10
-                return head
+                return .final(head)
             }
-            interim += 1
-            guard interim <= UpstreamConnection.limits.informationalCount, head.status != 101
-            else {
-                throw NetworkError(
-                    .httpProtocolError,
-                    side: .upstream,
-                    detail: "\(pool.origin.authority) sent interim answers that nobody asked for"
-                )
-            }
-            if head.status == 100 {
-                gate?.open()
-            } else if let forward = context.onInformational {
-                var headers = head.headers
-                _ = HopByHop(removingFrom: &headers)
-                try await forward(head.status, headers)
-            }
+            return .interim(head)
+        } while try reading && readAtOnce()
+        return .nothing
+    }
+
+    @inline(never)
+    private func pass(
+        _ head: ResponseHead,
+        number: Int,
+        _ gate: UploadGate?,
+        _ context: RequestContext
+    ) async throws {
+        guard number <= UpstreamConnection.limits.informationalCount, head.status != 101 else {
+            throw NetworkError(
+                .httpProtocolError,
+                side: .upstream,
+                detail: "\(pool.origin.authority) sent interim answers that nobody asked for"
+            )
+        }
+        if head.status == 100 {
+            gate?.open()
+        } else if let forward = context.onInformational {
+            var headers = head.headers
+            _ = HopByHop(removingFrom: &headers)
+            try await forward(head.status, headers)
+        }
+    }
+
+    private func waitForHead(until deadline: UInt64) async throws {
+        do throws(IOError) {
+            try await waitReadable(until: deadline, into: buffer)
+        } catch {
+            throw headFault(error, isUntouched: buffer.isEmpty)
         }
     }
 

@@ -91,13 +91,29 @@ extension UpstreamConnection {
         }
     }
 
+    /// Sends the content while the answer may be coming.
+    // Never inlined: requests without a stream would make room for what a new task needs.
+    @inline(never)
+    func send(
+        _ source: any BodySource,
+        length: Int?,
+        of request: Request,
+        context: inout RequestContext,
+        since started: UInt64
+    ) async throws -> Response {
+        let head = try await upload(source, length: length, of: request, context: &context)
+        context.timings.firstByte = Duration(elapsed: loop.now - started)
+        let response = try response(head)
+        // Behind a whole answer the exchange is over, and with it what is left of the content.
+        if body == nil { await endUpload() }
+        return response
+    }
+
     /// Waits for the final head while a task of its own sends the content.
     ///
     /// The task goes on behind a head that says yes: the origin may read on while it answers. Behind
     /// any other, nobody wants the rest.
-    // Never inlined: requests without a stream would make room for what a new task needs.
-    @inline(never)
-    func upload(
+    private func upload(
         _ source: any BodySource,
         length: Int?,
         of request: Request,
@@ -145,12 +161,6 @@ extension UpstreamConnection {
             upload.source.cancel()
         }
         upload.task.cancel()
-    }
-
-    /// Ends an upload behind a whole answer: the exchange is over.
-    func settleUpload(behind response: Response) async -> Response {
-        if body == nil { await endUpload() }
-        return response
     }
 
     /// Calls off what is left of a body, and returns when nobody reads it any more.

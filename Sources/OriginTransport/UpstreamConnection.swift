@@ -130,32 +130,30 @@ final class UpstreamConnection: TimerEntry {
         do {
             guard limit > started else { throw NetworkError.overdue }
             if let rest = try start(request) { try await send(rest, until: limit) }
-            let head: ResponseHead
             if case .stream(let source, let length) = request.body {
-                head = try await upload(
+                return try await send(
                     source,
                     length: length,
                     of: request,
-                    context: &context
-                )
-            } else {
-                head = try await readHead(
-                    answering: request,
                     context: &context,
-                    until: min(loop.deadline(after: pool.options.responseTimeout), limit),
-                    gate: nil
+                    since: started
                 )
             }
+            let head = try await readHead(
+                answering: request,
+                context: &context,
+                until: min(loop.deadline(after: pool.options.responseTimeout), limit),
+                gate: nil
+            )
             context.timings.firstByte = Duration(elapsed: loop.now - started)
-            guard upload != nil else { return try response(head) }
-            return await settleUpload(behind: try response(head))
+            return try response(head)
         } catch {
             close()
             throw limit <= loop.now ? NetworkError.overdue : error
         }
     }
 
-    private func response(_ head: consuming ResponseHead) throws -> Response {
+    func response(_ head: consuming ResponseHead) throws -> Response {
         if !head.keepAlive { mayReuse = false }
         // Moved, not copied: it is edited in place.
         var headers = HTTPHeaders()
