@@ -43,6 +43,8 @@ final class DownstreamConnection {
     var interimEnd: CheckedContinuation<Void, Never>?
     /// Whether the final answer to the request has begun.
     var isAnswered = false
+    /// The final answer, while it has begun and waits for the rest.
+    var opening: Opening?
     var idleTimeout: Duration? = .seconds(60)
     private(set) var isIdle = true
     var isDraining = false

@@ -6,12 +6,11 @@ import ProxyConfig
 import RequestLog
 
 /// What is known of an exchange until its record is written.
-struct Exchange {
-    var context: RequestContext
+struct Exchange: ~Copyable {
     var channel: Channel?
     var rule: RoutingRule?
     /// What the log will say; `end(at:)` completes it.
-    private(set) var record: ExchangeRecord
+    var record: ExchangeRecord
     /// The known fields of the app's request.
     let fields: KnownFieldSet
     /// Which of the channel's rare fields it had.
@@ -40,7 +39,6 @@ struct Exchange {
         self.fields = fields
         self.app = app
         started = now
-        context = RequestContext(requestID: id)
     }
 
     /// Notes what only some requests have.
@@ -152,13 +150,11 @@ struct Exchange {
 
     /// Completes the record.
     mutating func end(at now: UInt64) {
-        if let destination = context.destination {
+        if let destination = record.context.destination {
             noteDestination(destination.origin, destination.target)
         }
-        record.requestID = context.requestID
         record.clientUID = app.userID
         record.bytesIn = app.bytesIn
         record.duration = Duration(elapsed: now &- started)
-        record.take(&context)
     }
 }

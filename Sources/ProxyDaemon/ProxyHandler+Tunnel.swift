@@ -43,13 +43,13 @@ extension ProxyHandler {
         if exchange.hasFailed || exchange.isAborted { app.reset() } else { app.close() }
     }
 
-    private func tellOpened(_ opening: TunnelOpening, _ exchange: Exchange) {
+    private func tellOpened(_ opening: TunnelOpening, _ exchange: borrowing Exchange) {
         let log = exchange.channel?.log ?? channels.ownLog
         var facts: [(name: String, value: EventRecord.Value)] = [
-            ("request_id", .text(exchange.context.requestID))
+            ("request_id", .text(exchange.record.context.requestID))
         ]
         if let name = opening.upgrade { facts.append(("protocol", .text(name))) }
-        if let address = exchange.context.upstreamAddress {
+        if let address = exchange.record.context.upstreamAddress {
             facts.append(("upstream", .text(address)))
         }
         log.write(

@@ -3,6 +3,7 @@ import EventIO
 import HTTP1
 import HTTPMessage
 import NetworkCore
+import RequestLog
 
 extension ProxyHandler {
     /// Serves what no channel claims as far as the configuration allows it, and refuses the rest.
@@ -65,7 +66,7 @@ extension ProxyHandler {
                 status: 400
             )
         }
-        let far = try await channels.forward.tunnel(to: authority, &exchange.context)
+        let far = try await channels.forward.tunnel(to: authority, &exchange.record.context)
         await tunnel(
             to: far,
             opening: .connected,
@@ -85,7 +86,7 @@ extension ProxyHandler {
         try AccessPolicy().check(head, isChannelHost: { _ in false }, userID: app.userID)
         if let answer = try MaxForwards.answer(to: head) { return answer }
         app.idleTimeout = .seconds(60)
-        if head.version == .http11 { exchange.context.onInformational = app.interim }
+        if head.version == .http11 { exchange.record.context.onInformational = app.interim }
         var nominated: [HTTPFieldName] = []
         var head = head
         let request = try requests.make(
@@ -93,15 +94,18 @@ extension ProxyHandler {
             for: origin,
             target: target,
             body: app.requestBody(head.framing),
-            requestID: &exchange.context.requestID,
+            requestID: &exchange.record.context.requestID,
             protecting: [],
             ruling: [],
             nominated: &nominated
         )
         exchange.noteDestination(of: request)
         do {
-            var response = try await channels.forward.send(request, context: &exchange.context)
-            response.headers.append(.via, validated: requests.via(exchange.context))
+            var response = try await channels.forward.send(
+                request,
+                context: &exchange.record.context
+            )
+            response.headers.append(.via, validated: requests.via(exchange.record.context))
             return response
         } catch {
             throw ProxyHandler.networkError(error)

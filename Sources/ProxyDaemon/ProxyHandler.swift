@@ -34,21 +34,71 @@ final class ProxyHandler {
 
     /// Answers one request.
     ///
+    /// What need not wait is done in functions that do not: what they hold on the way takes no room
+    /// among what is kept for each request that waits.
+    ///
     /// - Returns: whether the connection may be used for another.
     func handle(
         _ head: consuming RequestHead,
         on app: DownstreamConnection
     ) async -> Bool {
-        var dedicated = app.dedicatedChannel
-        if case .absolute = head.target,
+        let dedicated = address(&head, on: app)
+        var exchange = begin(head, on: app)
+        do throws(NetworkError) {
+            var response: Response
+            switch try prepare(&head, for: dedicated, on: app, &exchange) {
+            case .answer(let own): response = own
+            case .send(let request, let channel):
+                do {
+                    if let total = channel.totalTimeout {
+                        response = try await channel.send(
+                            consume request,
+                            within: total,
+                            context: &exchange.record.context
+                        )
+                    } else {
+                        response = try await channel.chain.send(
+                            consume request,
+                            context: &exchange.record.context
+                        )
+                    }
+                } catch {
+                    throw ProxyHandler.networkError(error)
+                }
+                response.headers.append(.via, validated: requests.via(exchange.record.context))
+            }
+            return await deliver(response, head, on: app, &exchange)
+        } catch {
+            guard exchange.channel == nil else {
+                return await explain(error, head, on: app, &exchange)
+            }
+            return await serveUnclaimed(error, head, on: app, &exchange)
+        }
+    }
+
+    /// What becomes of a request.
+    private enum Step: ~Copyable {
+        /// It goes no further.
+        case answer(Response)
+        /// It goes through a channel.
+        case send(Request, Channel)
+    }
+
+    /// Makes a request that names this proxy one to it; returns the channel that the listener has for
+    /// itself.
+    private func address(_ head: inout RequestHead, on app: DownstreamConnection) -> String? {
+        let dedicated = app.dedicatedChannel
+        guard case .absolute = head.target,
             let own = ownAddresses.listener(
                 namedBy: head.target,
                 localAddress: app.socket.localAddress
             )
-        {
-            head.becomeDirect()
-            if dedicated == nil { dedicated = own.channel }
-        }
+        else { return dedicated }
+        head.becomeDirect()
+        return dedicated ?? own.channel
+    }
+
+    private func begin(_ head: borrowing RequestHead, on app: DownstreamConnection) -> Exchange {
         var exchange = Exchange(
             on: app,
             id: requestIDs.next(),
@@ -58,63 +108,46 @@ final class ProxyHandler {
             fields: head.headers.knownFields
         )
         exchange.noteRequest(head)
+        return exchange
+    }
+
+    /// Finds the channel of a request, and makes the request that goes upstream.
+    @inline(never)
+    private func prepare(
+        _ head: inout RequestHead,
+        for dedicated: String?,
+        on app: DownstreamConnection,
+        _ exchange: inout Exchange
+    ) throws(NetworkError) -> Step {
         let table = channels
-        do throws(NetworkError) {
-            let route = try table.router.route(head, dedicated: dedicated)
-            let channel = table.channels[route.channel]
-            exchange.enter(channel, with: head)
-            exchange.rule = route.rule
-            app.idleTimeout = channel.idleTimeout
-            try channel.shared.access.check(
-                head,
-                isChannelHost: { table.isChannelHost($0) },
-                userID: app.userID
-            )
-            // RFC 9110 §15.2: HTTP/1.0 knows no interim answers.
-            if head.version == .http11 { exchange.context.onInformational = app.interim }
-            var nominated: [HTTPFieldName] = []
-            var response: Response
-            if let own = try lastStop(head, channel) {
-                response = own
-            } else {
-                var request = try requests.make(
-                    &head,
-                    for: channel.origin,
-                    target: route.target,
-                    body: app.requestBody(head.framing),
-                    requestID: &exchange.context.requestID,
-                    protecting: channel.credentialFields,
-                    ruling: channel.shared.ruledFields,
-                    nominated: &nominated
-                )
-                exchange.beginTrace(in: &request, as: channel.trace)
-                exchange.noteDestination(of: request)
-                if !nominated.isEmpty { tell(nominated, of: exchange, in: channel) }
-                do {
-                    if let total = channel.totalTimeout {
-                        response = try await channel.send(
-                            consume request,
-                            within: total,
-                            context: &exchange.context
-                        )
-                    } else {
-                        response = try await channel.chain.send(
-                            consume request,
-                            context: &exchange.context
-                        )
-                    }
-                } catch {
-                    throw ProxyHandler.networkError(error)
-                }
-                response.headers.append(.via, validated: requests.via(exchange.context))
-            }
-            return await deliver(response, head, on: app, &exchange)
-        } catch {
-            guard exchange.channel == nil else {
-                return await explain(error, head, on: app, &exchange)
-            }
-            return await serveUnclaimed(error, head, on: app, &exchange)
-        }
+        let route = try table.router.route(head, dedicated: dedicated)
+        let channel = table.channels[route.channel]
+        exchange.enter(channel, with: head)
+        exchange.rule = route.rule
+        app.idleTimeout = channel.idleTimeout
+        try channel.shared.access.check(
+            head,
+            isChannelHost: { table.isChannelHost($0) },
+            userID: app.userID
+        )
+        // RFC 9110 §15.2: HTTP/1.0 knows no interim answers.
+        if head.version == .http11 { exchange.record.context.onInformational = app.interim }
+        if let own = try lastStop(head, channel) { return .answer(own) }
+        var nominated: [HTTPFieldName] = []
+        var request = try requests.make(
+            &head,
+            for: channel.origin,
+            target: route.target,
+            body: app.requestBody(head.framing),
+            requestID: &exchange.record.context.requestID,
+            protecting: channel.credentialFields,
+            ruling: channel.shared.ruledFields,
+            nominated: &nominated
+        )
+        exchange.beginTrace(in: &request, as: channel.trace)
+        exchange.noteDestination(of: request)
+        if !nominated.isEmpty { tell(nominated, of: exchange, in: channel) }
+        return .send(request, channel)
     }
 
     /// The answer to a request that goes no further.
@@ -136,7 +169,7 @@ final class ProxyHandler {
     /// out is worth a look.
     private func tell(
         _ nominated: [HTTPFieldName],
-        of exchange: Exchange,
+        of exchange: borrowing Exchange,
         in channel: Channel
     ) {
         let names = nominated.map(\.description).joined(separator: ", ")
@@ -147,7 +180,8 @@ final class ProxyHandler {
                 event: .request,
                 message: "Connection named fields that only the proxy may remove",
                 facts: [
-                    ("request_id", .text(exchange.context.requestID)), ("fields", .text(names)),
+                    ("request_id", .text(exchange.record.context.requestID)),
+                    ("fields", .text(names)),
                 ]
             ),
             now: .now
@@ -169,97 +203,6 @@ final class ProxyHandler {
         }
     }
 
-    /// Writes the response to the app, and the record to the log.
-    func deliver(
-        _ response: Response,
-        _ head: RequestHead,
-        on app: DownstreamConnection,
-        _ exchange: inout Exchange
-    ) async -> Bool {
-        exchange.noteResponse(response)
-        if case .tunnel(let upstream) = response.body {
-            await tunnel(
-                to: upstream,
-                opening: TunnelOpening(switching: response),
-                on: app,
-                idleTimeout: app.idleTimeout,
-                &exchange
-            )
-            return false
-        }
-        if app.isWritingInterim { await app.settleInterim() }
-        exchange.status = response.status
-        do throws(DeliveryError) {
-            var opening = app.open(response, to: head, mayContinue: head.keepAlive)
-            if try !app.write(&opening) {
-                opening.delivery = try await app.finish(response, opening)
-            }
-            let delivery = opening.delivery
-            exchange.bytesOut = delivery.bytesOut
-            finish(&exchange, app)
-            if !delivery.mayContinue { await app.closeAfterLingering() }
-            return delivery.mayContinue
-        } catch {
-            // The head is out, or some of it: the only honest end is one that no app takes for a
-            // complete answer.
-            if !error.isHeadOut { exchange.status = nil }
-            exchange.bytesOut = error.bytesOut
-            exchange.fail(error.cause)
-            finish(&exchange, app)
-            app.reset()
-            return false
-        }
-    }
-
-    /// Writes to the app, in the place of a response, why there is none, and the record to the log.
-    func explain(
-        _ error: NetworkError,
-        _ head: RequestHead?,
-        on app: DownstreamConnection,
-        _ exchange: inout Exchange
-    ) async -> Bool {
-        if let head { exchange.noteWish(head) }
-        exchange.fail(error)
-        guard error.kind != .cancelled else {
-            finish(&exchange, app)
-            app.reset()
-            return false
-        }
-        if app.isWritingInterim { await app.settleInterim() }
-        let response = ErrorResponder.response(
-            to: error,
-            channel: exchange.channel?.name,
-            requestID: exchange.context.requestID
-        )
-        exchange.status = response.status
-        // After a doubt about the message nothing behind it can be trusted.
-        // Nor can what an app sends behind a CONNECT: it is meant for the tunnel.
-        let mayContinue =
-            head?.keepAlive == true && error.kind != .httpRequestError && head?.method != .connect
-        do throws(DeliveryError) {
-            let delivery = try await app.write(
-                response,
-                to: head ?? app.unreadHead,
-                mayContinue: mayContinue
-            )
-            exchange.bytesOut = delivery.bytesOut
-            finish(&exchange, app)
-            if !delivery.mayContinue { await app.closeAfterLingering() }
-            return delivery.mayContinue
-        } catch {
-            if !error.isHeadOut {
-                exchange.status = nil
-                if ProxyHandler.networkError(error.cause).kind == .cancelled {
-                    exchange.fail(error.cause)
-                }
-            }
-            exchange.bytesOut = error.bytesOut
-            finish(&exchange, app)
-            app.reset()
-            return false
-        }
-    }
-
     /// Refuses what is no request, and closes the connection.
     func refuse(_ error: NetworkError, on app: DownstreamConnection) async {
         var exchange = Exchange(on: app, id: requestIDs.next(), now: loop.now)
@@ -269,16 +212,16 @@ final class ProxyHandler {
     /// Writes the record.
     func finish(_ exchange: inout Exchange, _ app: DownstreamConnection) {
         exchange.end(at: loop.now)
-        record(exchange)
+        record(&exchange)
     }
 
     /// Counts, logs and remembers an exchange that has ended: borrowed, since a copy of all that is
     /// known of one takes time.
-    private func record(_ exchange: borrowing Exchange) {
-        (exchange.channel?.tally ?? unclaimed).counters.count(exchange)
+    private func record(_ exchange: inout Exchange) {
+        (exchange.channel?.tally ?? unclaimed).counters.count(&exchange)
         let log = exchange.channel?.log ?? channels.ownLog
         log.write(exchange.record, now: .now, keepingIn: recent.lines)
-        recent.note(exchange)
+        recent.note(&exchange)
         console?.show(exchange.record, channel: exchange.channel?.name)
         onLogged?()
     }

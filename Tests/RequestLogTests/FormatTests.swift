@@ -15,13 +15,13 @@ import Testing
         record.status = 200
         record.bytesOut = 3456
         record.duration = .microseconds(12_340)
-        record.upstream = "192.0.2.1:443"
-        record.attempts = 3
-        record.retries = [.unauthorized, .status(503)]
+        record.context.upstreamAddress = "192.0.2.1:443"
+        record.context.attempts = 3
+        record.context.retries = [.unauthorized, .status(503)]
         var facts = AuthorizationFacts(kind: "oauth")
         facts.generation = 7
-        record.authorization = facts
-        record.timings.connect = .milliseconds(2)
+        record.context.authorization = facts
+        record.context.timings.connect = .milliseconds(2)
         record.headers = [
             HTTPField("User-Agent", "it's \"me\""), HTTPField("Referer", "http://a/b"),
             HTTPField("X-Number", "12"), HTTPField("Authorization", "Bearer s3cret"),

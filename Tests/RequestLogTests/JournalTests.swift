@@ -25,7 +25,7 @@ import Testing
     @Test func `every line is an entry of its own, with its facts as fields`() throws {
         let journal = try Journal(path)
         var record = Samples.exchange(status: 502)
-        record.timings.connect = .milliseconds(3)
+        record.context.timings.connect = .milliseconds(3)
         let line = Samples.line(record, LogLabels(channel: "orders"))
         let sink = try sink()
         write(line + line, to: sink)

@@ -38,15 +38,15 @@ import Testing
 
     @Test func `a retry is a warning although the answer is good`() {
         var record = Samples.exchange(status: 200)
-        record.retries = [.unauthorized]
+        record.context.retries = [.unauthorized]
         #expect(record.level == .warning)
     }
 
     @Test func `a replay that was not possible is a warning`() {
         var record = Samples.exchange(status: 200)
-        record.authorization = AuthorizationFacts(kind: "oauth")
+        record.context.authorization = AuthorizationFacts(kind: "oauth")
         #expect(record.level == .info)
-        record.authorization?.notReplayed = "body too large"
+        record.context.authorization?.notReplayed = "body too large"
         #expect(record.level == .warning)
     }
 }

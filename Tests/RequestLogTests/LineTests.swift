@@ -39,7 +39,7 @@ import Testing
         facts.overrodeClient = true
         facts.notReplayed = "body_too_large"
         context.authorization = facts
-        record.take(&context)
+        record.context = context
         let labels = LogLabels(
             channel: "orders",
             subsystem: "com.example.orders",
@@ -92,7 +92,7 @@ import Testing
         var record = Samples.exchange(status: 200)
         record.error = .httpResponseIncomplete
         record.abortedBy = .upstream
-        record.upstream = "192.0.2.1:443"
+        record.context.upstreamAddress = "192.0.2.1:443"
         #expect(
             Samples.line(record)
                 == #"{"time":"2026-03-04T05:06:07.000089Z","level":"error","event":"exchange","#

@@ -7,9 +7,9 @@ import Testing
     private static func record() -> ExchangeRecord {
         var record = Samples.exchange(status: 200)
         record.duration = .microseconds(12_340)
-        record.retries = [.unauthorized]
-        record.authorization = AuthorizationFacts(kind: "oauth")
-        record.authorization?.isRefreshed = true
+        record.context.retries = [.unauthorized]
+        record.context.authorization = AuthorizationFacts(kind: "oauth")
+        record.context.authorization?.isRefreshed = true
         return record
     }
 
@@ -29,7 +29,7 @@ import Testing
 
     @Test func `a retry that was not made is not called one`() {
         var record = Self.record()
-        record.retries = [.unauthorized, .budgetExhausted]
+        record.context.retries = [.unauthorized, .budgetExhausted]
         let line = Self.render(HumanLine(record, channel: "orders"))
         #expect(line.hasSuffix("refreshed retried: unauthorized retry_budget_exhausted\n"))
     }
@@ -242,7 +242,7 @@ import Testing
         record.target += "?a=1"
         record.protocolVersion = "HTTP/1.1"
         record.bytesOut = 5
-        record.timings.firstByte = .milliseconds(10)
+        record.context.timings.firstByte = .milliseconds(10)
         let exchange = try #require(
             Samples.parsed(Samples.line(record, LogLabels(channel: "orders", query: .full)))
         )
@@ -281,11 +281,11 @@ import Testing
     ) throws {
         var record = Self.record()
         record.duration = .milliseconds(21)
-        record.timings.queue = .milliseconds(1)
-        record.timings.dns = .milliseconds(2)
-        record.timings.connect = .milliseconds(3)
-        record.timings.tls = .milliseconds(4)
-        record.timings.firstByte = isAnswered ? .milliseconds(10) : nil
+        record.context.timings.queue = .milliseconds(1)
+        record.context.timings.dns = .milliseconds(2)
+        record.context.timings.connect = .milliseconds(3)
+        record.context.timings.tls = .milliseconds(4)
+        record.context.timings.firstByte = isAnswered ? .milliseconds(10) : nil
         let line = try #require(Samples.parsed(Samples.line(record)))
         let output = OutputBuffer()
         var document = HARDocument()

@@ -21,7 +21,7 @@ enum Samples {
     static func exchange(status: HTTPStatus?, path: String = "/v1/42") -> ExchangeRecord {
         var record = minimal(path: path)
         record.status = status
-        record.attempts = 1
+        record.context.attempts = 1
         return record
     }
 

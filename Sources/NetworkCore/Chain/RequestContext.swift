@@ -102,37 +102,24 @@ public enum RetryReason: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// How long the phases of an attempt took; nothing for a phase that did not happen.
-public struct Timings: Sendable {
-    /// Waiting for a place in the pool.
-    public var queue: Duration?
-    /// Resolving the name.
-    public var dns: Duration?
-    /// Connecting.
-    public var connect: Duration?
-    /// The TLS handshake.
-    public var tls: Duration?
-    /// From the start of the attempt to the head of the response.
-    public var firstByte: Duration?
-
-    /// No phase happened yet.
-    public init() {}
-}
-
 /// What happened to the credential of an exchange; never the credential itself.
 public struct AuthorizationFacts: Sendable {
     /// `oauth`, `bearer`, `basic`, `header` or `exec`.
     public var kind: String
     /// Which token of the grant family was sent last; counts up.
     public var generation: Int?
-    /// How old that token was when it was sent.
-    public var age: Duration?
+    /// How old that token was when it was sent, in whole nanoseconds.
+    public var age: Duration? {
+        get { ageTaken.value }
+        set { ageTaken.value = newValue }
+    }
     /// Whether this exchange waited for a refresh.
     public var isRefreshed = false
     /// Whether the app's own credential was replaced.
     public var overrodeClient = false
     /// Why a 401 was not followed by a replay.
     public var notReplayed: String?
+    private var ageTaken = MeasuredTime()
 
     /// Starts the record for a kind of credential.
     public init(kind: String) {

@@ -25,14 +25,14 @@ struct ChannelCounters: Sendable {
     var bytesIn = 0
     var bytesOut = 0
 
-    mutating func count(_ exchange: borrowing Exchange) {
+    mutating func count(_ exchange: inout Exchange) {
         requests += 1
         let code = exchange.status?.rawValue ?? 0
         byClass[min(max(code / 100, 0), 5)] += 1
-        retries += exchange.context.retries.count { $0 != .budgetExhausted }
+        retries += exchange.record.context.retries.count { $0 != .budgetExhausted }
         if let error = exchange.record.error { errors[error, default: 0] += 1 }
         durations.count(exchange.record.duration)
-        if let firstByte = exchange.record.timings.firstByte { firstBytes.count(firstByte) }
+        if let firstByte = exchange.record.context.timings.firstByte { firstBytes.count(firstByte) }
         bytesIn += exchange.record.bytesIn
         bytesOut += exchange.bytesOut
     }

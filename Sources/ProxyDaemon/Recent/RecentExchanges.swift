@@ -39,13 +39,13 @@ final class RecentExchanges {
     private var remarkableNotes = [Note](repeating: Note(), count: 256)
 
     /// Remembers what the line that was kept last does not say.
-    func note(_ exchange: borrowing Exchange) {
+    func note(_ exchange: inout Exchange) {
         var note = Note(channel: exchange.channel, rule: exchange.rule)
         note.fields = exchange.fields
         note.rareFields = exchange.rareFields
         let number = lines.nextNumber - 1
         if exchange.record.level != .info {
-            let earlier = exchange.context.earlierAttempts
+            let earlier = exchange.record.context.earlierAttempts
             if !earlier.isEmpty { note.more = More(earlierAttempts: earlier) }
             // Otherwise a minute of successes would push out what somebody wants to know.
             let copy = lines.withLine(number) { remarkable.append($0) }

@@ -40,7 +40,7 @@ package struct LineEncoder {
     /// Appends the line of an exchange, with its newline.
     package mutating func encode(_ record: ExchangeRecord, to output: OutputBuffer) {
         begin(record.time, record.level, "exchange", output)
-        text(",\"request_id\":\"", record.requestID, output)
+        text(",\"request_id\":\"", record.context.requestID, output)
         plain(",\"trace_id\":\"", record.traceID, output)
         plain(",\"client\":\"", record.client, output)
         number(",\"client_uid\":", record.clientUID.map(Int.init), output)
@@ -51,19 +51,20 @@ package struct LineEncoder {
         encodeTarget(record.target, output)
         plain(",\"protocol\":\"", record.protocolVersion, output)
         number(",\"status\":", record.status?.rawValue, output)
-        number(",\"upstream_status\":", record.upstreamStatus?.rawValue, output)
+        number(",\"upstream_status\":", record.context.upstreamStatus?.rawValue, output)
         number(",\"bytes_in\":", record.bytesIn, output)
         number(",\"bytes_out\":", record.bytesOut, output)
         output.append(",\"duration_ms\":")
         output.append(milliseconds: record.duration)
-        encode(record.timings, output)
-        if let upstream = record.upstream {
+        encode(record.context.timings, output)
+        if let upstream = record.context.upstreamAddress {
             plain(",\"upstream\":\"", upstream, output)
-            output.append(record.isReused ? ",\"reused\":true" : ",\"reused\":false")
+            let isReused = record.context.isConnectionReused
+            output.append(isReused ? ",\"reused\":true" : ",\"reused\":false")
         }
-        number(",\"attempts\":", record.attempts, output)
-        encode(record.retries, output)
-        encode(record.authorization, output)
+        number(",\"attempts\":", record.context.attempts, output)
+        encode(record.context.retries, output)
+        encode(record.context.authorization, output)
         plain(",\"error\":\"", record.error?.rawValue, output)
         text(",\"detail\":\"", record.detail, output)
         plain(",\"aborted_by\":\"", record.abortedBy?.rawValue, output)

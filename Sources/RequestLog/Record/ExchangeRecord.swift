@@ -4,12 +4,12 @@ package import NetworkCore
 /// Everything the log says about one exchange, as values: nothing is formatted before the exchange
 /// is over.
 ///
-/// Absent facts stay absent in the line. The fields are in the order of the line's keys.
+/// Absent facts stay absent in the line.
 package struct ExchangeRecord: Sendable {
     /// When the request head was complete.
     package var time: WallTime
-    /// The id of the exchange.
-    package var requestID: String
+    /// What interceptors and transport found out: the id, the attempts, their timings, the credential.
+    package var context: RequestContext
     /// The trace it belongs to, from `traceparent` or our own.
     package var traceID: String?
     /// The peer's address, or `unix`.
@@ -31,27 +31,12 @@ package struct ExchangeRecord: Sendable {
 
     /// What the app got; nothing if no head reached it.
     package var status: HTTPStatus?
-    /// What the last attempt got.
-    package var upstreamStatus: HTTPStatus?
     /// Content bytes from the app.
     package var bytesIn = 0
     /// Content bytes to the app.
     package var bytesOut = 0
     /// From the complete head to the last byte to the app.
     package var duration: Duration = .zero
-    /// How long the phases of the last attempt took.
-    package var timings = Timings()
-
-    /// Address and port of the last attempt's connection.
-    package var upstream: String?
-    /// Whether a pooled connection served the last attempt.
-    package var isReused = false
-    /// How many times the request was sent upstream.
-    package var attempts = 0
-    /// Why each attempt after the first was made.
-    package var retries: [RetryReason] = []
-    /// What happened to the credential.
-    package var authorization: AuthorizationFacts?
 
     /// The error's word, the same that the app got.
     package var error: ErrorKind?
@@ -73,7 +58,7 @@ package struct ExchangeRecord: Sendable {
         target: String
     ) {
         self.time = time
-        self.requestID = requestID
+        context = RequestContext(requestID: requestID)
         self.client = client
         self.method = method
         self.target = target
@@ -83,17 +68,6 @@ package struct ExchangeRecord: Sendable {
     package var path: String { String(TargetPath(target).path) }
     /// The query of the upstream request, without the question mark.
     package var query: String? { TargetPath(target).query.map(String.init) }
-
-    /// Takes over what interceptors and transport found out; of the credential it is taken away there.
-    package mutating func take(_ context: inout RequestContext) {
-        upstreamStatus = context.upstreamStatus
-        timings = context.timings
-        upstream = context.upstreamAddress
-        isReused = context.isConnectionReused
-        attempts = context.attempts
-        retries = context.retries
-        authorization = context.authorization.take()
-    }
 
     /// How much the line matters.
     ///
@@ -105,7 +79,7 @@ package struct ExchangeRecord: Sendable {
         if code >= 500 { return .error }
         if abortedBy == .client || code >= 400 { return .warning }
         if error != nil || abortedBy != nil { return .error }
-        if !retries.isEmpty || authorization?.notReplayed != nil { return .warning }
+        if !context.retries.isEmpty || context.authorization?.notReplayed != nil { return .warning }
         return .info
     }
 }

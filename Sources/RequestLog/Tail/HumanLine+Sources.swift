@@ -14,12 +14,12 @@ extension HumanLine {
         self.channel = channel
         duration = Double(record.duration.attoseconds) / 1e15
         level = record.level
-        let facts = record.authorization
+        let facts = record.context.authorization
         marks = Self.marks(
             refreshed: facts?.isRefreshed,
             overrode: facts?.overrodeClient,
             notReplayed: facts?.notReplayed,
-            retries: record.retries.map(\.description)
+            retries: record.context.retries.map(\.description)
         )
         fault = Self.fault(
             error: record.error?.rawValue,

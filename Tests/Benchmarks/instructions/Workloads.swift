@@ -113,13 +113,13 @@ enum Workloads {
         record.scheme = "http"
         record.host = "127.0.0.1:9901"
         record.protocolVersion = "HTTP/1.1"
-        (record.status, record.upstreamStatus) = (200, 200)
+        (record.status, record.context.upstreamStatus) = (200, 200)
         record.bytesOut = 714
         record.duration = .microseconds(321)
-        record.timings.firstByte = .microseconds(109)
-        record.upstream = "127.0.0.1:9901"
-        (record.isReused, record.attempts) = (true, 1)
-        record.authorization = AuthorizationFacts(kind: "bearer")
+        record.context.timings.firstByte = .microseconds(109)
+        record.context.upstreamAddress = "127.0.0.1:9901"
+        (record.context.isConnectionReused, record.context.attempts) = (true, 1)
+        record.context.authorization = AuthorizationFacts(kind: "bearer")
         let output = OutputBuffer()
         for _ in 0..<count {
             record.time.microseconds &+= 1

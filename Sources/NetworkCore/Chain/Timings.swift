@@ -1,0 +1,68 @@
+/// How long the phases of an attempt took, in whole nanoseconds; nothing for a phase that did not
+/// happen.
+public struct Timings: Sendable {
+    /// Waiting for a place in the pool.
+    public var queue: Duration? {
+        get { queueTime.value }
+        set { queueTime.value = newValue }
+    }
+    /// Resolving the name.
+    public var dns: Duration? {
+        get { dnsTime.value }
+        set { dnsTime.value = newValue }
+    }
+    /// Connecting.
+    public var connect: Duration? {
+        get { connectTime.value }
+        set { connectTime.value = newValue }
+    }
+    /// The TLS handshake.
+    public var tls: Duration? {
+        get { tlsTime.value }
+        set { tlsTime.value = newValue }
+    }
+    /// From the start of the attempt to the head of the response.
+    public var firstByte: Duration? {
+        get { firstByteTime.value }
+        set { firstByteTime.value = newValue }
+    }
+
+    private var queueTime = MeasuredTime()
+    private var dnsTime = MeasuredTime()
+    private var connectTime = MeasuredTime()
+    private var tlsTime = MeasuredTime()
+    private var firstByteTime = MeasuredTime()
+
+    /// No phase happened yet.
+    public init() {}
+}
+
+/// A time that was measured, or not, in eight bytes; a `Duration?` takes 32, and each request in
+/// flight has six.
+struct MeasuredTime: Sendable {
+    private var nanoseconds = MeasuredTime.none
+
+    private static let none = Int64.min
+
+    /// The time in whole nanoseconds; nothing if it was not measured.
+    var value: Duration? {
+        get {
+            guard nanoseconds != MeasuredTime.none else { return nil }
+            return Duration(attoseconds: Int128(nanoseconds) &* 1_000_000_000)
+        }
+        set {
+            guard let attoseconds = newValue?.attoseconds else {
+                nanoseconds = MeasuredTime.none
+                return
+            }
+            // Up to 9 s fit into 64 bits, whose division costs a tenth of the wide one.
+            if let small = Int64(exactly: attoseconds) {
+                nanoseconds = small / 1_000_000_000
+            } else {
+                let bounds = Int128(-Int64.max)...Int128(Int64.max)
+                let whole = attoseconds / 1_000_000_000
+                nanoseconds = Int64(min(max(whole, bounds.lowerBound), bounds.upperBound))
+            }
+        }
+    }
+}

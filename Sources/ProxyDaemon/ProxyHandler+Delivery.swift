@@ -1,0 +1,176 @@
+import EventIO
+import HTTP1
+import HTTPMessage
+import NetworkCore
+import RequestLog
+
+/// The way back: the response, or why there is none, and the record.
+extension ProxyHandler {
+    /// Writes the response to the app, and the record to the log.
+    ///
+    /// - Returns: whether the connection may be used for another request.
+    @inline(__always)
+    func deliver(
+        _ response: Response,
+        _ head: RequestHead,
+        on app: DownstreamConnection,
+        _ exchange: inout Exchange
+    ) async -> Bool {
+        let progress = start(response, head, on: app, &exchange)
+        if progress == .ended { return true }
+        return await conclude(response, head, progress, on: app, &exchange)
+    }
+
+    /// How far a response got without a wait.
+    private enum Progress {
+        /// Nothing is written: it opens a tunnel, or an interim answer is on its way.
+        case waiting
+        /// Some of it is.
+        case begun
+        /// All of it is, and another request may follow.
+        case ended
+        /// All of it is, and the connection has to be closed.
+        case closing
+        /// It broke off.
+        case lost
+    }
+
+    /// Writes what goes out at once; for most responses that is all.
+    @inline(never)
+    private func start(
+        _ response: borrowing Response,
+        _ head: borrowing RequestHead,
+        on app: DownstreamConnection,
+        _ exchange: inout Exchange
+    ) -> Progress {
+        exchange.noteResponse(response)
+        if app.isWritingInterim { return .waiting }
+        if case .tunnel = response.body { return .waiting }
+        return write(response, head, on: app, &exchange)
+    }
+
+    private func write(
+        _ response: borrowing Response,
+        _ head: borrowing RequestHead,
+        on app: DownstreamConnection,
+        _ exchange: inout Exchange
+    ) -> Progress {
+        exchange.status = response.status
+        do throws(DeliveryError) {
+            var opening = app.open(response, to: head, mayContinue: head.keepAlive)
+            guard try app.write(&opening) else {
+                app.opening = opening
+                return .begun
+            }
+            exchange.bytesOut = opening.delivery.bytesOut
+            finish(&exchange, app)
+            return opening.delivery.mayContinue ? .ended : .closing
+        } catch {
+            giveUp(error, on: app, &exchange)
+            return .lost
+        }
+    }
+
+    /// Does with a response what has to wait.
+    // Never inlined: those that went out at once would make room for what this waits with.
+    @inline(never)
+    private func conclude(
+        _ response: Response,
+        _ head: RequestHead,
+        _ progress: Progress,
+        on app: DownstreamConnection,
+        _ exchange: inout Exchange
+    ) async -> Bool {
+        var progress = progress
+        if progress == .waiting {
+            if case .tunnel(let upstream) = response.body {
+                await tunnel(
+                    to: upstream,
+                    opening: TunnelOpening(switching: response),
+                    on: app,
+                    idleTimeout: app.idleTimeout,
+                    &exchange
+                )
+                return false
+            }
+            await app.settleInterim()
+            progress = write(response, head, on: app, &exchange)
+        }
+        if progress == .begun, let opening = app.opening.take() {
+            do throws(DeliveryError) {
+                let delivery = try await app.finish(response, opening)
+                exchange.bytesOut = delivery.bytesOut
+                finish(&exchange, app)
+                progress = delivery.mayContinue ? .ended : .closing
+            } catch {
+                giveUp(error, on: app, &exchange)
+                progress = .lost
+            }
+        }
+        if progress == .closing { await app.closeAfterLingering() }
+        return progress == .ended
+    }
+
+    /// Ends an exchange whose response broke off: the head is out, or some of it, and the only honest
+    /// end is one that no app takes for a complete answer.
+    private func giveUp(
+        _ error: DeliveryError,
+        on app: DownstreamConnection,
+        _ exchange: inout Exchange
+    ) {
+        if !error.isHeadOut { exchange.status = nil }
+        exchange.bytesOut = error.bytesOut
+        exchange.fail(error.cause)
+        finish(&exchange, app)
+        app.reset()
+    }
+
+    /// Writes to the app, in the place of a response, why there is none, and the record to the log.
+    func explain(
+        _ error: NetworkError,
+        _ head: RequestHead?,
+        on app: DownstreamConnection,
+        _ exchange: inout Exchange
+    ) async -> Bool {
+        if let head { exchange.noteWish(head) }
+        exchange.fail(error)
+        guard error.kind != .cancelled else {
+            finish(&exchange, app)
+            app.reset()
+            return false
+        }
+        if app.isWritingInterim { await app.settleInterim() }
+        let response = ErrorResponder.response(
+            to: error,
+            channel: exchange.channel?.name,
+            requestID: exchange.record.context.requestID
+        )
+        exchange.status = response.status
+        // After a doubt about the message nothing behind it can be trusted.
+        // Nor can what an app sends behind a CONNECT: it is meant for the tunnel.
+        let mayContinue =
+            head?.keepAlive == true && error.kind != .httpRequestError && head?.method != .connect
+        do throws(DeliveryError) {
+            let delivery = try await app.write(
+                response,
+                to: head ?? app.unreadHead,
+                mayContinue: mayContinue
+            )
+            exchange.bytesOut = delivery.bytesOut
+            finish(&exchange, app)
+            if !delivery.mayContinue { await app.closeAfterLingering() }
+            return delivery.mayContinue
+        } catch {
+            if !error.isHeadOut {
+                exchange.status = nil
+                if ProxyHandler.networkError(error.cause).kind == .cancelled {
+                    exchange.fail(error.cause)
+                }
+            }
+            exchange.bytesOut = error.bytesOut
+            finish(&exchange, app)
+            app.reset()
+            return false
+        }
+    }
+}
