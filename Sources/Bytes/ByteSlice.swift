@@ -1,5 +1,6 @@
+// SAFETY of `@unchecked Sendable`: what a slice refers to is never written to.
 /// Some bytes of a slab, kept alive by reference: how content moves without being copied.
-public struct ByteSlice: Sendable {
+public struct ByteSlice: @unchecked Sendable {
     @usableFromInline let slab: Slab
     @usableFromInline let start: Int
     /// How many bytes.
@@ -13,7 +14,7 @@ public struct ByteSlice: Sendable {
 
     /// Copies bytes into a slab of their own.
     public init(_ bytes: [UInt8]) {
-        let slab = Slab(capacity: max(bytes.count, 1))
+        let slab = Slab.make(capacity: max(bytes.count, 1))
         // SAFETY: the slab is new, unshared, and holds at least `bytes.count` bytes.
         unsafe bytes.withUnsafeBytes { source in
             if let base = source.baseAddress {
@@ -25,7 +26,7 @@ public struct ByteSlice: Sendable {
 
     /// Copies bytes into a slab of their own.
     init(_ bytes: Span<UInt8>) {
-        let slab = Slab(capacity: max(bytes.count, 1))
+        let slab = Slab.make(capacity: max(bytes.count, 1))
         // SAFETY: the slab is new, unshared, and holds at least `bytes.count` bytes.
         unsafe bytes.withUnsafeBytes { source in
             if let base = source.baseAddress {

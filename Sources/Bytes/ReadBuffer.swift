@@ -72,10 +72,10 @@
             return
         }
         if isEmpty, isUnique { unsafe (start, end) = (0, 0) }
-        if unsafe current.capacity - end >= minimum { return }
+        if unsafe current.size - end >= minimum { return }
         let kept = count
         let needed = kept + minimum
-        if isUnique, current.capacity >= needed {
+        if isUnique, current.size >= needed {
             // SAFETY: both ranges lie within the slab, which nobody shares; copyMemory may overlap.
             unsafe current.memory.copyMemory(from: current.memory + start, byteCount: kept)
         } else {
@@ -116,7 +116,7 @@
             let free = unsafe slab.map({
                 unsafe UnsafeMutableRawBufferPointer(
                     start: $0.memory + end,
-                    count: $0.capacity - end
+                    count: $0.size - end
                 )
             })
         else { return 0 }

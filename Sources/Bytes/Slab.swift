@@ -1,10 +1,10 @@
-// SAFETY: the memory belongs to this object from init to deinit; bytes below the owner's end mark
-// are immutable while the slab is shared, which `ReadBuffer` guarantees.
+// SAFETY: the memory is this object's own; bytes below the owner's end mark are immutable while the
+// slab is shared, which `ReadBuffer` guarantees.
 /// A fixed piece of memory that bytes are read into and that slices keep alive.
 ///
 /// One owner writes to it (a `ReadBuffer`); what lies in front of the owner's end mark is never
 /// written again while a slice refers to it, so slices may be read from any thread.
-@safe public final class Slab: @unchecked Sendable {
+@safe public final class Slab: ManagedBuffer<Int, UInt8> {
     /// The size of a slab where nobody asks for another, in bytes.
     ///
     /// 16 KiB: one TLS record, and the default limit of a field section.
@@ -15,17 +15,17 @@
     /// 64 KiB, like nginx's `proxy_buffers` altogether.
     public static let largeCapacity = 64 * 1024
 
-    @usableFromInline let memory: UnsafeMutableRawPointer
-    /// How many bytes the slab holds.
-    public let capacity: Int
-
-    /// Allocates a slab; the memory is not cleared.
-    public init(capacity: Int = Slab.standardCapacity) {
-        self.capacity = capacity
-        unsafe memory = UnsafeMutableRawPointer.allocate(byteCount: capacity, alignment: 16)
+    /// Allocates a slab, object and memory in one piece; the memory is not cleared.
+    static func make(capacity: Int = Slab.standardCapacity) -> Slab {
+        let buffer = Slab.create(minimumCapacity: capacity) { _ in capacity }
+        return unsafe unsafeDowncast(buffer, to: Slab.self)
     }
 
-    deinit {
-        unsafe memory.deallocate()
+    // By its address: it never changes, and `header` would be watched for overlapping accesses.
+    /// How many bytes the slab holds.
+    public var size: Int { unsafe withUnsafeMutablePointerToHeader { unsafe $0.pointee } }
+
+    @usableFromInline @inline(__always) var memory: UnsafeMutableRawPointer {
+        unsafe withUnsafeMutablePointerToElements { UnsafeMutableRawPointer($0) }
     }
 }

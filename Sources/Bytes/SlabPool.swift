@@ -16,19 +16,19 @@ public final class SlabPool {
 
     /// A slab of the standard capacity, spare or new.
     public func take() -> Slab {
-        unsafe spare.popLast() ?? Slab()
+        unsafe spare.popLast() ?? Slab.make()
     }
 
     /// A slab of at least that capacity: spare, where it is a usual one, or new.
     func take(atLeast capacity: Int) -> Slab {
         if capacity <= Slab.standardCapacity { return take() }
-        guard capacity <= Slab.largeCapacity else { return Slab(capacity: capacity) }
-        return unsafe largeSpare.popLast() ?? Slab(capacity: Slab.largeCapacity)
+        guard capacity <= Slab.largeCapacity else { return Slab.make(capacity: capacity) }
+        return unsafe largeSpare.popLast() ?? Slab.make(capacity: Slab.largeCapacity)
     }
 
     /// Takes a slab back, unless it is shared with a slice, of another size, or one too many.
     func give(_ slab: consuming Slab) {
-        switch slab.capacity {
+        switch slab.size {
         case Slab.standardCapacity:
             guard unsafe spare.count < limit, isKnownUniquelyReferenced(&slab) else { return }
             unsafe spare.append(slab)
