@@ -23,9 +23,9 @@ enum HopFields {
     }
 
     /// The protocol that a 101 switches to, if the request offered it.
-    static func agreed(_ answer: HTTPHeaders, offered request: HTTPHeaders) -> String? {
+    static func agreed(_ answer: HTTPHeaders, offered offer: String?) -> String? {
         let chosen = answer.values(of: .upgrade)
-        guard chosen.count == 1, let offer = request[.upgrade] else { return nil }
+        guard chosen.count == 1, let offer else { return nil }
         let names = offer.split { $0 == "," || $0 == " " || $0 == "\t" }
         return names.contains { Grammar.equalIgnoringCase(String($0), chosen[0]) }
             ? chosen[0] : nil

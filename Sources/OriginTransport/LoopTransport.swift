@@ -13,13 +13,13 @@ package struct LoopTransport: HTTPTransport {
     }
 
     package func send(
-        _ request: Request,
+        _ request: consuming Request,
         context: inout RequestContext
     ) async throws -> Response {
         let pool = pool.value
         context.attempts += 1
         if let connection = pool.takeIdle(&context) {
-            return try await connection.send(request, context: &context)
+            return try await connection.send(consume request, context: &context)
         }
         let connection = try await pool.acquire(&context)
         return try await connection.send(request, context: &context)

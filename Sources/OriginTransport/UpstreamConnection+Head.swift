@@ -6,20 +6,20 @@ import NetworkCore
 
 /// The way back: the final head, and the waits for it.
 extension UpstreamConnection {
-    /// Reads heads until the final one; interim answers go to whoever wants them.
+    /// Reads heads until the final one is here, in `head`; interim answers go to whoever wants them.
     func readHead(
-        answering request: Request,
+        answering question: Question,
         context: inout RequestContext,
         until fixed: UInt64,
         gate: UploadGate?
-    ) async throws -> ResponseHead {
+    ) async throws {
         var interim = 0
         while true {
-            switch try next(answering: request, &context, reading: gate == nil) {
-            case .final(let head): return head
-            case .interim(let head):
+            switch try next(answering: question, &context, reading: gate == nil) {
+            case .final: return
+            case .interim:
                 interim += 1
-                try await pass(head, number: interim, gate, context)
+                try await passInterim(number: interim, gate, context.onInformational)
             case .nothing:
                 if let gate {
                     try await readMore(gate: gate)
@@ -30,43 +30,58 @@ extension UpstreamConnection {
         }
     }
 
+    /// What an answer is read against: all that is kept of a request once it is sent.
+    struct Question {
+        let method: HTTPMethod
+        /// The protocols that it offered to switch to.
+        let upgrade: String?
+
+        init(_ request: borrowing Request) {
+            method = request.method
+            let headers = request.headers
+            upgrade = headers.contains(KnownField.upgrade) ? headers[.upgrade] : nil
+        }
+    }
+
     /// What there is of the answer.
-    private enum Arrival: ~Copyable {
-        case final(ResponseHead)
-        case interim(ResponseHead)
+    private enum Arrival {
+        case final
+        case interim
         case nothing
     }
 
     /// Decodes a head from what is here or, where nobody else reads, from what can be read at once.
-    // Never inlined, like `pass`: what it holds takes no room among what is kept while a request waits.
+    // Never inlined, like `passInterim`: what it holds takes no room among what is kept while a
+    // request waits.
     @inline(never)
     private func next(
-        answering request: Request,
+        answering question: Question,
         _ context: inout RequestContext,
         reading: Bool
     ) throws -> Arrival {
         repeat {
-            guard let head = try decodeHead(answering: request.method) else { continue }
+            guard let head = try decodeHead(answering: question.method) else { continue }
             let isSwitch =
                 head.status == 101
-                && HopFields.agreed(head.headers, offered: request.headers) != nil
-            guard head.status.kind == .informational, !isSwitch else {
+                && HopFields.agreed(head.headers, offered: question.upgrade) != nil
+            let isFinal = isSwitch || head.status.kind != .informational
+            if isFinal {
                 context.upstreamStatus = head.status
                 context.speaksHTTP10 = head.version == .http10
-                return .final(head)
             }
-            return .interim(head)
+            self.head = consume head
+            return isFinal ? .final : .interim
         } while try reading && readAtOnce()
         return .nothing
     }
 
     @inline(never)
-    private func pass(
-        _ head: ResponseHead,
+    private func passInterim(
         number: Int,
         _ gate: UploadGate?,
-        _ context: RequestContext
+        _ forward: (@Sendable (HTTPStatus, HTTPHeaders) async throws -> Void)?
     ) async throws {
+        guard let head = head.take() else { return }
         guard number <= UpstreamConnection.limits.informationalCount, head.status != 101 else {
             throw NetworkError(
                 .httpProtocolError,
@@ -76,7 +91,7 @@ extension UpstreamConnection {
         }
         if head.status == 100 {
             gate?.open()
-        } else if let forward = context.onInformational {
+        } else if let forward {
             var headers = head.headers
             _ = HopByHop(removingFrom: &headers)
             try await forward(head.status, headers)

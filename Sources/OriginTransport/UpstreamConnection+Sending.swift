@@ -14,7 +14,10 @@ extension UpstreamConnection {
     }
 
     /// Writes the head, and the content if it is here; nothing is left if the kernel takes it at once.
-    func start(_ request: borrowing Request) throws -> Unsent? {
+    ///
+    /// The request is gone then: the next one is put together in its memory, while that is warm.
+    @inline(never)
+    func start(_ request: consuming Request) throws -> Unsent? {
         let framing: BodyFraming
         var whole: ByteSlice?
         switch request.body {
@@ -94,18 +97,20 @@ extension UpstreamConnection {
     /// Sends the content while the answer may be coming.
     // Never inlined: requests without a stream would make room for what a new task needs.
     @inline(never)
-    func send(
-        _ source: any BodySource,
-        length: Int?,
-        of request: Request,
+    func sendStream(
+        of request: consuming Request,
         context: inout RequestContext,
-        since started: UInt64
+        until limit: UInt64
     ) async throws -> Response {
-        let head = try await upload(source, length: length, of: request, context: &context)
+        let started = loop.now
+        let (question, body) = (Question(request), request.body)
+        let gate = UploadGate(isOpen: !request.headers.contains(HTTPFieldName.expect))
+        if let rest = try start(consume request) { try await send(rest, until: limit) }
+        try await upload(body, through: gate, answering: question, context: &context)
         context.timings.firstByte = Duration(elapsed: loop.now - started)
-        let response = try response(head)
+        let response = try response()
         // Behind a whole answer the exchange is over, and with it what is left of the content.
-        if body == nil { await endUpload() }
+        if self.body == nil { await endUpload() }
         return response
     }
 
@@ -114,13 +119,13 @@ extension UpstreamConnection {
     /// The task goes on behind a head that says yes: the origin may read on while it answers. Behind
     /// any other, nobody wants the rest.
     private func upload(
-        _ source: any BodySource,
-        length: Int?,
-        of request: Request,
+        _ body: HTTPBody,
+        through gate: UploadGate,
+        answering question: Question,
         context: inout RequestContext
-    ) async throws -> ResponseHead {
+    ) async throws {
+        guard case .stream(let source, let length) = body else { return }
         let bound = LoopBound(self, on: loop)
-        let gate = UploadGate(isOpen: !request.headers.contains(HTTPFieldName.expect))
         let openGate = LoopBound(gate, on: loop)
         isUploading = true
         uploadFault = nil
@@ -131,9 +136,9 @@ extension UpstreamConnection {
         }
         upload = Upload(source: source, task: task)
         do {
-            let head = try await withTaskCancellationHandler {
+            try await withTaskCancellationHandler {
                 try await readHead(
-                    answering: request,
+                    answering: question,
                     context: &context,
                     until: .max,
                     gate: gate
@@ -141,10 +146,9 @@ extension UpstreamConnection {
             } onCancel: {
                 task.cancel()
             }
-            let isWanted = gate.isOpen && head.status.kind == .successful
+            let isWanted = gate.isOpen && head?.status.kind == .successful
             gate.close()
             if !isWanted { await endUpload() }
-            return head
         } catch {
             gate.close()
             await endUpload()

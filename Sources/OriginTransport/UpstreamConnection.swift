@@ -16,6 +16,8 @@ final class UpstreamConnection: TimerEntry {
     let buffer = ReadBuffer()
     /// What is left of the response's content; nothing between exchanges.
     var body: BodyDecoder?
+    /// The head of the answer, from when it is here until the answer is made of it.
+    var head: ResponseHead?
     /// The last streamed body, for as long as it may be on its way.
     var upload: Upload?
     /// Whether some of it is still to be sent.
@@ -116,7 +118,7 @@ final class UpstreamConnection: TimerEntry {
     /// - Returns: the response, whose body may still be arriving.
     /// - Throws: `http_response_timeout` past the limit, else what the fault is.
     func send(
-        _ request: Request,
+        _ request: consuming Request,
         context: inout RequestContext,
         until limit: UInt64 = .max
     ) async throws -> Response {
@@ -129,31 +131,33 @@ final class UpstreamConnection: TimerEntry {
         let started = loop.now
         do {
             guard limit > started else { throw NetworkError.overdue }
-            if let rest = try start(request) { try await send(rest, until: limit) }
-            if case .stream(let source, let length) = request.body {
-                return try await send(
-                    source,
-                    length: length,
-                    of: request,
+            if request.body.isStream {
+                return try await sendStream(
+                    of: consume request,
                     context: &context,
-                    since: started
+                    until: limit
                 )
             }
-            let head = try await readHead(
-                answering: request,
+            let question = Question(request)
+            if let rest = try start(consume request) { try await send(rest, until: limit) }
+            try await readHead(
+                answering: question,
                 context: &context,
                 until: min(loop.deadline(after: pool.options.responseTimeout), limit),
                 gate: nil
             )
             context.timings.firstByte = Duration(elapsed: loop.now - started)
-            return try response(head)
+            return try response()
         } catch {
             close()
             throw limit <= loop.now ? NetworkError.overdue : error
         }
     }
 
-    func response(_ head: consuming ResponseHead) throws -> Response {
+    /// Makes the response of the head that is here.
+    @inline(never)
+    func response() throws -> Response {
+        guard var head = head.take() else { throw fault(.aborted, in: .awaitingHead) }
         if !head.keepAlive { mayReuse = false }
         // Moved, not copied: it is edited in place.
         var headers = HTTPHeaders()

@@ -73,7 +73,7 @@ public struct RequestChain: Sendable {
         do {
             try pass(&request, &passage, &context)
             if passage.position == links.steps.count {
-                response = try await links.transport.send(request, context: &context)
+                response = try await links.transport.send(consume request, context: &context)
             } else {
                 response = try await intercept(request, at: passage.position, &context)
             }

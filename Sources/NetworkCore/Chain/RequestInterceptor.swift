@@ -19,7 +19,10 @@ public protocol HTTPTransport: Sendable {
     /// Sends the request once and returns when the head of the final response is there.
     ///
     /// - Throws: `NetworkError`.
-    func send(_ request: Request, context: inout RequestContext) async throws -> Response
+    func send(
+        _ request: consuming Request,
+        context: inout RequestContext
+    ) async throws -> Response
 
     /// Whether it throws `http_response_timeout` by itself when a head has not come by the
     /// context's deadline.

@@ -22,6 +22,11 @@ public enum HTTPBody: Sendable {
         }
     }
 
+    /// Whether it comes piece by piece.
+    @inlinable package var isStream: Bool {
+        if case .stream = self { true } else { false }
+    }
+
     /// Whether it can be sent again as it is.
     public var isReplayable: Bool {
         switch self {
