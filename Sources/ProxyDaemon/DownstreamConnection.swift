@@ -24,6 +24,8 @@ final class DownstreamConnection {
     var dedicatedChannel: String?
     let buffer = ReadBuffer()
     private var decoder: RequestHeadDecoder
+    /// The head that came, until its exchange begins.
+    var head: RequestHead?
     /// The request body that is being read, while it is not at its end.
     var body: BodyDecoder?
     /// Numbers the requests, so that a body of an earlier one is not mistaken.
@@ -88,39 +90,36 @@ final class DownstreamConnection {
         userID = socket.peerUserID
     }
 
-    /// Reads the head of the next request; nothing when the app is done.
+    /// Reads the head of the next request into `head`; false when the app is done.
     ///
     /// - Throws: `HTTP1Error` for what is no request, `IOError.timedOut` for a head that takes too
     ///   long.
-    func nextHead() async throws -> RequestHead? {
+    func nextHead() async throws -> Bool {
         exchange += 1
         bytesIn = 0
         owesContinue = false
         if buffer.isEmpty {
             buffer.release(to: loop.slabs)
             isIdle = true
-            guard let limit = beginWait() else { return nil }
+            guard let limit = beginWait() else { return false }
             do throws(IOError) {
                 try await socket.waitReadable(until: limit, into: buffer)
             } catch {
                 isParked = error == .timedOut && limit < idleDeadline && !isDraining
                 if isParked { decoder.releaseMemory() }
-                return nil
+                return false
             }
         }
         isIdle = false
         var deadline: UInt64?
         while true {
-            if let head = try decodeHead() {
-                begin(head)
-                return head
-            }
+            if try decodeHead() { return true }
             // The empty line that some apps leave behind their content begins no request.
             let hasBegun = decoder.hasBegun
             if hasBegun, deadline == nil { deadline = loop.deadline(after: headTimeout) }
             do throws(IOError) {
                 guard let count = try socket.readNow(into: buffer) else {
-                    if !hasBegun, isDraining { return nil }
+                    if !hasBegun, isDraining { return false }
                     isIdle = !hasBegun
                     try await socket.waitReadable(
                         until: deadline ?? loop.deadline(after: DownstreamConnection.keepAlive),
@@ -130,9 +129,9 @@ final class DownstreamConnection {
                     continue
                 }
                 // A peer that goes away in the middle of a head has nobody to answer to.
-                guard count > 0 else { return nil }
+                guard count > 0 else { return false }
             } catch {
-                guard error == .timedOut, hasBegun else { return nil }
+                guard error == .timedOut, hasBegun else { return false }
                 throw error
             }
         }
@@ -141,12 +140,16 @@ final class DownstreamConnection {
     /// What can be told of a head that was refused, or did not arrive in time: it is still here.
     var unreadHead: RequestHead { buffer.withSpan { RequestHead.unreadable($0) } }
 
-    private func decodeHead() throws(HTTP1Error) -> RequestHead? {
-        guard !buffer.isEmpty else { return nil }
+    // Never inlined: what it holds takes no room among what is kept while a request waits.
+    @inline(never)
+    private func decodeHead() throws(HTTP1Error) -> Bool {
+        guard !buffer.isEmpty else { return false }
         let decoded = try buffer.withSpan { bytes throws(HTTP1Error) in try decoder.decode(bytes) }
-        guard let decoded else { return nil }
-        buffer.consume(decoded.consumed)
-        return decoded.head
+        guard let (head, length) = decoded else { return false }
+        buffer.consume(length)
+        begin(head)
+        self.head = consume head
+        return true
     }
 
     /// Until when to wait for a request; nothing if there is nothing to wait for, or if the

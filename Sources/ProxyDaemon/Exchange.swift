@@ -7,8 +7,12 @@ import RequestLog
 
 /// What is known of an exchange until its record is written.
 struct Exchange: ~Copyable {
+    /// The head of the app's request; its field section is gone once the request is made.
+    var head: RequestHead
     var channel: Channel?
     var rule: RoutingRule?
+    /// The channel that the listener has for itself.
+    var dedicated: String?
     /// What the log will say; `end(at:)` completes it.
     var record: ExchangeRecord
     /// The known fields of the app's request.
@@ -18,31 +22,31 @@ struct Exchange: ~Copyable {
     private let app: DownstreamConnection
     private let started: UInt64
 
-    /// Begins with what is no request, until `noteRequest(_:)` says more.
+    /// Begins with a head; what is no request has no method and no target in the record.
     ///
     /// Nothing is changed here once it has its value: that would have all of it copied.
     init(
+        of head: consuming RequestHead,
         on app: DownstreamConnection,
         id: String,
-        now: UInt64,
-        method: String = "",
-        target: String = "",
-        fields: KnownFieldSet = .none
+        isRequest: Bool = true
     ) {
+        let target = isRequest ? head.target.pathAndQuery ?? "" : ""
         record = ExchangeRecord(
             time: WallTime(nanosecondsSince1970: app.loop.wallNow),
             requestID: id,
             client: app.client,
-            method: method,
+            method: isRequest ? head.method.rawValue : "",
             target: target
         )
-        self.fields = fields
+        fields = head.headers.knownFields
         self.app = app
-        started = now
+        started = app.loop.now
+        self.head = head
     }
 
     /// Notes what only some requests have.
-    mutating func noteRequest(_ head: RequestHead) {
+    mutating func noteRequest() {
         switch head.target {
         case .authority(let authority): record.host = authority.description
         case .asterisk: record.target = "*"
@@ -54,7 +58,7 @@ struct Exchange: ~Copyable {
     }
 
     /// Goes over to a channel, with the fields that it wants logged, before the section is edited.
-    mutating func enter(_ channel: Channel, with head: RequestHead) {
+    mutating func enter(_ channel: Channel) {
         self.channel = channel
         rareFields = channel.rareFields(in: head.headers)
         let names = channel.loggedHeaders
@@ -62,7 +66,7 @@ struct Exchange: ~Copyable {
     }
 
     /// Notes where the app wanted to go, of a request that goes nowhere.
-    mutating func noteWish(_ head: RequestHead) {
+    mutating func noteWish() {
         guard record.host == nil, case .absolute(let scheme, let authority, _) = head.target else {
             return
         }

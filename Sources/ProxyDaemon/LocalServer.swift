@@ -72,7 +72,7 @@ final class LocalServer {
 
     private func run(_ connection: DownstreamConnection) async {
         do {
-            while let head = try await connection.nextHead() {
+            while try await connection.nextHead(), let head = connection.head {
                 guard try await handle(head, connection) else { break }
             }
         } catch let error as HTTP1Error {

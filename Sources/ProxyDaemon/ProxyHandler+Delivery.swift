@@ -12,13 +12,12 @@ extension ProxyHandler {
     @inline(__always)
     func deliver(
         _ response: Response,
-        _ head: RequestHead,
         on app: DownstreamConnection,
         _ exchange: inout Exchange
     ) async -> Bool {
-        let progress = start(response, head, on: app, &exchange)
+        let progress = start(response, on: app, &exchange)
         if progress == .ended { return true }
-        return await conclude(response, head, progress, on: app, &exchange)
+        return await conclude(response, progress, on: app, &exchange)
     }
 
     /// How far a response got without a wait.
@@ -39,25 +38,27 @@ extension ProxyHandler {
     @inline(never)
     private func start(
         _ response: borrowing Response,
-        _ head: borrowing RequestHead,
         on app: DownstreamConnection,
         _ exchange: inout Exchange
     ) -> Progress {
         exchange.noteResponse(response)
         if app.isWritingInterim { return .waiting }
         if case .tunnel = response.body { return .waiting }
-        return write(response, head, on: app, &exchange)
+        return write(response, on: app, &exchange)
     }
 
     private func write(
         _ response: borrowing Response,
-        _ head: borrowing RequestHead,
         on app: DownstreamConnection,
         _ exchange: inout Exchange
     ) -> Progress {
         exchange.status = response.status
         do throws(DeliveryError) {
-            var opening = app.open(response, to: head, mayContinue: head.keepAlive)
+            var opening = app.open(
+                response,
+                to: exchange.head,
+                mayContinue: exchange.head.keepAlive
+            )
             guard try app.write(&opening) else {
                 app.opening = opening
                 return .begun
@@ -76,7 +77,6 @@ extension ProxyHandler {
     @inline(never)
     private func conclude(
         _ response: Response,
-        _ head: RequestHead,
         _ progress: Progress,
         on app: DownstreamConnection,
         _ exchange: inout Exchange
@@ -94,7 +94,7 @@ extension ProxyHandler {
                 return false
             }
             await app.settleInterim()
-            progress = write(response, head, on: app, &exchange)
+            progress = write(response, on: app, &exchange)
         }
         if progress == .begun, let opening = app.opening.take() {
             do throws(DeliveryError) {
@@ -128,11 +128,10 @@ extension ProxyHandler {
     /// Writes to the app, in the place of a response, why there is none, and the record to the log.
     func explain(
         _ error: NetworkError,
-        _ head: RequestHead?,
         on app: DownstreamConnection,
         _ exchange: inout Exchange
     ) async -> Bool {
-        if let head { exchange.noteWish(head) }
+        exchange.noteWish()
         exchange.fail(error)
         guard error.kind != .cancelled else {
             finish(&exchange, app)
@@ -149,11 +148,12 @@ extension ProxyHandler {
         // After a doubt about the message nothing behind it can be trusted.
         // Nor can what an app sends behind a CONNECT: it is meant for the tunnel.
         let mayContinue =
-            head?.keepAlive == true && error.kind != .httpRequestError && head?.method != .connect
+            exchange.head.keepAlive && error.kind != .httpRequestError
+            && exchange.head.method != .connect
         do throws(DeliveryError) {
             let delivery = try await app.write(
                 response,
-                to: head ?? app.unreadHead,
+                to: exchange.head,
                 mayContinue: mayContinue
             )
             exchange.bytesOut = delivery.bytesOut

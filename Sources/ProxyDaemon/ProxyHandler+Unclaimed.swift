@@ -10,16 +10,15 @@ extension ProxyHandler {
     ///
     /// - Parameters:
     ///   - refusal: why no channel was found.
-    ///   - head: the request.
     ///   - app: who sent it.
     ///   - exchange: its record goes to the daemon's own log.
     /// - Returns: whether the connection may be used for another request.
     func serveUnclaimed(
         _ refusal: NetworkError,
-        _ head: RequestHead,
         on app: DownstreamConnection,
         _ exchange: inout Exchange
     ) async -> Bool {
+        let head = exchange.head
         do throws(NetworkError) {
             switch head.target {
             case .authority(let authority) where app.dedicatedChannel == nil:
@@ -29,10 +28,10 @@ extension ProxyHandler {
             where refusal.kind == .noChannel && channels.forward.forwards(scheme):
                 let origin = Origin(scheme: scheme, host: authority.host, port: authority.port)
                 let response = try await forward(head, to: origin, target, on: app, &exchange)
-                return await deliver(response, head, on: app, &exchange)
+                return await deliver(response, on: app, &exchange)
             case .asterisk where refusal.kind == .noChannel:
                 try AccessPolicy().check(head, isChannelHost: isAdmitted, userID: app.userID)
-                return await deliver(MaxForwards.options, head, on: app, &exchange)
+                return await deliver(MaxForwards.options, on: app, &exchange)
             case .origin where refusal.kind == .noChannel:
                 // The refusal names the channels, which is nothing for a web page that has its own
                 // name lead here.
@@ -41,7 +40,7 @@ extension ProxyHandler {
             default: throw refusal
             }
         } catch {
-            return await explain(error, head, on: app, &exchange)
+            return await explain(error, on: app, &exchange)
         }
     }
 

@@ -38,15 +38,11 @@ final class ProxyHandler {
     /// among what is kept for each request that waits.
     ///
     /// - Returns: whether the connection may be used for another.
-    func handle(
-        _ head: consuming RequestHead,
-        on app: DownstreamConnection
-    ) async -> Bool {
-        let dedicated = address(&head, on: app)
-        var exchange = begin(head, on: app)
+    func handle(on app: DownstreamConnection) async -> Bool {
+        var exchange = begin(on: app)
         do throws(NetworkError) {
             var response: Response
-            switch try prepare(&head, for: dedicated, on: app, &exchange) {
+            switch try prepare(on: app, &exchange) {
             case .answer(let own): response = own
             case .send(let request, let channel):
                 do {
@@ -67,12 +63,10 @@ final class ProxyHandler {
                 }
                 response.headers.append(.via, validated: requests.via(exchange.record.context))
             }
-            return await deliver(response, head, on: app, &exchange)
+            return await deliver(response, on: app, &exchange)
         } catch {
-            guard exchange.channel == nil else {
-                return await explain(error, head, on: app, &exchange)
-            }
-            return await serveUnclaimed(error, head, on: app, &exchange)
+            guard exchange.channel == nil else { return await explain(error, on: app, &exchange) }
+            return await serveUnclaimed(error, on: app, &exchange)
         }
     }
 
@@ -84,61 +78,54 @@ final class ProxyHandler {
         case send(Request, Channel)
     }
 
-    /// Makes a request that names this proxy one to it; returns the channel that the listener has for
-    /// itself.
-    private func address(_ head: inout RequestHead, on app: DownstreamConnection) -> String? {
-        let dedicated = app.dedicatedChannel
-        guard case .absolute = head.target,
+    /// Begins the exchange of the head that came; a request that names this proxy becomes one to it.
+    @inline(never)
+    private func begin(on app: DownstreamConnection) -> Exchange {
+        var head = app.head.take() ?? app.unreadHead
+        var dedicated = app.dedicatedChannel
+        if case .absolute = head.target,
             let own = ownAddresses.listener(
                 namedBy: head.target,
                 localAddress: app.socket.localAddress
             )
-        else { return dedicated }
-        head.becomeDirect()
-        return dedicated ?? own.channel
-    }
-
-    private func begin(_ head: borrowing RequestHead, on app: DownstreamConnection) -> Exchange {
-        var exchange = Exchange(
-            on: app,
-            id: requestIDs.next(),
-            now: loop.now,
-            method: head.method.rawValue,
-            target: head.target.pathAndQuery ?? "",
-            fields: head.headers.knownFields
-        )
-        exchange.noteRequest(head)
+        {
+            head.becomeDirect()
+            if dedicated == nil { dedicated = own.channel }
+        }
+        var exchange = Exchange(of: consume head, on: app, id: requestIDs.next())
+        exchange.dedicated = dedicated
+        exchange.noteRequest()
         return exchange
     }
 
     /// Finds the channel of a request, and makes the request that goes upstream.
     @inline(never)
     private func prepare(
-        _ head: inout RequestHead,
-        for dedicated: String?,
         on app: DownstreamConnection,
         _ exchange: inout Exchange
     ) throws(NetworkError) -> Step {
         let table = channels
-        let route = try table.router.route(head, dedicated: dedicated)
+        let route = try table.router.route(exchange.head, dedicated: exchange.dedicated)
         let channel = table.channels[route.channel]
-        exchange.enter(channel, with: head)
+        exchange.enter(channel)
         exchange.rule = route.rule
         app.idleTimeout = channel.idleTimeout
         try channel.shared.access.check(
-            head,
+            exchange.head,
             isChannelHost: { table.isChannelHost($0) },
             userID: app.userID
         )
         // RFC 9110 §15.2: HTTP/1.0 knows no interim answers.
-        if head.version == .http11 { exchange.record.context.onInformational = app.interim }
-        if let own = try lastStop(head, channel) { return .answer(own) }
+        if exchange.head.version == .http11 {
+            exchange.record.context.onInformational = app.interim
+        }
+        if let own = try lastStop(exchange.head, channel) { return .answer(own) }
         var nominated: [HTTPFieldName] = []
         var request = try requests.make(
-            &head,
+            &exchange.head,
             for: channel.origin,
             target: route.target,
-            body: app.requestBody(head.framing),
+            body: app.requestBody(exchange.head.framing),
             requestID: &exchange.record.context.requestID,
             protecting: channel.credentialFields,
             ruling: channel.shared.ruledFields,
@@ -205,8 +192,9 @@ final class ProxyHandler {
 
     /// Refuses what is no request, and closes the connection.
     func refuse(_ error: NetworkError, on app: DownstreamConnection) async {
-        var exchange = Exchange(on: app, id: requestIDs.next(), now: loop.now)
-        _ = await explain(error, nil, on: app, &exchange)
+        let id = requestIDs.next()
+        var exchange = Exchange(of: app.unreadHead, on: app, id: id, isRequest: false)
+        _ = await explain(error, on: app, &exchange)
     }
 
     /// Writes the record.

@@ -219,8 +219,8 @@ final class Worker {
 
     private func run(_ connection: DownstreamConnection) async {
         do {
-            while let head = try await connection.nextHead() {
-                guard await handler.handle(head, on: connection) else { break }
+            while try await connection.nextHead() {
+                guard await handler.handle(on: connection) else { break }
             }
         } catch let error as HTTP1Error {
             await handler.refuse(NetworkError(error), on: connection)
