@@ -9,50 +9,50 @@ import Glibc
 // SAFETY: the event is freed in `close()`, which the loop calls, before the descriptor is closed;
 // continuations are resumed exactly once because they are taken before they are resumed.
 @safe package final class StreamSocket: TimerEntry {
-    package let loop: EventLoop
-    /// Who is at the other end.
-    package let peer: SocketAddress
-    /// Called once when the peer goes away, whether anybody reads or not.
-    package var onPeerClosed: (() -> Void)?
-    /// Whether the peer has sent its end of the stream, or the connection broke.
-    package var isPeerClosed: Bool { unsafe hasPeerClosed }
-    /// Whether it speaks TLS.
-    package var isEncrypted: Bool { unsafe tls != nil }
-    /// Whether `close()` was called.
-    package var isClosed: Bool { unsafe hasClosed }
-
+    // What every read and write looks at stands first, in few cache lines.
     let descriptor: Int32
     // SAFETY: one thread reads and writes these, in single loads and stores, so that no access overlaps.
     @exclusivity(unchecked) var hasPeerClosed = false
     @exclusivity(unchecked) private var hasClosed = false
-    @exclusivity(unchecked) var tls: TLSSession?
     /// Whether the kernel may hold bytes for us.
     @exclusivity(unchecked) var mayBeReadable = true
     @exclusivity(unchecked) var isWritable = true
     @exclusivity(unchecked) var isAborted = false
-    private var event: OpaquePointer?
-    @exclusivity(unchecked) var readWaiter: UnsafeContinuation<Void, Never>?
-    @exclusivity(unchecked) var writeWaiter: UnsafeContinuation<Void, Never>?
-    @exclusivity(unchecked) var readDeadline = UInt64.max
-    @exclusivity(unchecked) var writeDeadline = UInt64.max
-    /// When to look for a reset that hid behind bytes.
-    @exclusivity(unchecked) private var lookDeadline = UInt64.max
-    /// Called instead of a waiting reader, when nobody waits.
-    @exclusivity(unchecked) var parked: (() -> Void)?
     @exclusivity(unchecked) var isReadTimedOut = false
     @exclusivity(unchecked) var isReadCancelled = false
     @exclusivity(unchecked) var isWriteTimedOut = false
     @exclusivity(unchecked) var isWriteCancelled = false
     /// Where the loop may read for the waiting reader, whether it has, and what went wrong.
-    @exclusivity(unchecked) var fetchBuffer: ReadBuffer?
     @exclusivity(unchecked) var hasFetched = false
-    @exclusivity(unchecked) var fetchFault: IOError?
+    @exclusivity(unchecked) var fetchBuffer: ReadBuffer?
+    package let loop: EventLoop
+    @exclusivity(unchecked) var tls: TLSSession?
+    @exclusivity(unchecked) var readWaiter: UnsafeContinuation<Void, Never>?
+    @exclusivity(unchecked) var readDeadline = UInt64.max
     /// What was posted and is not sent yet, and how far it is.
     @exclusivity(unchecked) var posted: OutputBuffer?
     @exclusivity(unchecked) var postedOffset = 0
     /// Until when it must be sent, and why it could not be.
     @exclusivity(unchecked) var postDeadline = UInt64.max
     @exclusivity(unchecked) var postFault: IOError?
+    @exclusivity(unchecked) var fetchFault: IOError?
+    /// Called once when the peer goes away, whether anybody reads or not.
+    package var onPeerClosed: (() -> Void)?
+    @exclusivity(unchecked) var writeDeadline = UInt64.max
+    /// When to look for a reset that hid behind bytes.
+    @exclusivity(unchecked) private var lookDeadline = UInt64.max
+    @exclusivity(unchecked) var writeWaiter: UnsafeContinuation<Void, Never>?
+    /// Called instead of a waiting reader, when nobody waits.
+    @exclusivity(unchecked) var parked: (() -> Void)?
+    private var event: OpaquePointer?
+    /// Who is at the other end.
+    package let peer: SocketAddress
+    /// Whether the peer has sent its end of the stream, or the connection broke.
+    package var isPeerClosed: Bool { unsafe hasPeerClosed }
+    /// Whether it speaks TLS.
+    package var isEncrypted: Bool { unsafe tls != nil }
+    /// Whether `close()` was called.
+    package var isClosed: Bool { unsafe hasClosed }
 
     /// Takes over a connected, non-blocking descriptor.
     package init(descriptor: Int32, peer: SocketAddress, on loop: EventLoop) {

@@ -8,21 +8,29 @@ import NetworkCore
 ///
 /// Not `Sendable`: it never leaves its loop. Any doubt about framing closes it.
 final class UpstreamConnection: TimerEntry {
+    // What every exchange looks at stands first, in few cache lines.
     let socket: StreamSocket
     let loop: EventLoop
-    let address: String
     /// Held until the connection closes: a body may outlive everybody else's interest in the pool.
     let pool: OriginPool
     let buffer = ReadBuffer()
-    /// What is left of the response's content; nothing between exchanges.
-    var body: BodyDecoder?
-    /// The head of the answer, from when it is here until the answer is made of it.
-    var head: ResponseHead?
+    /// The exchange that is on the connection, so that a body of an earlier one is not mistaken.
+    private(set) var exchange = 0
+    private var isIdle = false
+    var mayReuse = true
+    /// Whether it is being watched, before it may become idle.
+    private var isWatched = false
+    /// Whether some of the content is still to be sent.
+    var isUploading = false
     /// The last streamed body, for as long as it may be on its way.
     var upload: Upload?
-    /// Whether some of it is still to be sent.
-    var isUploading = false
+    let address: String
+    var decoder = ResponseHeadDecoder(limits: UpstreamConnection.limits)
+    /// The head of the answer, from when it is here until the answer is made of it.
+    var head: ResponseHead?
     var uploadFault: (any Error)?
+    /// What is left of the response's content; nothing between exchanges.
+    var body: BodyDecoder?
     /// Larger than for requests: cookies and policies make the heads of real answers long.
     static let limits = {
         var limits = HTTP1Limits()
@@ -33,14 +41,6 @@ final class UpstreamConnection: TimerEntry {
 
     /// The longest content that is copied out of the buffer, in bytes.
     private static let copiedLength = 1024
-
-    /// The exchange that is on the connection, so that a body of an earlier one is not mistaken.
-    private(set) var exchange = 0
-    var decoder = ResponseHeadDecoder(limits: UpstreamConnection.limits)
-    private var isIdle = false
-    var mayReuse = true
-    /// Whether it is being watched, before it may become idle.
-    private var isWatched = false
 
     init(_ socket: StreamSocket, pool: OriginPool) {
         self.socket = socket

@@ -11,59 +11,60 @@ final class DownstreamConnection {
     /// How long an app may keep a connection open without a request, like nginx's 75 s.
     private static let keepAlive = Duration.seconds(75)
 
+    // What every request looks at stands first, in few cache lines.
     let socket: StreamSocket
     let loop: EventLoop
-    let limits: HTTP1Limits
-    let headTimeout: Duration
-    var pace: BodyPace
-    /// Who calls: address and port, or `unix`.
-    let client: String
-    /// The peer's user id, on a unix socket.
-    let userID: UInt32?
-    /// The listener's own channel, if it has one; a reload may give it another.
-    var dedicatedChannel: String?
     let buffer = ReadBuffer()
-    private var decoder: RequestHeadDecoder
-    /// The head that came, until its exchange begins.
-    var head: RequestHead?
-    /// The request body that is being read, while it is not at its end.
-    var body: BodyDecoder?
     /// Numbers the requests, so that a body of an earlier one is not mistaken.
     private(set) var exchange = 0
     /// How many requests came so far.
     private var served = 0
     var bytesIn = 0
     var owesContinue = false
-    /// Who reads the content of the request.
-    var pull = Pull()
     /// Whether the app reads trailer fields.
     private(set) var takesTrailers = false
-    /// Takes interim answers to the app; whoever serves the connection sets it.
-    var interim: InterimWriter?
     var isWritingInterim = false
-    /// The exchange's own task, while it waits for the end of that.
-    var interimEnd: CheckedContinuation<Void, Never>?
     /// Whether the final answer to the request has begun.
     var isAnswered = false
-    /// The final answer, while it has begun and waits for the rest.
-    var opening: Opening?
-    var idleTimeout: Duration? = .seconds(60)
     private(set) var isIdle = true
     var isDraining = false
+    /// Whether its task ended because there was nothing to do.
+    private(set) var isParked = false
     /// Whether the drain's limit ended it.
     private(set) var isCut = false
+    /// Takes interim answers to the app; whoever serves the connection sets it.
+    var interim: InterimWriter?
+    /// Until when it may stay open without a request.
+    private(set) var idleDeadline = UInt64.max
+    /// Who calls: address and port, or `unix`.
+    let client: String
+    /// The listener's own channel, if it has one; a reload may give it another.
+    var dedicatedChannel: String?
+    var idleTimeout: Duration? = .seconds(60)
+    /// How long the task waits with the connection for a request before it leaves it parked.
+    var parksAfter: Duration?
+    /// The peer's user id, on a unix socket.
+    let userID: UInt32?
+    private var decoder: RequestHeadDecoder
+    /// The head that came, until its exchange begins.
+    var head: RequestHead?
+    /// The final answer, while it has begun and waits for the rest.
+    var opening: Opening?
+    /// Who reads the content of the request.
+    var pull = Pull()
+    /// The exchange's own task, while it waits for the end of an interim answer.
+    var interimEnd: CheckedContinuation<Void, Never>?
     /// The number of the listener that it came over.
     var listener: Int?
     /// The task that serves it; nothing while it is parked.
     var task: Task<Void, Never>?
     /// What the task waits on elsewhere.
     let relay = AbortRelay()
-    /// How long the task waits with the connection for a request before it leaves it parked.
-    var parksAfter: Duration?
-    /// Whether its task ended because there was nothing to do.
-    private(set) var isParked = false
-    /// Until when it may stay open without a request.
-    private(set) var idleDeadline = UInt64.max
+    let limits: HTTP1Limits
+    let headTimeout: Duration
+    var pace: BodyPace
+    /// The request body that is being read, while it is not at its end.
+    var body: BodyDecoder?
 
     /// The one reader of a request's content, by number, and who waits for its end.
     struct Pull {
