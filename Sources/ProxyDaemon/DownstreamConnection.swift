@@ -48,8 +48,8 @@ final class DownstreamConnection {
     private var decoder: RequestHeadDecoder
     /// The head that came, until its exchange begins.
     var head: RequestHead?
-    /// The final answer, while it has begun and waits for the rest.
-    var opening: Opening?
+    /// The final answer, while it has begun and waits for the rest: rare, so in a place of its own.
+    var begun: Begun?
     /// Who reads the content of the request.
     var pull = Pull()
     /// The exchange's own task, while it waits for the end of an interim answer.
@@ -65,6 +65,15 @@ final class DownstreamConnection {
     var pace: BodyPace
     /// The request body that is being read, while it is not at its end.
     var body: BodyDecoder?
+
+    /// An answer that has begun.
+    final class Begun {
+        let opening: Opening
+
+        init(_ opening: Opening) {
+            self.opening = opening
+        }
+    }
 
     /// The one reader of a request's content, by number, and who waits for its end.
     struct Pull {

@@ -60,7 +60,7 @@ extension ProxyHandler {
                 mayContinue: exchange.head.keepAlive
             )
             guard try app.write(&opening) else {
-                app.opening = opening
+                app.begun = DownstreamConnection.Begun(opening)
                 return .begun
             }
             exchange.bytesOut = opening.delivery.bytesOut
@@ -96,7 +96,7 @@ extension ProxyHandler {
             await app.settleInterim()
             progress = write(response, on: app, &exchange)
         }
-        if progress == .begun, let opening = app.opening.take() {
+        if progress == .begun, let opening = app.begun.take()?.opening {
             do throws(DeliveryError) {
                 let delivery = try await app.finish(response, opening)
                 exchange.bytesOut = delivery.bytesOut
