@@ -139,13 +139,16 @@ import Testing
     }
 
     @Test func `whoever reads learns that a posted message could not be sent`() async throws {
-        let gone = Gate()
+        let (connected, gone) = (Gate(), Gate())
         let origin = try await OriginServer.start { wire in
+            // A reset before the dialler has looked would end the connection attempt.
+            try await connected.wait()
             try await wire.send("answer")
             try await wire.reset()
             gone.open()
         }
         try await withSocket(to: origin) { socket in
+            connected.open()
             try await gone.wait()
             try #expect(socket.postLater(PostingTests.output("too late"), nil, until: .max))
             // The answer may have been sent before; behind it is the end, however it shows.
