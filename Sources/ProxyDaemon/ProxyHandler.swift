@@ -203,8 +203,9 @@ final class ProxyHandler {
         record(&exchange)
     }
 
-    /// Counts, logs and remembers an exchange that has ended: borrowed, since a copy of all that is
-    /// known of one takes time.
+    /// Counts, logs and remembers an exchange that has ended.
+    ///
+    /// `inout`, though nothing changes: a borrowed exchange is copied to a place of its own.
     private func record(_ exchange: inout Exchange) {
         (exchange.channel?.tally ?? unclaimed).counters.count(&exchange)
         let log = exchange.channel?.log ?? channels.ownLog
