@@ -68,11 +68,6 @@ struct LineScanner: Sendable {
         lineEnds.removeAll(keepingCapacity: true)
     }
 
-    /// Gives back what memory it has, between two sections.
-    mutating func releaseMemory() {
-        lineEnds = []
-    }
-
     /// Takes note of a line; true for the empty one that ends the section.
     private mutating func endLine(at end: Int) throws(HTTP1Error) -> Bool {
         let lineStart = lineEnds.last.map { $0 + 2 } ?? start

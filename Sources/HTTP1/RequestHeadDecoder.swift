@@ -25,12 +25,6 @@ package struct RequestHeadDecoder: Sendable {
         lines = LineScanner(.requestLine, limits: limits)
     }
 
-    /// Gives back what memory it has, while no head is being decoded.
-    package mutating func releaseMemory() {
-        lines.releaseMemory()
-        lastHost = nil
-    }
-
     /// Decodes the head that `bytes` starts with; `consumed` is its length.
     ///
     /// Nil: call again with the same bytes and more behind them.

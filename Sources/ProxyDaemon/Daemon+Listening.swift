@@ -10,9 +10,11 @@ extension Daemon {
         wire.fieldCount = limits.headerCount
         wire.targetSize = limits.targetSize.bytes
         return Worker.Settings(
-            limits: wire,
-            headTimeout: limits.headTimeout,
-            bodyRate: limits.bodyRate?.bytes,
+            bounds: DownstreamConnection.Bounds(
+                limits: wire,
+                headTimeout: limits.headTimeout,
+                bodyRate: limits.bodyRate?.bytes
+            ),
             connections: limits.connections,
             connectionCount: connectionCount,
             sharesListeners: loops.count > 1,

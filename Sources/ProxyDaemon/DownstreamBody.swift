@@ -32,7 +32,7 @@ extension DownstreamConnection {
         case .none, .untilClose, .length(0): return .empty
         case .length(let length):
             if length <= buffer.count {
-                body = nil
+                intake?.body = nil
                 owesContinue = false
                 bytesIn = length
                 return .bytes(buffer.take(length))
@@ -55,14 +55,14 @@ extension DownstreamConnection {
             owesContinue = false
             try await writeInterim(100)
         }
-        while var decoder = body {
+        while let intake, var decoder = intake.body {
             let event: BodyDecoder.Event
             do throws(HTTP1Error) {
                 event = try nextEvent(&decoder)
             } catch {
                 throw NetworkError(error)
             }
-            body = decoder
+            intake.body = decoder
             switch event {
             case .data(let skip, let count):
                 buffer.consume(skip)
@@ -70,11 +70,11 @@ extension DownstreamConnection {
                 return buffer.take(count)
             case .end(let consumed):
                 buffer.consume(consumed)
-                body = nil
+                intake.body = nil
                 return nil
             case .needMore(let consumed):
                 buffer.consume(consumed)
-                try await readMore()
+                try await readMore(at: intake)
             }
         }
         return nil
@@ -111,14 +111,15 @@ extension DownstreamConnection {
         await withCheckedContinuation { pull.waiting = $0 }
     }
 
-    private func readMore() async throws {
+    private func readMore(at intake: Intake) async throws {
         // Called off while something else was waited for.
         try Task.checkCancellation()
         let started = loop.now
-        defer { pace.waited(from: started, to: loop.now) }
+        defer { intake.pace.waited(from: started, to: loop.now) }
         let idle = loop.deadline(after: idleTimeout)
         do throws(IOError) {
-            let count = try await readPiece(idle, pace.deadline(after: bytesIn, now: started))
+            let slowest = intake.pace.deadline(after: bytesIn, now: started)
+            let count = try await readPiece(idle, slowest)
             guard count == 0 else { return }
             throw IOError.closedByPeer
         } catch {

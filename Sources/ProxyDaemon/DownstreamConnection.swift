@@ -45,9 +45,9 @@ final class DownstreamConnection {
     var parksAfter: Duration?
     /// The peer's user id, on a unix socket.
     let userID: UInt32?
-    private var decoder: RequestHeadDecoder
-    /// The head that came, until its exchange begins.
-    var head: RequestHead?
+    /// What is known of the request that is being read, and the means to read it; nothing while the
+    /// connection is parked.
+    private(set) var intake: Intake?
     /// The final answer, while it has begun and waits for the rest: rare, so in a place of its own.
     var begun: Begun?
     /// Who reads the content of the request.
@@ -58,13 +58,38 @@ final class DownstreamConnection {
     var listener: Int?
     /// The task that serves it; nothing while it is parked.
     var task: Task<Void, Never>?
-    /// What the task waits on elsewhere.
-    let relay = AbortRelay()
-    let limits: HTTP1Limits
-    let headTimeout: Duration
-    var pace: BodyPace
-    /// The request body that is being read, while it is not at its end.
-    var body: BodyDecoder?
+    /// What the task waits on elsewhere; nothing while the connection is parked.
+    var relay: AbortRelay?
+    private let bounds: Bounds
+
+    /// What one request of a connection may be, for all connections that began under one configuration.
+    final class Bounds: Sendable {
+        let limits: HTTP1Limits
+        let headTimeout: Duration
+        /// The slowest pace of a request's content, in bytes a second; nothing where any will do.
+        let bodyRate: Int?
+
+        init(limits: HTTP1Limits, headTimeout: Duration, bodyRate: Int?) {
+            self.limits = limits
+            self.headTimeout = headTimeout
+            self.bodyRate = bodyRate
+        }
+    }
+
+    /// A request on its way in: in an object of its own, since an idle connection has none.
+    final class Intake {
+        var decoder: RequestHeadDecoder
+        /// The head that came, until its exchange begins.
+        var head: RequestHead?
+        /// The request body that is being read, while it is not at its end.
+        var body: BodyDecoder?
+        var pace: BodyPace
+
+        init(_ bounds: Bounds) {
+            decoder = RequestHeadDecoder(limits: bounds.limits)
+            pace = BodyPace(rate: bounds.bodyRate)
+        }
+    }
 
     /// An answer that has begun.
     final class Begun {
@@ -84,23 +109,18 @@ final class DownstreamConnection {
 
     init(
         _ socket: StreamSocket,
-        limits: HTTP1Limits,
-        headTimeout: Duration,
-        pace: BodyPace,
+        bounds: Bounds,
         dedicatedChannel: String?
     ) {
         self.socket = socket
-        self.limits = limits
-        decoder = RequestHeadDecoder(limits: limits)
-        self.headTimeout = headTimeout
-        self.pace = pace
+        self.bounds = bounds
         self.dedicatedChannel = dedicatedChannel
         loop = socket.loop
         client = socket.peer.isUnix ? "unix" : socket.peer.description
         userID = socket.peerUserID
     }
 
-    /// Reads the head of the next request into `head`; false when the app is done.
+    /// Reads the head of the next request into the intake; false when the app is done.
     ///
     /// - Throws: `HTTP1Error` for what is no request, `IOError.timedOut` for a head that takes too
     ///   long.
@@ -116,7 +136,7 @@ final class DownstreamConnection {
                 try await socket.waitReadable(until: limit, into: buffer)
             } catch {
                 isParked = error == .timedOut && limit < idleDeadline && !isDraining
-                if isParked { decoder.releaseMemory() }
+                if isParked { intake = nil }
                 return false
             }
         }
@@ -125,8 +145,8 @@ final class DownstreamConnection {
         while true {
             if try decodeHead() { return true }
             // The empty line that some apps leave behind their content begins no request.
-            let hasBegun = decoder.hasBegun
-            if hasBegun, deadline == nil { deadline = loop.deadline(after: headTimeout) }
+            let hasBegun = intake?.decoder.hasBegun ?? false
+            if hasBegun, deadline == nil { deadline = loop.deadline(after: bounds.headTimeout) }
             do throws(IOError) {
                 guard let count = try socket.readNow(into: buffer) else {
                     if !hasBegun, isDraining { return false }
@@ -154,11 +174,14 @@ final class DownstreamConnection {
     @inline(never)
     private func decodeHead() throws(HTTP1Error) -> Bool {
         guard !buffer.isEmpty else { return false }
-        let decoded = try buffer.withSpan { bytes throws(HTTP1Error) in try decoder.decode(bytes) }
+        let intake = intake ?? beginIntake()
+        let decoded = try buffer.withSpan { bytes throws(HTTP1Error) in
+            try intake.decoder.decode(bytes)
+        }
         guard let (head, length) = decoded else { return false }
         buffer.consume(length)
-        begin(head)
-        self.head = consume head
+        begin(head, intake)
+        intake.head = consume head
         return true
     }
 
@@ -175,7 +198,7 @@ final class DownstreamConnection {
         // Many apps send one request and keep the connection: its task's memory is the next one's.
         if parksAfter != nil, served <= 1, socket.isQuiet, loop.now < idleDeadline {
             isParked = true
-            decoder.releaseMemory()
+            intake = nil
             return nil
         }
         return min(idleDeadline, loop.deadline(after: parksAfter))
@@ -187,16 +210,22 @@ final class DownstreamConnection {
         isParked = true
     }
 
-    private func begin(_ head: borrowing RequestHead) {
+    private func beginIntake() -> Intake {
+        let intake = Intake(bounds)
+        self.intake = intake
+        return intake
+    }
+
+    private func begin(_ head: borrowing RequestHead, _ intake: Intake) {
         served += 1
         isAnswered = false
         owesContinue = head.expectsContinue && head.framing != .none
         takesTrailers = head.takesTrailers
         if head.framing == .none || head.framing == .length(0) {
-            body = nil
+            intake.body = nil
         } else {
-            body = BodyDecoder(head.framing, limits: limits)
-            pace.reset()
+            intake.body = BodyDecoder(head.framing, limits: bounds.limits)
+            intake.pace.reset()
         }
     }
 
@@ -210,7 +239,7 @@ final class DownstreamConnection {
     func cut() {
         isCut = true
         task?.cancel()
-        relay.abort()
+        relay?.abort()
         socket.abort()
     }
 
@@ -220,7 +249,7 @@ final class DownstreamConnection {
     }
 
     /// Whether every byte of the request was read, so that another may follow.
-    var isRequestComplete: Bool { body?.isComplete ?? true }
+    var isRequestComplete: Bool { intake?.body?.isComplete ?? true }
 
     /// Closes in such a way that the app can still read what was written: a close with unread bytes
     /// would reset the connection and may take the answer with it.

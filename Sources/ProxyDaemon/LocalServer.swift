@@ -29,6 +29,12 @@ final class LocalServer {
 
     /// The largest request body it reads, in bytes.
     private static let bodyLimit = 16 << 20
+    /// What a request to it may be.
+    private static let bounds = DownstreamConnection.Bounds(
+        limits: HTTP1Limits(),
+        headTimeout: .seconds(10),
+        bodyRate: nil
+    )
 
     private let loop: EventLoop
     private let answer: Answer
@@ -55,9 +61,7 @@ final class LocalServer {
     private func serve(_ socket: StreamSocket) {
         let connection = DownstreamConnection(
             socket,
-            limits: HTTP1Limits(),
-            headTimeout: .seconds(10),
-            pace: BodyPace(rate: nil),
+            bounds: LocalServer.bounds,
             dedicatedChannel: nil
         )
         connections[ObjectIdentifier(connection)] = connection
@@ -72,7 +76,7 @@ final class LocalServer {
 
     private func run(_ connection: DownstreamConnection) async {
         do {
-            while try await connection.nextHead(), let head = connection.head {
+            while try await connection.nextHead(), let head = connection.intake?.head {
                 guard try await handle(head, connection) else { break }
             }
         } catch let error as HTTP1Error {

@@ -81,7 +81,7 @@ final class ProxyHandler {
     /// Begins the exchange of the head that came; a request that names this proxy becomes one to it.
     @inline(never)
     private func begin(on app: DownstreamConnection) -> Exchange {
-        var head = app.head.take() ?? app.unreadHead
+        var head = app.intake?.head.take() ?? app.unreadHead
         var dedicated = app.dedicatedChannel
         if case .absolute = head.target,
             let own = ownAddresses.listener(

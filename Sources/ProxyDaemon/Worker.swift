@@ -35,10 +35,8 @@ final class Worker {
 
     /// The limits of the process, as far as a loop needs them.
     struct Settings: Sendable {
-        var limits: HTTP1Limits
-        var headTimeout: Duration
-        /// The slowest pace of a request's content, in bytes a second.
-        var bodyRate: Int?
+        /// What one request may be.
+        var bounds: DownstreamConnection.Bounds
         /// How many connections the process may have.
         var connections: Int
         /// How many it has.
@@ -162,20 +160,12 @@ final class Worker {
         }
         let connection = DownstreamConnection(
             socket,
-            limits: settings.limits,
-            headTimeout: settings.headTimeout,
-            pace: BodyPace(rate: settings.bodyRate),
+            bounds: settings.bounds,
             dedicatedChannel: listeners[listener]?.channel
         )
         connection.listener = listener
         connections[ObjectIdentifier(connection)] = connection
         connection.parksAfter = Worker.parkDelay
-        connection.interim = handler.interimWriter(for: connection)
-        // An app that goes away takes its exchange with it.
-        socket.onPeerClosed = { [unowned connection] in
-            connection.task?.cancel()
-            connection.relay.abort()
-        }
         connection.beginParked()
         leaveToLoop(connection)
     }
@@ -183,15 +173,26 @@ final class Worker {
     /// One task for as long as the connection has something to do; it never leaves the loop.
     private func start(_ connection: DownstreamConnection) {
         let bound = LoopBound((worker: self, connection: connection), on: loop)
-        let relay = AbortRelay.Reference(connection.relay, on: loop)
-        connection.task = Task(executorPreference: loop) {
-            await AbortRelay.$current.withValue(relay) {
+        let relay = AbortRelay()
+        connection.relay = relay
+        connection.interim = handler.interimWriter(for: connection)
+        let reference = AbortRelay.Reference(relay, on: loop)
+        let task = Task(executorPreference: loop) {
+            await AbortRelay.$current.withValue(reference) {
                 let (worker, connection) = bound.value
                 await worker.run(connection)
             }
         }
-        // Its end may have come with its first bytes.
-        if connection.socket.isPeerClosed { connection.task?.cancel() }
+        connection.task = task
+        // An app that goes away takes its exchange with it. Its end may have come with its first bytes.
+        connection.socket.onPeerClosed = {
+            task.cancel()
+            relay.abort()
+        }
+        if connection.socket.isPeerClosed {
+            task.cancel()
+            relay.abort()
+        }
     }
 
     private func leaveToLoop(_ connection: DownstreamConnection) {
@@ -201,9 +202,12 @@ final class Worker {
         }
     }
 
-    /// Leaves an idle connection to the loop: the frames of a task are many times the rest of it.
+    /// Leaves an idle connection to the loop: what serves it is many times the rest of it.
     private func park(_ connection: DownstreamConnection) {
         connection.task = nil
+        connection.relay = nil
+        connection.interim = nil
+        connection.socket.onPeerClosed = nil
         leaveToLoop(connection)
         parkedCount += 1
         guard parkedCount == Worker.trimThreshold else { return }
