@@ -175,13 +175,14 @@ final class DownstreamConnection {
     private func decodeHead() throws(HTTP1Error) -> Bool {
         guard !buffer.isEmpty else { return false }
         let intake = intake ?? beginIntake()
-        let decoded = try buffer.withSpan { bytes throws(HTTP1Error) in
-            try intake.decoder.decode(bytes)
+        let length = try buffer.withSpan { bytes throws(HTTP1Error) in
+            guard let (head, length) = try intake.decoder.decode(bytes) else { return nil as Int? }
+            begin(head, intake)
+            intake.head = consume head
+            return length
         }
-        guard let (head, length) = decoded else { return false }
+        guard let length else { return false }
         buffer.consume(length)
-        begin(head, intake)
-        intake.head = consume head
         return true
     }
 
