@@ -2,7 +2,7 @@
 /// Field lines over one piece of memory: their bytes, and an index that says where each line stands.
 ///
 /// A value: whoever changes it while others share the memory gets a copy. One allocation holds both,
-/// since every message has one of these.
+/// since every message has one of these. Lines that many messages have may stay where they are.
 @safe public struct LineArena: @unchecked Sendable {
     /// Where one line stands.
     public struct Line: Sendable {
@@ -16,8 +16,8 @@
         public var nameCount: UInt16
         /// What the owner knows of the name.
         public var tag: UInt8
-        /// Whether the bytes hold the line as `name: value CRLF`.
-        public var isVerbatim: Bool
+        /// How the line stands there.
+        public var form: Form
 
         /// Where the name stands.
         public var name: Range<Int> { Int(nameStart)..<Int(nameStart) + Int(nameCount) }
@@ -26,19 +26,31 @@
 
         /// Notes where a line stands.
         @inline(__always)
-        public init(name: Range<Int>, value: Range<Int>, tag: UInt8, isVerbatim: Bool) {
+        public init(name: Range<Int>, value: Range<Int>, tag: UInt8, form: Form) {
             nameStart = UInt32(truncatingIfNeeded: name.lowerBound)
             valueStart = UInt32(truncatingIfNeeded: value.lowerBound)
             valueCount = UInt32(truncatingIfNeeded: value.count)
             nameCount = UInt16(truncatingIfNeeded: name.count)
             self.tag = tag
-            self.isVerbatim = isVerbatim
+            self.form = form
         }
+    }
+
+    /// How a line stands in its bytes.
+    public enum Form: UInt8, Sendable {
+        /// In any way that the grammar allows.
+        case loose
+        /// As `name: value CRLF`.
+        case verbatim
+        /// As `name: value CRLF` in bytes that many arenas share.
+        case attached
     }
 
     // SAFETY, for the whole type: only a block that is not shared is written to, and never beyond the
     // capacities it was made with.
     private var block: Block?
+    /// Where attached lines stand; never written to.
+    private var attached: Block?
 
     /// An empty arena, without memory.
     public init() {}
@@ -53,7 +65,7 @@
     /// How many lines.
     public var count: Int { block?.lineCount ?? 0 }
 
-    /// The bytes of all lines, and what else there was when they were taken over.
+    /// The bytes of all lines but attached ones, and what else there was when they were taken over.
     public var bytes: Span<UInt8> {
         @_lifetime(borrow self)
         get {
@@ -69,6 +81,22 @@
         get {
             guard let block else { return Span() }
             let span = unsafe Span(_unsafeStart: block.index, count: block.lineCount)
+            return unsafe _overrideLifetime(span, borrowing: self)
+        }
+    }
+
+    /// The bytes that a line stands in.
+    @_lifetime(borrow self)
+    @inline(__always)
+    public func bytes(of line: Line) -> Span<UInt8> {
+        if line.form == .attached { attachedBytes } else { bytes }
+    }
+
+    private var attachedBytes: Span<UInt8> {
+        @_lifetime(borrow self)
+        get {
+            guard let attached else { return Span() }
+            let span = unsafe Span(_unsafeStart: attached.bytes, count: attached.byteCount)
             return unsafe _overrideLifetime(span, borrowing: self)
         }
     }
@@ -93,7 +121,7 @@
             name: start..<(start + name.count),
             value: valueStart..<(valueStart + value.count),
             tag: tag,
-            isVerbatim: true
+            form: .verbatim
         )
         unsafe block.unsafelyUnwrapped.append(line)
     }
@@ -101,8 +129,42 @@
     /// Adds all lines of another arena, with all of its bytes.
     public mutating func append(_ other: LineArena) {
         guard let source = other.block else { return }
+        guard other.attached == nil else { return copyLines(of: other) }
         makeRoom(lines: source.lineCount, bytes: source.byteCount)
         unsafe block.unsafelyUnwrapped.append(contentsOf: source)
+    }
+
+    /// Adds all lines of another arena, all verbatim, and shares its bytes instead of copying them.
+    ///
+    /// Bytes of one arena can be shared at a time: where those of another are, they are copied.
+    public mutating func attach(_ other: LineArena) {
+        guard let source = other.block else { return }
+        guard other.attached == nil, !holdsAttachedLines else { return append(other) }
+        makeRoom(lines: source.lineCount, bytes: 0)
+        attached = source
+        for position in 0..<source.lineCount {
+            var line = unsafe source.index[position]
+            line.form = .attached
+            unsafe block.unsafelyUnwrapped.append(line)
+        }
+    }
+
+    private var holdsAttachedLines: Bool {
+        guard attached != nil else { return false }
+        let lines = lines
+        return lines.indices.contains { lines[$0].form == .attached }
+    }
+
+    private mutating func copyLines(of other: LineArena) {
+        for position in other.lines.indices {
+            let line = other.lines[position]
+            let bytes = other.bytes(of: line)
+            append(
+                name: bytes.extracting(line.name),
+                value: bytes.extracting(line.value),
+                tag: line.tag
+            )
+        }
     }
 
     /// Takes lines out of the index.
@@ -112,11 +174,10 @@
         guard count > 0 else { return }
         makeRoom(lines: 0, bytes: 0)
         guard let block else { return }
-        let bytes = unsafe Span(_unsafeStart: block.bytes, count: block.byteCount)
         var kept = 0
         for position in 0..<block.lineCount {
             let line = unsafe block.index[position]
-            if isRemoved(line, bytes) { continue }
+            if isRemoved(line, bytes(of: line)) { continue }
             if kept != position { unsafe block.index[kept] = line }
             kept += 1
         }
@@ -150,7 +211,7 @@
     @inline(never)
     private mutating func copy(lines: Int, bytes: Int) {
         let (oldLines, oldBytes) = (count, block?.byteCount ?? 0)
-        // Half as much again: a credential is longer than the rest of most heads.
+        // With room for more: whoever adds one line mostly adds others.
         let next = Block.make(
             lines: max(oldLines + lines + 8, oldLines * 2),
             bytes: max(oldBytes + bytes + 384, oldBytes * 2)

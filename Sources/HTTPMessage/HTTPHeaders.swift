@@ -53,15 +53,20 @@ public struct HTTPHeaders: Sendable {
 
     /// The value of the first line with this name.
     public subscript(_ name: HTTPFieldName) -> String? {
-        firstIndex(of: name).map { arena.bytes.string(in: arena.lines[$0].value) }
+        guard let index = firstIndex(of: name) else { return nil }
+        let line = arena.lines[index]
+        return arena.bytes(of: line).string(in: line.value)
     }
 
     /// The values of all lines with this name, in their order.
     public func values(of name: HTTPFieldName) -> [String] {
-        let (lines, bytes) = (arena.lines, arena.bytes)
+        let lines = arena.lines
         var values: [String] = []
-        for index in lines.indices where HTTPHeaders.matches(lines[index], name, in: bytes) {
-            values.append(bytes.string(in: lines[index].value))
+        for index in lines.indices {
+            let bytes = arena.bytes(of: lines[index])
+            if HTTPHeaders.matches(lines[index], name, in: bytes) {
+                values.append(bytes.string(in: lines[index].value))
+            }
         }
         return values
     }
@@ -74,6 +79,14 @@ public struct HTTPHeaders: Sendable {
     /// Adds the lines of another section behind the others, in one piece.
     package mutating func append(_ other: HTTPHeaders) {
         arena.append(other.arena)
+        present |= other.present
+        hasOthers = hasOthers || other.hasOthers
+    }
+
+    /// Adds the lines of another section behind the others, and shares their bytes: for what many
+    /// messages have.
+    package mutating func attach(_ other: HTTPHeaders) {
+        arena.attach(other.arena)
         present |= other.present
         hasOthers = hasOthers || other.hasOthers
     }
@@ -138,9 +151,10 @@ public struct HTTPHeaders: Sendable {
 
     private func firstIndex(of name: HTTPFieldName) -> Int? {
         if let known = name.known, !contains(known) { return nil }
-        let (lines, bytes) = (arena.lines, arena.bytes)
-        for index in lines.indices where HTTPHeaders.matches(lines[index], name, in: bytes) {
-            return index
+        let lines = arena.lines
+        for index in lines.indices {
+            let bytes = arena.bytes(of: lines[index])
+            if HTTPHeaders.matches(lines[index], name, in: bytes) { return index }
         }
         return nil
     }
@@ -177,7 +191,7 @@ public struct HTTPHeaders: Sendable {
                 name: name,
                 value: value,
                 tag: known?.rawValue ?? HTTPHeaders.unknown,
-                isVerbatim: isVerbatim
+                form: isVerbatim ? .verbatim : .loose
             )
         )
         note(known)
@@ -203,9 +217,9 @@ public struct HTTPHeaders: Sendable {
     @inline(__always)
     package func forEachValue(of known: KnownField, _ body: (Span<UInt8>) -> Void) {
         guard contains(known) else { return }
-        let (lines, bytes) = (arena.lines, arena.bytes)
+        let lines = arena.lines
         for index in lines.indices where lines[index].tag == known.rawValue {
-            body(bytes.extracting(lines[index].value))
+            body(arena.bytes(of: lines[index]).extracting(lines[index].value))
         }
     }
 
@@ -218,13 +232,19 @@ public struct HTTPHeaders: Sendable {
         for index in lines.indices {
             let line = lines[index]
             if omitted.containsRaw(line.tag) { continue }
-            if line.isVerbatim {
+            switch line.form {
+            case .verbatim:
                 if line.name.lowerBound != run.upperBound {
                     output.append(bytes.extracting(run))
                     run = line.name.lowerBound..<line.name.lowerBound
                 }
                 run = run.lowerBound..<(line.value.upperBound + 2)
-            } else {
+            case .attached:
+                output.append(bytes.extracting(run))
+                run = 0..<0
+                let end = line.value.upperBound + 2
+                output.append(arena.bytes(of: line).extracting(line.name.lowerBound..<end))
+            case .loose:
                 output.append(bytes.extracting(run))
                 run = 0..<0
                 output.append(bytes.extracting(line.name))
@@ -241,7 +261,8 @@ extension HTTPHeaders: Sequence {
     /// The field lines, in order.
     public func makeIterator() -> some IteratorProtocol<HTTPField> {
         (0..<arena.count).lazy.map { index in
-            let (line, bytes) = (arena.lines[index], arena.bytes)
+            let line = arena.lines[index]
+            let bytes = arena.bytes(of: line)
             return HTTPField(
                 validated: HTTPFieldName(stringLiteral: bytes.string(in: line.name)),
                 bytes.string(in: line.value)

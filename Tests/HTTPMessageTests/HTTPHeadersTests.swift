@@ -43,6 +43,56 @@ import Testing
         #expect("\(field)" == "\(name): \(isHidden ? "<redacted>" : "s3cret")")
     }
 
+    @Test func `an attached field is one like the others`() throws {
+        var headers = parsed()
+        let (token, key): (HTTPHeaders, HTTPHeaders) = (["Authorization": "t"], ["X-Key": "k"])
+        headers.attach(token)
+        headers.append(try #require(HTTPField("D", "4")))
+        #expect(encoded(headers) == "A: 1\r\nHost: b\r\nC: 3\r\nAuthorization: t\r\nD: 4\r\n")
+        let rest = encoded(headers, omitting: KnownFieldSet(.authorization))
+        #expect(rest == encoded(parsed()) + "D: 4\r\n")
+        #expect(headers[.authorization] == "t")
+        #expect(headers.values(of: .authorization) == ["t"])
+        #expect(headers.map(\.value) == ["1", "b", "3", "t", "4"])
+        var values: [String] = []
+        headers.forEachValue(of: .authorization) { values.append($0.string(in: 0..<$0.count)) }
+        #expect(values == ["t"])
+        // Where one is attached already, another is copied.
+        headers.attach(key)
+        #expect(headers["x-key"] == "k")
+        #expect(headers[.authorization] == "t")
+        // What is added elsewhere comes along.
+        var other: HTTPHeaders = ["E": "5"]
+        other.append(headers)
+        #expect(
+            other == [
+                "E": "5", "A": "1", "Host": "b", "C": "3", "Authorization": "t", "D": "4",
+                "X-Key": "k",
+            ]
+        )
+    }
+
+    @Test func `an attached field leaves, and another takes its place`() {
+        let tokens: [HTTPHeaders] = [["Authorization": "one"], ["Authorization": "two"]]
+        var headers = parsed()
+        headers.attach(tokens[0])
+        let sent = headers
+        headers.remove(HTTPFieldName.authorization)
+        #expect(encoded(headers) == encoded(parsed()))
+        headers.attach(tokens[1])
+        #expect(headers.values(of: .authorization) == ["two"])
+        headers.remove("A" as HTTPFieldName)
+        headers.remove(["C"] as Set<HTTPFieldName>)
+        #expect(headers == ["Host": "b", "Authorization": "two"])
+        #expect(sent.values(of: .authorization) == ["one"])
+        var keyed: HTTPHeaders = [:]
+        keyed.attach(["X-Key": "k"])
+        #expect(keyed["x-key"] == "k")
+        keyed.remove("X-Key")
+        #expect(keyed.isEmpty)
+        #expect(tokens[0] == ["Authorization": "one"])
+    }
+
     @Test func `omitted lines are not written and stay`() {
         let headers = parsed()
         #expect(encoded(headers, omitting: KnownFieldSet(.host, .via)) == "A: 1\r\nC: 3\r\n")

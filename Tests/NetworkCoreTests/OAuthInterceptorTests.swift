@@ -103,6 +103,54 @@ import Testing
         #expect(harness.manager.currentCredential()?.isProven == isProven)
     }
 
+    @Test(arguments: [
+        (AuthorizationInterceptor.ClientCredentialPolicy.replace, "Bearer ours"),
+        (.keep, "Basic a"),
+    ])
+    func `another attempt carries the credential of the first`(
+        policy: AuthorizationInterceptor.ClientCredentialPolicy,
+        expected: String
+    ) async throws {
+        let authorizer = try #require(StaticAuthorizer.bearer(Secret("ours")))
+        let upstream = Upstream { arrived, _ in
+            Response(status: arrived.request.target == "/busy" ? 503 : 200)
+        }
+        var once = RetryPolicy()
+        once.attempts = 1
+        let interceptors: [any RequestInterceptor] = [
+            RetryInterceptor(
+                policy: once,
+                budget: RetryBudget(),
+                clock: ManualClock(sleeping: .skipped)
+            ),
+            ReauthorizationInterceptor(authorizer: authorizer),
+            // Between them and the credential, and not to be undone.
+            DefaultHeadersInterceptor(replacements: [try #require(HTTPField("X-Own", "1"))]),
+            AuthorizationInterceptor(
+                authorizer: authorizer,
+                origins: [OAuthHarness.apiOrigin],
+                onClientCredential: policy
+            ),
+        ]
+        for stack in [interceptors, interceptors.filter { !($0 is DefaultHeadersInterceptor) }] {
+            let chain = RequestChain(stack, transport: upstream)
+            for target in ["/", "/busy"] {
+                var context = RequestContext()
+                let request = Request(
+                    origin: OAuthHarness.apiOrigin,
+                    target: target,
+                    headers: [.authorization: "Basic a", "X-App": "x"]
+                )
+                _ = try await chain.send(request, context: &context)
+                #expect(context.authorization?.overrodeClient == (policy == .replace ? true : nil))
+            }
+            let last = upstream.arrived.suffix(2).map(\.request)
+            #expect(last.map(\.target) == ["/busy", "/busy"])
+            #expect(last[0].headers == last[1].headers)
+            #expect(last[1].headers.values(of: .authorization) == [expected])
+        }
+    }
+
     @Test func `an API key stands in its own field`() async throws {
         let (headers, context) = try await send(
             ["x-api-key": "theirs"],

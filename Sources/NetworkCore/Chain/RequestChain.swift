@@ -5,13 +5,13 @@
 public struct RequestChain: Sendable {
     /// An interceptor in its place, as what it is for the chain.
     private enum Step {
-        case passing(Place<any PassingInterceptor>)
+        case passing(PassingPlace)
         case reviewing(Place<any ReviewingInterceptor>)
         case other(Place<any RequestInterceptor>)
 
         init(_ interceptor: any RequestInterceptor) {
             if let passing = interceptor as? any PassingInterceptor {
-                self = .passing(Place(passing))
+                self = .passing(PassingPlace(passing))
             } else if let reviewing = interceptor as? any ReviewingInterceptor {
                 self = .reviewing(Place(reviewing))
             } else {
@@ -34,6 +34,16 @@ public struct RequestChain: Sendable {
 
         init(_ interceptor: Interceptor) {
             self.interceptor = interceptor
+        }
+    }
+
+    private final class PassingPlace: Sendable {
+        let interceptor: any PassingInterceptor
+        let isReversible: Bool
+
+        init(_ interceptor: any PassingInterceptor) {
+            self.interceptor = interceptor
+            isReversible = interceptor.isReversible
         }
     }
 
@@ -78,10 +88,10 @@ public struct RequestChain: Sendable {
                 response = try await intercept(request, at: passage.position, &context)
             }
         } catch {
-            return try await settle(error, passage, &context)
+            return try await settle(error, &passage, &context)
         }
         guard let objector = objector(to: response, in: passage, &context) else { return response }
-        return try await settle(response, objector, passage, &context)
+        return try await settle(response, objector, &passage, &context)
     }
 
     /// How far a request came without a wait.
@@ -90,12 +100,22 @@ public struct RequestChain: Sendable {
         var position: Int
         /// Those that will look at the answer, one behind the other.
         var reviewers: Range<Int>
-        /// The request as they were given it.
-        var reviewed: Request?
+        /// The request for them.
+        var kept: Request?
+        /// How far it had come when it was kept: reversible interceptors in front have had their say.
+        var keptPosition: Int
 
         init(_ position: Int) {
             self.position = position
             reviewers = position..<position
+            keptPosition = position
+        }
+
+        /// Keeps the request as it is, if anybody will look at the answer.
+        mutating func keep(_ request: borrowing Request) {
+            guard !reviewers.isEmpty, kept == nil else { return }
+            kept = copy request
+            keptPosition = position
         }
     }
 
@@ -106,16 +126,18 @@ public struct RequestChain: Sendable {
         _ passage: inout Passage,
         _ context: inout RequestContext
     ) throws {
+        // Here, where nothing edits it any more.
+        defer { passage.keep(request) }
         while passage.position < links.steps.count {
             switch links.steps[passage.position] {
             case .passing(let place):
+                if !place.isReversible { passage.keep(request) }
                 guard try place.interceptor.pass(&request, context: &context) else { return }
             case .reviewing(let place):
                 let reviewers = passage.reviewers
                 guard reviewers.isEmpty || reviewers.upperBound == passage.position,
                     place.interceptor.begin(request, context: &context)
                 else { return }
-                if reviewers.isEmpty { passage.reviewed = request }
                 let first = reviewers.isEmpty ? passage.position : reviewers.lowerBound
                 passage.reviewers = first..<(passage.position + 1)
             case .other: return
@@ -158,11 +180,11 @@ public struct RequestChain: Sendable {
     @inline(never)
     private func settle(
         _ error: any Error,
-        _ passage: Passage,
+        _ passage: inout Passage,
         _ context: inout RequestContext
     ) async throws -> Response {
         let failure = attributed(error, toStep: passage.position)
-        guard let reviewed = passage.reviewed else { throw failure }
+        guard let reviewed = original(&passage, context) else { throw failure }
         return try await review(.failure(failure), of: reviewed, by: passage.reviewers, &context)
     }
 
@@ -170,12 +192,25 @@ public struct RequestChain: Sendable {
     private func settle(
         _ response: Response,
         _ objector: Int,
-        _ passage: Passage,
+        _ passage: inout Passage,
         _ context: inout RequestContext
     ) async throws -> Response {
-        guard let reviewed = passage.reviewed else { return response }
+        guard let reviewed = original(&passage, context) else { return response }
         let left = passage.reviewers.lowerBound..<(objector + 1)
         return try await review(.success(response), of: reviewed, by: left, &context)
+    }
+
+    /// The request as the reviewers were given it.
+    private func original(
+        _ passage: inout Passage,
+        _ context: borrowing RequestContext
+    ) -> Request? {
+        guard var request = passage.kept.take() else { return nil }
+        for position in (passage.reviewers.upperBound..<passage.keptPosition).reversed() {
+            guard case .passing(let place) = links.steps[position] else { continue }
+            place.interceptor.withdraw(from: &request, context: context)
+        }
+        return request
     }
 
     /// Lets interceptors settle the outcome, the innermost first.

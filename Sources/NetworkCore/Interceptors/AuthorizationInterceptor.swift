@@ -75,12 +75,20 @@ public struct AuthorizationInterceptor: PassingInterceptor {
     /// that needs no proof with each request.
     package func pass(_ request: inout Request, context: inout RequestContext) throws -> Bool {
         guard let credential = authorizer.currentCredential(), credential.isProven,
-            !credential.isBound
+            !credential.isBound, credential.name == authorizer.fieldName
         else { return false }
         if let facts = try begin(request, &context) {
             sign(&request, with: credential, facts, &context)
         }
         return true
+    }
+
+    /// The credential comes last, and its field is nobody else's.
+    package var isReversible: Bool { true }
+
+    /// Takes the credential out, if there is one of ours; one that the app brought stays replaced.
+    package func withdraw(from request: inout Request, context: borrowing RequestContext) {
+        if context.authorization != nil { request.headers.remove(authorizer.fieldName) }
     }
 
     /// What is known before there is a credential; nothing if the request goes without ours.
@@ -90,6 +98,7 @@ public struct AuthorizationInterceptor: PassingInterceptor {
     ) throws -> AuthorizationFacts? {
         // An earlier attempt's facts must not make this one look as if it carried our credential.
         let isRefreshed = context.authorization?.isRefreshed ?? false
+        let overrodeClient = context.authorization?.overrodeClient ?? false
         context.authorization = nil
         guard origins.contains(request.origin) else { return nil }
         let field = authorizer.fieldName
@@ -103,7 +112,7 @@ public struct AuthorizationInterceptor: PassingInterceptor {
         }
         var facts = AuthorizationFacts(kind: authorizer.kind)
         facts.isRefreshed = isRefreshed
-        facts.overrodeClient = hasOwn
+        facts.overrodeClient = hasOwn || overrodeClient
         return facts
     }
 
@@ -117,7 +126,7 @@ public struct AuthorizationInterceptor: PassingInterceptor {
         facts.age = credential.age(by: authorizer.clock)
         context.authorization = facts
         request.headers.remove(credential.name)
-        request.headers.append(credential.name, validated: credential.value.reveal())
+        request.headers.attach(credential.field)
     }
 
     /// Adds the proof that a bound token goes with: its own for each attempt (RFC 9449 §4.1).

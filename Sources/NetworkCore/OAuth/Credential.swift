@@ -4,9 +4,11 @@ import Synchronization
 ///
 /// Made once per token and then passed on by reference: every attempt reads one.
 public struct Credential: Sendable {
-    private final class Facts: Sendable {
+    private final class Facts: Sendable, CustomReflectable {
         let name: HTTPFieldName
         let value: Secret
+        /// The field itself, which all requests share.
+        let field: HTTPHeaders
         let generation: Int?
         let issuedAt: ContinuousClock.Instant?
         /// Known without a look at an instant, whose size is known at run time only.
@@ -14,6 +16,8 @@ public struct Credential: Sendable {
         let isForOneUse: Bool
         let binding: Binding?
         let isProven = Atomic(false)
+        /// Without the field, which would show the value.
+        var customMirror: Mirror { Mirror(self, children: ["name": name, "value": value]) }
 
         init(
             _ name: HTTPFieldName,
@@ -25,6 +29,9 @@ public struct Credential: Sendable {
         ) {
             self.name = name
             self.value = value
+            var field = HTTPHeaders()
+            field.append(name, validated: value.reveal())
+            self.field = field
             self.generation = generation
             self.issuedAt = issuedAt
             isDated = issuedAt != nil
@@ -45,6 +52,8 @@ public struct Credential: Sendable {
     public var name: HTTPFieldName { facts.name }
     /// The value of that field, scheme included.
     public var value: Secret { facts.value }
+    /// The field itself, to be attached to requests.
+    var field: HTTPHeaders { facts.field }
     /// Which token of its manager it is; nothing for a credential that never changes.
     public var generation: Int? { facts.generation }
     /// When it was issued.
