@@ -183,6 +183,8 @@ final class DownstreamConnection {
         }
         guard let length else { return false }
         buffer.consume(length)
+        // Its memory is still in the processor's caches, and the next who reads takes it from there.
+        buffer.release(to: loop.slabs)
         return true
     }
 
