@@ -129,17 +129,19 @@
     /// Adds all lines of another arena, with all of its bytes.
     public mutating func append(_ other: LineArena) {
         guard let source = other.block else { return }
-        guard other.attached == nil else { return copyLines(of: other) }
+        guard !other.holdsLines(in: .attached) else { return copyLines(of: other) }
         makeRoom(lines: source.lineCount, bytes: source.byteCount)
         unsafe block.unsafelyUnwrapped.append(contentsOf: source)
     }
 
-    /// Adds all lines of another arena, all verbatim, and shares its bytes instead of copying them.
+    /// Adds all lines of another arena, and shares its bytes instead of copying them.
     ///
-    /// Bytes of one arena can be shared at a time: where those of another are, they are copied.
+    /// Verbatim lines of one arena can be shared at a time; others are copied.
     public mutating func attach(_ other: LineArena) {
         guard let source = other.block else { return }
-        guard other.attached == nil, !holdsAttachedLines else { return append(other) }
+        guard !holdsLines(in: .attached), !other.holdsLines(in: .attached),
+            !other.holdsLines(in: .loose)
+        else { return append(other) }
         makeRoom(lines: source.lineCount, bytes: 0)
         attached = source
         for position in 0..<source.lineCount {
@@ -149,10 +151,10 @@
         }
     }
 
-    private var holdsAttachedLines: Bool {
-        guard attached != nil else { return false }
+    private func holdsLines(in form: Form) -> Bool {
+        if form == .attached, attached == nil { return false }
         let lines = lines
-        return lines.indices.contains { lines[$0].form == .attached }
+        return lines.indices.contains { lines[$0].form == form }
     }
 
     private mutating func copyLines(of other: LineArena) {

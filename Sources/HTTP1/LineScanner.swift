@@ -20,7 +20,7 @@ struct LineScanner: Sendable {
     /// Whether a byte of the first line was seen.
     var hasBegun: Bool { position > start }
     private let opening: Opening
-    /// Of the limits only what is looked at here: every connection has a scanner.
+    /// Of the limits only what is looked at here: every connection at work has a scanner.
     private let fieldLimit: Int
     private let sectionLimit: Int
     private let firstLineLimit: Int

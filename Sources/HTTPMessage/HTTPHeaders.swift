@@ -83,8 +83,8 @@ public struct HTTPHeaders: Sendable {
         hasOthers = hasOthers || other.hasOthers
     }
 
-    /// Adds the lines of another section behind the others, and shares their bytes: for what many
-    /// messages have.
+    /// Adds the lines of another section behind the others, and shares their bytes where it can:
+    /// for what many messages have.
     package mutating func attach(_ other: HTTPHeaders) {
         arena.attach(other.arena)
         present |= other.present

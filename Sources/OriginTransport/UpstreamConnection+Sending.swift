@@ -15,7 +15,8 @@ extension UpstreamConnection {
 
     /// Writes the head, and the content if it is here; nothing is left if the kernel takes it at once.
     ///
-    /// The request is gone then: the next one is put together in its memory, while that is warm.
+    /// The request is gone then, unless it is kept for another attempt: the next one is put together in
+    /// its memory, while that is warm.
     @inline(never)
     func start(_ request: consuming Request) throws -> Unsent? {
         let framing: BodyFraming

@@ -8,7 +8,7 @@ import NetworkCore
 typealias InterimWriter = @Sendable (HTTPStatus, HTTPHeaders) async throws -> Void
 
 extension ProxyHandler {
-    /// Forwards interim answers to an app (RFC 9110 §15.2), made once for its connection.
+    /// Forwards interim answers to an app (RFC 9110 §15.2), made once for its task.
     func interimWriter(for app: DownstreamConnection) -> InterimWriter {
         let bound = LoopBound(app, on: loop)
         let pseudonym = requests.pseudonym

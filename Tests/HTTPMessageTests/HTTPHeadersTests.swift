@@ -72,6 +72,12 @@ import Testing
         )
     }
 
+    @Test func `lines that are not in one form are copied, not attached`() {
+        var headers: HTTPHeaders = ["E": "5"]
+        headers.attach(parsed())
+        #expect(encoded(headers) == "E: 5\r\nA: 1\r\nHost: b\r\nC: 3\r\n")
+    }
+
     @Test func `an attached field leaves, and another takes its place`() {
         let tokens: [HTTPHeaders] = [["Authorization": "one"], ["Authorization": "two"]]
         var headers = parsed()

@@ -151,6 +151,70 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        AuthorizationInterceptor.ClientCredentialPolicy.replace, .keep, .reject,
+    ])
+    func `a credential of ours is not taken for the app's by another attempt`(
+        policy: AuthorizationInterceptor.ClientCredentialPolicy
+    ) async throws {
+        let authorizer = try #require(StaticAuthorizer.bearer(Secret("ours")))
+        let key = try #require(StaticAuthorizer.header("X-Api-Key", Secret("key")))
+        let upstream = Upstream { _, count in Response(status: count == 1 ? 503 : 200) }
+        var once = RetryPolicy()
+        once.attempts = 1
+        let clock = ManualClock(sleeping: .skipped)
+        let elsewhere = Origin(scheme: .https, host: "elsewhere.example")
+        let chain = RequestChain(
+            [
+                RetryInterceptor(policy: once, budget: RetryBudget(), clock: clock),
+                AuthorizationInterceptor(
+                    authorizer: authorizer,
+                    origins: [OAuthHarness.apiOrigin],
+                    onClientCredential: policy
+                ),
+                // It has no part in this, and clears the facts of the first.
+                AuthorizationInterceptor(authorizer: key, origins: [elsewhere]),
+            ],
+            transport: upstream
+        )
+        // The first proves the credential.
+        for attempts in [1, 2] {
+            var context = RequestContext()
+            let request = Request(origin: OAuthHarness.apiOrigin, target: "/", headers: ["X": "y"])
+            let response = try await chain.send(request, context: &context)
+            #expect(response.status == 200)
+            #expect(context.attempts == attempts)
+        }
+        for arrived in upstream.arrived {
+            #expect(arrived.request.headers == ["X": "y", "Authorization": "Bearer ours"])
+        }
+    }
+
+    @Test func `another attempt does not say that a credential was overridden`() async throws {
+        let authorizer = try #require(StaticAuthorizer.bearer(Secret("ours")))
+        let upstream = Upstream { _, count in Response(status: count == 1 ? 503 : 200) }
+        var once = RetryPolicy()
+        once.attempts = 1
+        let clock = ManualClock(sleeping: .skipped)
+        let chain = RequestChain(
+            [
+                RetryInterceptor(policy: once, budget: RetryBudget(), clock: clock),
+                AuthorizationInterceptor(
+                    authorizer: authorizer,
+                    origins: [OAuthHarness.apiOrigin]
+                ),
+            ],
+            transport: upstream
+        )
+        for _ in 1...2 {
+            var context = RequestContext()
+            let request = Request(origin: OAuthHarness.apiOrigin, target: "/")
+            _ = try await chain.send(request, context: &context)
+            #expect(context.authorization?.overrodeClient == false)
+        }
+        #expect(upstream.arrived.count == 3)
+    }
+
     @Test func `an API key stands in its own field`() async throws {
         let (headers, context) = try await send(
             ["x-api-key": "theirs"],

@@ -5,26 +5,31 @@
 package protocol PassingInterceptor: RequestInterceptor {
     /// Does the interceptor's part, if that takes neither waiting nor the answer.
     ///
-    /// - Returns: whether that was all; otherwise nothing was changed, and `intercept` is called.
     /// - Throws: what `intercept` would throw.
-    func pass(_ request: inout Request, context: inout RequestContext) throws -> Bool
+    func pass(_ request: inout Request, context: inout RequestContext) throws -> Passing
 
-    /// Whether `withdraw` undoes what `pass` did: then the chain keeps the request as it was sent, and
-    /// no copy of it from before.
-    var isReversible: Bool { get }
+    /// Whether `withdraw` will undo what `pass` is about to do: then the chain keeps the request as it
+    /// is sent, and no copy of it from before.
+    func isReversible(for request: borrowing Request) -> Bool
 
     /// Takes out of a request what `pass` put in.
-    ///
-    /// - Parameters:
-    ///   - request: as `pass` left it.
-    ///   - context: as `pass` left it, but for what came behind.
-    func withdraw(from request: inout Request, context: borrowing RequestContext)
+    func withdraw(from request: inout Request)
+}
+
+/// What an interceptor has done with a request without a wait.
+package enum Passing: Sendable {
+    /// Nothing: `intercept` must be called.
+    case declined
+    /// All there was to do, which changed nothing.
+    case unchanged
+    /// All there was to do.
+    case edited
 }
 
 extension PassingInterceptor {
     /// What was changed stays.
-    package var isReversible: Bool { false }
+    package func isReversible(for request: borrowing Request) -> Bool { false }
 
     /// Does nothing.
-    package func withdraw(from request: inout Request, context: borrowing RequestContext) {}
+    package func withdraw(from request: inout Request) {}
 }

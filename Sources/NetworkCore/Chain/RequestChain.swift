@@ -5,13 +5,13 @@
 public struct RequestChain: Sendable {
     /// An interceptor in its place, as what it is for the chain.
     private enum Step {
-        case passing(PassingPlace)
+        case passing(Place<any PassingInterceptor>)
         case reviewing(Place<any ReviewingInterceptor>)
         case other(Place<any RequestInterceptor>)
 
         init(_ interceptor: any RequestInterceptor) {
             if let passing = interceptor as? any PassingInterceptor {
-                self = .passing(PassingPlace(passing))
+                self = .passing(Place(passing))
             } else if let reviewing = interceptor as? any ReviewingInterceptor {
                 self = .reviewing(Place(reviewing))
             } else {
@@ -34,16 +34,6 @@ public struct RequestChain: Sendable {
 
         init(_ interceptor: Interceptor) {
             self.interceptor = interceptor
-        }
-    }
-
-    private final class PassingPlace: Sendable {
-        let interceptor: any PassingInterceptor
-        let isReversible: Bool
-
-        init(_ interceptor: any PassingInterceptor) {
-            self.interceptor = interceptor
-            isReversible = interceptor.isReversible
         }
     }
 
@@ -102,18 +92,23 @@ public struct RequestChain: Sendable {
         var reviewers: Range<Int>
         /// The request for them.
         var kept: Request?
-        /// How far it had come when it was kept: reversible interceptors in front have had their say.
-        var keptPosition: Int
+        /// How far it had come when it was kept, if it is: reversible interceptors in front have had
+        /// their say.
+        var keptPosition: Int?
+        /// Which interceptors edited it, a bit for each position below 64.
+        var edited: UInt64 = 0
 
         init(_ position: Int) {
             self.position = position
             reviewers = position..<position
-            keptPosition = position
         }
 
-        /// Keeps the request as it is, if anybody will look at the answer.
+        /// Whether somebody will look at the answer, and has no request yet.
+        var wantsRequest: Bool { !reviewers.isEmpty && keptPosition == nil }
+
+        /// Keeps the request as it is, if somebody wants it.
         mutating func keep(_ request: borrowing Request) {
-            guard !reviewers.isEmpty, kept == nil else { return }
+            guard wantsRequest else { return }
             kept = copy request
             keptPosition = position
         }
@@ -131,8 +126,16 @@ public struct RequestChain: Sendable {
         while passage.position < links.steps.count {
             switch links.steps[passage.position] {
             case .passing(let place):
-                if !place.isReversible { passage.keep(request) }
-                guard try place.interceptor.pass(&request, context: &context) else { return }
+                if passage.wantsRequest,
+                    passage.position >= 64 || !place.interceptor.isReversible(for: request)
+                {
+                    passage.keep(request)
+                }
+                switch try place.interceptor.pass(&request, context: &context) {
+                case .declined: return
+                case .unchanged: break
+                case .edited: passage.edited |= 1 << UInt64(passage.position)
+                }
             case .reviewing(let place):
                 let reviewers = passage.reviewers
                 guard reviewers.isEmpty || reviewers.upperBound == passage.position,
@@ -184,7 +187,7 @@ public struct RequestChain: Sendable {
         _ context: inout RequestContext
     ) async throws -> Response {
         let failure = attributed(error, toStep: passage.position)
-        guard let reviewed = original(&passage, context) else { throw failure }
+        guard let reviewed = original(&passage) else { throw failure }
         return try await review(.failure(failure), of: reviewed, by: passage.reviewers, &context)
     }
 
@@ -195,20 +198,19 @@ public struct RequestChain: Sendable {
         _ passage: inout Passage,
         _ context: inout RequestContext
     ) async throws -> Response {
-        guard let reviewed = original(&passage, context) else { return response }
+        guard let reviewed = original(&passage) else { return response }
         let left = passage.reviewers.lowerBound..<(objector + 1)
         return try await review(.success(response), of: reviewed, by: left, &context)
     }
 
     /// The request as the reviewers were given it.
-    private func original(
-        _ passage: inout Passage,
-        _ context: borrowing RequestContext
-    ) -> Request? {
-        guard var request = passage.kept.take() else { return nil }
-        for position in (passage.reviewers.upperBound..<passage.keptPosition).reversed() {
-            guard case .passing(let place) = links.steps[position] else { continue }
-            place.interceptor.withdraw(from: &request, context: context)
+    private func original(_ passage: inout Passage) -> Request? {
+        guard let end = passage.keptPosition, var request = passage.kept.take() else { return nil }
+        for position in (passage.reviewers.upperBound..<end).reversed() {
+            guard case .passing(let place) = links.steps[position],
+                passage.edited & (1 << UInt64(position)) != 0
+            else { continue }
+            place.interceptor.withdraw(from: &request)
         }
         return request
     }

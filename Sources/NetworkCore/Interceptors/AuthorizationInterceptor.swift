@@ -73,22 +73,23 @@ public struct AuthorizationInterceptor: PassingInterceptor {
 
     /// Signs with the credential at hand, if it is a good one that an answer has proved before, and
     /// that needs no proof with each request.
-    package func pass(_ request: inout Request, context: inout RequestContext) throws -> Bool {
+    package func pass(_ request: inout Request, context: inout RequestContext) throws -> Passing {
         guard let credential = authorizer.currentCredential(), credential.isProven,
             !credential.isBound, credential.name == authorizer.fieldName
-        else { return false }
-        if let facts = try begin(request, &context) {
-            sign(&request, with: credential, facts, &context)
-        }
-        return true
+        else { return .declined }
+        guard let facts = try begin(request, &context) else { return .unchanged }
+        sign(&request, with: credential, facts, &context)
+        return .edited
     }
 
-    /// The credential comes last, and its field is nobody else's.
-    package var isReversible: Bool { true }
+    /// Where the request has no credential of its own, whose place ours would take.
+    package func isReversible(for request: borrowing Request) -> Bool {
+        !request.headers.contains(authorizer.fieldName)
+    }
 
-    /// Takes the credential out, if there is one of ours; one that the app brought stays replaced.
-    package func withdraw(from request: inout Request, context: borrowing RequestContext) {
-        if context.authorization != nil { request.headers.remove(authorizer.fieldName) }
+    /// Takes the credential out.
+    package func withdraw(from request: inout Request) {
+        request.headers.remove(authorizer.fieldName)
     }
 
     /// What is known before there is a credential; nothing if the request goes without ours.
@@ -98,7 +99,6 @@ public struct AuthorizationInterceptor: PassingInterceptor {
     ) throws -> AuthorizationFacts? {
         // An earlier attempt's facts must not make this one look as if it carried our credential.
         let isRefreshed = context.authorization?.isRefreshed ?? false
-        let overrodeClient = context.authorization?.overrodeClient ?? false
         context.authorization = nil
         guard origins.contains(request.origin) else { return nil }
         let field = authorizer.fieldName
@@ -112,7 +112,7 @@ public struct AuthorizationInterceptor: PassingInterceptor {
         }
         var facts = AuthorizationFacts(kind: authorizer.kind)
         facts.isRefreshed = isRefreshed
-        facts.overrodeClient = hasOwn || overrodeClient
+        facts.overrodeClient = hasOwn
         return facts
     }
 

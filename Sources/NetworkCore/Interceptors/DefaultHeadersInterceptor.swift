@@ -44,11 +44,11 @@ public struct DefaultHeadersInterceptor: PassingInterceptor {
     }
 
     /// Edits the request.
-    package func pass(_ request: inout Request, context: inout RequestContext) -> Bool {
+    package func pass(_ request: inout Request, context: inout RequestContext) -> Passing {
         for name in removed { request.headers.remove(name) }
         fillIn(&request.headers)
         for index in replacements.indices { request.headers.set(replacements[index]) }
-        return true
+        return .edited
     }
 
     private func fillIn(_ headers: inout HTTPHeaders) {
