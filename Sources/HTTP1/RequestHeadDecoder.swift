@@ -7,8 +7,8 @@ import HTTPMessage
 package struct RequestHeadDecoder: Sendable {
     /// Room in the header bytes for what is added on the way: Via, a request id.
     ///
-    /// A credential needs none, since its bytes are shared; a proof is longer, and moves the rest. So most heads keep below the kilobyte that
-    /// malloc gives from a thread's own list.
+    /// A credential needs none, since its bytes are shared; a proof is longer, and moves the rest. So
+    /// most heads keep below the kilobyte that malloc gives from a thread's own list.
     private static let spare = 256
     private let targetLimit: Int
     private var lines: LineScanner
