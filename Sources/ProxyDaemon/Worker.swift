@@ -185,14 +185,12 @@ final class Worker {
         }
         connection.task = task
         // An app that goes away takes its exchange with it. Its end may have come with its first bytes.
-        connection.socket.onPeerClosed = {
+        let end = {
             task.cancel()
             relay.abort()
         }
-        if connection.socket.isPeerClosed {
-            task.cancel()
-            relay.abort()
-        }
+        connection.socket.onPeerClosed = end
+        if connection.socket.isPeerClosed { end() }
     }
 
     private func leaveToLoop(_ connection: DownstreamConnection) {
