@@ -26,6 +26,13 @@ import Synchronization
         if unsafe isTimeOver { readTime() }
         return unsafe time
     }
+    /// Whether a loop with nothing to do may poll before it sleeps, where that is cheaper.
+    ///
+    /// For the loop's thread.
+    package var mayPoll: Bool {
+        get { polling.isAllowed }
+        set { if newValue != polling.isAllowed { polling = BusyPolling(isAllowed: newValue) } }
+    }
     /// The time of the calendar at this turn of the loop, in nanoseconds since 1970.
     ///
     /// A change of the system's clock is seen after 50 ms at the latest.
@@ -42,6 +49,7 @@ import Synchronization
     private var timerEvent: OpaquePointer?
     var timerArmed = UInt64.max
     var isCatchingUp = false
+    var polling = BusyPolling()
     @exclusivity(unchecked) private var wheel: TimerWheel
     // SAFETY: the loop's thread only, and nothing is called while one of these is being changed.
     @exclusivity(unchecked) private var time: UInt64
@@ -127,15 +135,12 @@ import Synchronization
     func run() {
         thread.store(UInt(pthread_self()), ordering: .releasing)
         while !isStopping {
-            var isIdle = runJobs()
+            runJobs()
             flush()
             // Whoever learns of a fault there has something to do.
-            if unsafe !jobs.isEmpty { isIdle = false }
-            let flags = isIdle ? EVLOOP_ONCE : EVLOOP_ONCE | EVLOOP_NONBLOCK
-            unsafe isTimeOver = true
-            _ = unsafe event_base_loop(base, flags)
+            if hasWork { takeEvents(mayWait: false) } else { waitForEvents() }
         }
-        _ = runJobs()
+        runJobs()
         flush()
         // A call that is kept would keep the loop, and the loop the call.
         let unheard = inbox.withLock { inbox in
@@ -157,6 +162,9 @@ import Synchronization
     package func stop() {
         submit { [self] in isStopping = true }
     }
+
+    /// Whether the loop has something to do before it waits again.
+    var hasWork: Bool { unsafe !jobs.isEmpty || !posting.isEmpty || isStopping }
 
     /// Returns when the loop has ended.
     ///
@@ -214,10 +222,10 @@ import Synchronization
     }
 
     /// Runs what is ready, and what that makes ready, up to a bound that keeps sockets from waiting.
-    private func runJobs() -> Bool {
+    private func runJobs() {
         let executor = unsafe asUnownedTaskExecutor()
         for _ in 0..<64 {
-            if unsafe jobs.isEmpty { return true }
+            if unsafe jobs.isEmpty { return }
             unsafe swap(&jobs, &spareJobs)
             unsafe jobsLeft = spareJobs.count
             for job in unsafe spareJobs {
@@ -226,7 +234,6 @@ import Synchronization
             }
             unsafe spareJobs.removeAll(keepingCapacity: true)
         }
-        return unsafe jobs.isEmpty
     }
 
     /// Sends what the socket has posted when this turn ends, or at once if nothing else is ready: an
@@ -318,6 +325,11 @@ import Synchronization
     func readTime() {
         unsafe time = monotonicNanoseconds() &+ lead
         unsafe isTimeOver = false
+    }
+
+    /// Has the next look at the clock read it.
+    func forgetTime() {
+        unsafe isTimeOver = true
     }
 
     /// Moves the loop's clock forward and fires what is due then: what tests have in place of waiting.

@@ -10,6 +10,7 @@ package struct ProxyConfiguration: Sendable, Equatable {
     /// The key that token files are sealed with; nothing leaves them plain.
     package var stateKey: SecretReference?
     package var workers: Workers
+    package var busyPoll: BusyPoll
     package var drain: Duration
     package var limits: Limits
     package var unmatched: Unmatched
@@ -28,6 +29,13 @@ package struct ProxyConfiguration: Sendable, Equatable {
         case auto
         /// 1 to 64.
         case count(Int)
+    }
+
+    /// Whether an event loop polls for a moment before it sleeps.
+    package enum BusyPoll: String, Sendable, CaseIterable {
+        /// Where that has lately been cheaper.
+        case auto
+        case off
     }
 
     /// What one process accepts from the apps.

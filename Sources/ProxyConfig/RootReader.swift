@@ -21,6 +21,7 @@ struct RootReader {
             state: state,
             stateKey: root.secret(.stateKey, as: Mention.Resource.stateKey),
             workers: workers(),
+            busyPoll: root.choice(.busyPoll, default: .auto),
             drain: root.duration(.drain, atLeast: .zero, default: .seconds(30)),
             limits: limits(),
             unmatched: root.choice(.unmatched, default: .deny),

@@ -4,6 +4,7 @@ protocol SectionKey: RawRepresentable<String>, CaseIterable, Hashable, Sendable 
 enum RootKey: String, SectionKey {
     case listen, admin, state, workers, drain, limits, unmatched, connect, log, defaults, channels
     case allowRemote = "allow_remote"
+    case busyPoll = "busy_poll"
     case stateKey = "state_key"
 }
 

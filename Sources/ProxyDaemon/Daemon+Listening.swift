@@ -3,8 +3,9 @@ import HTTP1
 import ProxyConfig
 
 extension Daemon {
-    /// What a loop gets of the process's limits.
-    func workerSettings(_ limits: ProxyConfiguration.Limits) -> Worker.Settings {
+    /// What a loop gets of the keys at the top.
+    func workerSettings(_ configuration: ProxyConfiguration) -> Worker.Settings {
+        let limits = configuration.limits
         var wire = HTTP1Limits()
         wire.sectionSize = limits.headerSize.bytes
         wire.fieldCount = limits.headerCount
@@ -18,6 +19,7 @@ extension Daemon {
             connections: limits.connections,
             connectionCount: connectionCount,
             sharesListeners: loops.count > 1,
+            mayPoll: configuration.busyPoll == .auto,
             console: console
         )
     }

@@ -71,7 +71,7 @@ extension Daemon {
             moving.first { $0.number == served.number } ?? served
         }
         let (channels, count, forwarding) = (channels, loops.count, forwarding)
-        let settings = workerSettings(next.limits)
+        let settings = workerSettings(next)
         let router = Router(channels.map(\.configuration))
         for worker in workers {
             // In slices: a loop that makes a thousand channels serves nobody meanwhile.

@@ -142,7 +142,7 @@ package actor Daemon {
     package var adminAddress: SocketAddress? { adminSocket?.address }
 
     private func startWorkers() async throws {
-        let settings = workerSettings(configuration.limits)
+        let settings = workerSettings(configuration)
         let requests = UpstreamRequest(
             pseudonym: "netproxy-" + String(UInt32.random(in: .min ... .max), radix: 36)
         )

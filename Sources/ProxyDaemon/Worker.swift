@@ -43,6 +43,8 @@ final class Worker {
         var connectionCount: ConnectionCount
         /// Whether other loops accept from the same sockets.
         var sharesListeners: Bool
+        /// Whether the loop may poll before it sleeps.
+        var mayPoll: Bool
         /// Whether exchanges are printed.
         var console: Daemon.Console
     }
@@ -53,6 +55,7 @@ final class Worker {
         handler = ProxyHandler(loop: loop, requests: requests, channels: table)
         handler.console = ConsoleLines(settings.console)
         handler.onLogged = { [unowned self] in armFlusher() }
+        loop.mayPoll = settings.mayPoll
     }
 
     /// Serves what arrives at a socket, unless no more is served.
@@ -97,6 +100,7 @@ final class Worker {
     /// Puts other limits in force for connections to come.
     func apply(_ settings: Settings) {
         self.settings = settings
+        loop.mayPoll = settings.mayPoll
     }
 
     /// Makes what of these channels is new, for an `install` that follows.

@@ -13,6 +13,7 @@ import Testing
         #expect(configuration.listen == [.tcp(HostPort(host: "127.0.0.1", port: 8080))])
         #expect(!configuration.allowRemote)
         #expect(configuration.workers == .auto)
+        #expect(configuration.busyPoll == .auto)
         #expect(configuration.drain == .seconds(30))
         #expect(configuration.unmatched == .deny)
         #expect(configuration.connect.isEmpty)

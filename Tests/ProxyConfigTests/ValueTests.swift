@@ -76,6 +76,8 @@ import Testing
     @Test(arguments: [
         ("workers: 1", "workers: 0"),
         ("workers: 64", "workers: 65"),
+        ("busy_poll: auto", "busy_poll: on"),
+        ("busy_poll: off", "busy_poll: 50ms"),
         ("limits: { header_size: 1KiB }", "limits: { header_size: 1023B }"),
         (
             "limits: { header_size: 1MiB, target_size: 1MiB }",
