@@ -40,7 +40,7 @@ extension Daemon {
     private func refuse(_ reasons: [String]) -> Result<[String], ReloadFailure> {
         let lines = reasons + ["the configuration was not reloaded; the old one stays in force"]
         for line in lines { report(line) }
-        assembly?.tell(.reload, lines[0], level: .error)
+        for reason in reasons { assembly?.tell(.reload, reason, level: .error) }
         return .failure(ReloadFailure(lines: lines))
     }
 

@@ -223,6 +223,16 @@ import Testing
         }
     }
 
+    @Test func `every reason to refuse a reload is in the daemon's log`() async throws {
+        let channels = "orders: { upstream: \"http://127.0.0.1:1\" }"
+        try await DaemonHarness.run(channels: channels) { proxy async throws in
+            let told = await proxy.reload(channels: channels, root: "drain: 1\nunmatched: maybe")
+            #expect(told.count == 3)
+            let log = try await proxy.allLogs()
+            for reason in told.dropLast() { #expect(log.contains(reason)) }
+        }
+    }
+
     @Test func `what waits for the next start is told until it is taken back`() async throws {
         let channels = "orders: { upstream: \"http://127.0.0.1:1\" }"
         try await DaemonHarness.run(channels: channels) { proxy async throws in
