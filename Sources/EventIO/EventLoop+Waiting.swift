@@ -1,9 +1,9 @@
 import CLibevent
 
 extension EventLoop {
-    /// Waits until there are events, and takes them.
+    /// Waits until there is something to do, or until events have been taken that leave nothing to do.
     func waitForEvents() {
-        if polling.samples() { return measureSleep() }
+        if polling.isSampleDue() { return measureSleep() }
         if polling.isOn, poll() { return }
         takeEvents(mayWait: true)
     }
@@ -17,17 +17,23 @@ extension EventLoop {
             takeEvents(mayWait: false)
             spent = now &- start
         } while !hasWork && spent < BusyPolling.longest
-        polling.polled(for: spent, isInVain: !hasWork)
+        polling.polled(for: spent, work: workCount)
         return hasWork
     }
 
-    /// Sleeps, unless there are events already, and measures it.
+    /// Sleeps, unless there are events already, and measures it up to the first look at the clock
+    /// behind it: what the events cost is not the sleep's.
     private func measureSleep() {
         takeEvents(mayWait: false)
         guard !hasWork else { return }
         let (start, cost) = (now, threadProcessorNanoseconds())
+        costAtWake = .unknown
         takeEvents(mayWait: true)
-        polling.slept(for: now &- start, costing: threadProcessorNanoseconds() &- cost)
+        let time = now &- start
+        if case .known(let then) = costAtWake {
+            polling.slept(for: time, costing: then &- cost, work: workCount)
+        }
+        costAtWake = .unwanted
     }
 
     /// Takes the events that there are; if there are none, sleeps until there are.

@@ -31,7 +31,10 @@ import Synchronization
     /// For the loop's thread.
     package var mayPoll: Bool {
         get { polling.isAllowed }
-        set { if newValue != polling.isAllowed { polling = BusyPolling(isAllowed: newValue) } }
+        set {
+            preconditionCurrent()
+            if newValue != polling.isAllowed { polling = BusyPolling(isAllowed: newValue) }
+        }
     }
     /// The time of the calendar at this turn of the loop, in nanoseconds since 1970.
     ///
@@ -50,6 +53,8 @@ import Synchronization
     var timerArmed = UInt64.max
     var isCatchingUp = false
     var polling = BusyPolling()
+    /// The thread's CPU time at the first look at the clock behind a sleep that is measured.
+    var costAtWake = CostAtWake.unwanted
     @exclusivity(unchecked) private var wheel: TimerWheel
     // SAFETY: the loop's thread only, and nothing is called while one of these is being changed.
     @exclusivity(unchecked) private var time: UInt64
@@ -70,6 +75,12 @@ import Synchronization
     private let finished = Mutex<(isOver: Bool, waiters: [CheckedContinuation<Void, Never>])>(
         (false, [])
     )
+
+    enum CostAtWake {
+        case unwanted
+        case unknown
+        case known(UInt64)
+    }
 
     private struct Inbox {
         var jobs: [UnownedJob] = []
@@ -165,6 +176,9 @@ import Synchronization
 
     /// Whether the loop has something to do before it waits again.
     var hasWork: Bool { unsafe !jobs.isEmpty || !posting.isEmpty || isStopping }
+
+    /// How many pieces of work there are.
+    var workCount: Int { unsafe jobs.count + posting.count }
 
     /// Returns when the loop has ended.
     ///
@@ -325,6 +339,7 @@ import Synchronization
     func readTime() {
         unsafe time = monotonicNanoseconds() &+ lead
         unsafe isTimeOver = false
+        if case .unknown = costAtWake { costAtWake = .known(threadProcessorNanoseconds()) }
     }
 
     /// Has the next look at the clock read it.

@@ -4,14 +4,13 @@ import Testing
 @testable import EventIO
 
 @Suite struct BusyPollingTests {
-    /// The time of a sleep that takes 10 us of CPU, so that a poll is worth 30.
-    private static let cost: UInt64 = 10_000
-    private static let vain = BusyPolling.longest
+    /// A poll in vain is always a little too long.
+    private static let vain = BusyPolling.longest + 1
 
-    /// After so many short sleeps.
-    private static func polling(sleeps: Int = 4) -> BusyPolling {
-        var polling = BusyPolling()
-        for _ in 0..<sleeps { polling.slept(for: 60_000, costing: cost) }
+    /// After so many short sleeps that each ended with so much work.
+    private static func polling(sleeps: Int = 4, work: Int = 1) -> BusyPolling {
+        var polling = BusyPolling(isAllowed: true)
+        polling.sleep(times: sleeps, work: work)
         return polling
     }
 
@@ -20,82 +19,146 @@ import Testing
         #expect(BusyPollingTests.polling(sleeps: 4).isOn)
     }
 
-    @Test func `a long sleep begins the count anew`() {
+    @Test func `a long sleep begins the count anew, and its cost does not count`() {
         var polling = BusyPollingTests.polling(sleeps: 3)
-        polling.slept(for: 100_001, costing: BusyPollingTests.cost)
-        for _ in 0..<3 { polling.slept(for: 100_000, costing: BusyPollingTests.cost) }
+        polling.slept(for: 100_001, costing: 50_000, work: 1)
+        polling.sleep(for: 100_000, times: 3)
         #expect(!polling.isOn)
-        polling.slept(for: 100_000, costing: BusyPollingTests.cost)
+        polling.sleep(for: 100_000)
         #expect(polling.isOn)
+        polling.poll(for: 31_000, times: 200)
+        #expect(polling.isOn)
+        polling.poll(for: 31_000)
+        #expect(!polling.isOn)
     }
 
     @Test func `one wait in seventeen is measured, while it polls one in 257`() {
-        var polling = BusyPolling()
-        #expect((1...34).filter { _ in polling.samples() } == [17, 34])
+        var polling = BusyPolling(isAllowed: true)
+        #expect((1...34).filter { _ in polling.isSampleDue() } == [17, 34])
         polling = BusyPollingTests.polling()
-        #expect((1...514).filter { _ in polling.samples() } == [257, 514])
+        #expect((1...514).filter { _ in polling.isSampleDue() } == [257, 514])
     }
 
     @Test func `where it is not allowed nothing is measured`() {
-        var polling = BusyPolling(isAllowed: false)
-        #expect(!(1...100).contains { _ in polling.samples() })
+        var polling = BusyPolling()
+        #expect(!(1...100).contains { _ in polling.isSampleDue() })
     }
 
-    @Test func `five polls in vain end it`() {
+    @Test func `four polls in vain end it, whatever it has saved`() {
+        for saving in [0, 10_000] {
+            var polling = BusyPollingTests.polling()
+            polling.poll(for: 1000, times: saving)
+            polling.poll(for: BusyPollingTests.vain, work: 0, times: 3)
+            #expect(polling.isOn)
+            polling.poll(for: BusyPollingTests.vain, work: 0)
+            #expect(!polling.isOn)
+        }
+    }
+
+    @Test func `it goes on for as long as polls cost no more than the sleeps are worth`() {
         var polling = BusyPollingTests.polling()
-        for _ in 0..<4 { polling.polled(for: BusyPollingTests.vain, isInVain: true) }
+        polling.poll(for: 30_000, times: 10_000)
         #expect(polling.isOn)
-        polling.polled(for: BusyPollingTests.vain, isInVain: true)
+        polling.poll(for: 31_000, times: 200)
+        #expect(polling.isOn)
+        polling.poll(for: 31_000)
         #expect(!polling.isOn)
     }
 
-    @Test func `it goes on for as long as polls cost no more than sleeps`() {
-        var polling = BusyPollingTests.polling()
-        for _ in 0..<10_000 { polling.polled(for: 30_000, isInVain: false) }
+    @Test func `a sleep is worth no more than the longest poll`() {
+        var polling = BusyPolling(isAllowed: true)
+        for _ in 1...4 { polling.slept(for: 60_000, costing: 40_000, work: 1) }
+        polling.poll(for: 51_000, times: 200)
         #expect(polling.isOn)
-        for _ in 0..<200 { polling.polled(for: 31_000, isInVain: false) }
-        #expect(polling.isOn)
-        polling.polled(for: 31_000, isInVain: false)
+        polling.poll(for: 51_000)
         #expect(!polling.isOn)
     }
 
-    @Test func `what it has saved does not pay for more than five polls in vain`() {
-        var polling = BusyPollingTests.polling()
-        for _ in 0..<10_000 { polling.polled(for: 1000, isInVain: false) }
-        for _ in 0..<5 { polling.polled(for: BusyPollingTests.vain, isInVain: true) }
+    @Test func `where a sleep lets work gather a poll is worth its part`() {
+        // Two on average at last: a poll that finds one is worth 15 us, one that finds both is worth 30.
+        var polling = BusyPollingTests.polling(sleeps: 50, work: 2)
+        polling.poll(for: 29_000, work: 2, times: 1000)
+        #expect(polling.isOn)
+        polling.poll(for: 14_000, times: 1000)
+        #expect(polling.isOn)
+        polling.poll(for: 29_000, times: 20)
         #expect(!polling.isOn)
     }
 
     @Test func `sleeps that become cheaper end it`() {
         var polling = BusyPollingTests.polling()
-        for _ in 0..<100 { polling.slept(for: 20_000, costing: 2000) }
+        for _ in 0..<100 { polling.slept(for: 20_000, costing: 2000, work: 1) }
         #expect(polling.isOn)
-        for _ in 0..<15 { polling.polled(for: 20_000, isInVain: false) }
+        polling.poll(for: 20_000, times: 15)
         #expect(!polling.isOn)
     }
 
-    @Test func `after a mistake it takes twice as many short sleeps, up to 512`() {
-        var polling = BusyPolling()
-        for wanted in [4, 8, 16, 32, 64, 128, 256, 512, 512] {
-            for _ in 1..<wanted { polling.slept(for: 60_000, costing: BusyPollingTests.cost) }
+    @Test func `after a loss it takes twice as many short sleeps, up to 64`() {
+        var polling = BusyPolling(isAllowed: true)
+        for wanted in [4, 8, 16, 32, 64, 64] {
+            polling.sleep(times: wanted - 1)
             #expect(!polling.isOn)
-            polling.slept(for: 60_000, costing: BusyPollingTests.cost)
+            polling.sleep()
             #expect(polling.isOn)
-            for _ in 0..<5 { polling.polled(for: BusyPollingTests.vain, isInVain: true) }
+            polling.poll(for: BusyPollingTests.vain, work: 0, times: 4)
         }
-        for _ in 0..<512 { polling.slept(for: 60_000, costing: BusyPollingTests.cost) }
-        for _ in 0..<300 { polling.polled(for: 1000, isInVain: false) }
-        for _ in 0..<5 { polling.polled(for: BusyPollingTests.vain, isInVain: true) }
-        for _ in 0..<4 { polling.slept(for: 60_000, costing: BusyPollingTests.cost) }
+        polling.sleep(times: 64)
+        // What this saves is more than the end costs.
+        polling.poll(for: 20_000, times: 30)
+        polling.poll(for: BusyPollingTests.vain, work: 0, times: 4)
+        polling.sleep(times: 3)
+        #expect(!polling.isOn)
+        polling.sleep()
         #expect(polling.isOn)
+    }
+
+    @Test func `a poll that lost the processor counts as two in vain`() {
+        var polling = BusyPollingTests.polling()
+        polling.poll(for: 50_000_000, work: 0, times: 2)
+        #expect(polling.isOn)
+        polling.poll(for: 50_000_000, work: 0)
+        #expect(!polling.isOn)
     }
 
     @Test func `a clock that was moved does it no harm`() {
         var polling = BusyPollingTests.polling()
-        polling.slept(for: .max, costing: .max)
-        polling.polled(for: .max, isInVain: false)
-        polling.polled(for: .max, isInVain: true)
+        polling.slept(for: .max, costing: .max, work: .max)
+        polling.slept(for: 0, costing: .max, work: .max)
+        for _ in 0..<10 { polling.polled(for: .max, work: .max) }
         #expect(!polling.isOn)
+        polling.polled(for: 0, work: 1)
+        #expect(!polling.isOn)
+    }
+
+    @Test func `a loop that polls hears calls from other threads`() async throws {
+        let loop = try EventLoop()
+        loop.start()
+        _ = await loop.call { $0.polling = BusyPollingTests.polling() }
+        let count = Counter()
+        let all = Gate()
+        for number in 1...2000 {
+            loop.submit { if count.next() == 2000 { all.open() } }
+            if number.isMultiple(of: 100) { await Task.yield() }
+        }
+        try await all.wait()
+        loop.stop()
+        await loop.waitUntilStopped()
+    }
+
+    @Test func `what ends in the middle of a poll does it no harm`() async throws {
+        let loop = try EventLoop()
+        loop.start()
+        for mayPoll in [true, false, true] {
+            _ = await loop.call {
+                $0.polling = BusyPollingTests.polling()
+                $0.mayPoll = mayPoll
+                $0.advance(by: .seconds(3600))
+            }
+            let isAllowed = await Task(executorPreference: loop) { loop.mayPoll }.value
+            #expect(isAllowed == mayPoll)
+        }
+        loop.stop()
+        await loop.waitUntilStopped()
     }
 
     @Test func `a loop that polls in vain goes back to sleep, hears calls and stops`() async throws
@@ -111,5 +174,15 @@ import Testing
         _ = await loop.call { $0.polling = BusyPollingTests.polling() }
         loop.stop()
         await loop.waitUntilStopped()
+    }
+}
+
+extension BusyPolling {
+    fileprivate mutating func sleep(for time: UInt64 = 60_000, times: Int = 1, work: Int = 1) {
+        for _ in 0..<times { slept(for: time, costing: 10_000, work: work) }
+    }
+
+    fileprivate mutating func poll(for time: UInt64, work: Int = 1, times: Int = 1) {
+        for _ in 0..<times { polled(for: time, work: work) }
     }
 }
