@@ -17,6 +17,7 @@ extension EventLoop {
             takeEvents(mayWait: false)
             spent = now &- start
         } while !hasWork && spent < BusyPolling.longest
+        timePolled &+= spent
         polling.polled(for: spent, work: workCount)
         return hasWork
     }

@@ -36,6 +36,8 @@ import Synchronization
             if newValue != polling.isAllowed { polling = BusyPolling(isAllowed: newValue) }
         }
     }
+    /// How long it has polled in all, in nanoseconds; for the loop's thread.
+    package internal(set) var timePolled: UInt64 = 0
     /// The time of the calendar at this turn of the loop, in nanoseconds since 1970.
     ///
     /// A change of the system's clock is seen after 50 ms at the latest.

@@ -27,16 +27,18 @@ extension Daemon {
     func status() async -> DaemonStatus {
         var counters: [String: ChannelCounters] = [:]
         var pools: [String: DaemonStatus.Pool] = [:]
-        var (connections, unclaimed) = (0, ChannelCounters())
+        var (connections, unclaimed, polled) = (0, ChannelCounters(), UInt64())
         for worker in workers {
             let report = await worker.call { worker in
                 (
                     worker.connectionCount, worker.unclaimed,
-                    worker.table.channels.map { ($0.name, $0.tally.counters, $0.poolCounts) }
+                    worker.table.channels.map { ($0.name, $0.tally.counters, $0.poolCounts) },
+                    worker.loop.timePolled
                 )
             }
             connections += report.0
             unclaimed = unclaimed + report.1
+            polled += report.3
             for (name, counted, pool) in report.2 {
                 counters[name] = counters[name, default: ChannelCounters()] + counted
                 let sum = pools[name] ?? DaemonStatus.Pool(open: 0, idle: 0, queued: 0)
@@ -75,19 +77,20 @@ extension Daemon {
             workers: loops.count,
             connections: connections,
             logLinesDropped: assembly?.logs.droppedLines ?? 0,
-            process: await process(),
+            process: await process(polled: polled),
             unclaimed: unclaimed.statuses,
             channels: list
         )
     }
 
-    private func process() async -> DaemonStatus.Process {
+    private func process(polled: UInt64) async -> DaemonStatus.Process {
         // Not on the loop whose task asks: with ten thousand descriptors it would stand for 10 ms.
         let figures = await Task(executorPreference: globalConcurrentExecutor) { ProcessFigures() }
             .value
         return DaemonStatus.Process(
             startS: startedAt,
             cpuS: figures.cpuSeconds,
+            polledS: Double(polled) / 1e9,
             residentBytes: figures.residentBytes,
             descriptors: figures.descriptors,
             descriptorLimit: figures.descriptorLimit

@@ -166,11 +166,12 @@ import Testing
         let loop = try EventLoop()
         loop.start()
         _ = await loop.call { $0.polling = BusyPollingTests.polling() }
-        let isOn = try await Task(executorPreference: loop) {
+        let (isOn, polled) = try await Task(executorPreference: loop) {
             for _ in 0..<6 { try await loop.sleep(for: .milliseconds(1)) }
-            return loop.polling.isOn
+            return (loop.polling.isOn, loop.timePolled)
         }.value
         #expect(!isOn)
+        #expect(polled >= 4 * BusyPolling.longest)
         _ = await loop.call { $0.polling = BusyPollingTests.polling() }
         loop.stop()
         await loop.waitUntilStopped()

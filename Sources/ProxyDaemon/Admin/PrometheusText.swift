@@ -149,6 +149,12 @@ struct PrometheusText {
             "Processor time in user space and in the kernel.",
             process.cpuS
         )
+        write(
+            .counter,
+            "netproxy_polled_seconds_total",
+            "Seconds for which event loops have polled before they slept.",
+            process.polledS ?? 0
+        )
         if let bytes = process.residentBytes {
             write(.gauge, "process_resident_memory_bytes", "Memory in use.", Double(bytes))
         }
