@@ -1,6 +1,17 @@
 import CLibevent
 
 extension EventLoop {
+    /// Whether a loop with nothing to do may poll before it sleeps, where that is cheaper.
+    ///
+    /// For the loop's thread.
+    package var mayPoll: Bool {
+        get { polling.isAllowed }
+        set {
+            preconditionCurrent()
+            if newValue != polling.isAllowed { polling = BusyPolling(isAllowed: newValue) }
+        }
+    }
+
     /// Waits until there is something to do, or until events have been taken that leave nothing to do.
     func waitForEvents() {
         if polling.isSampleDue() { return measureSleep() }
@@ -28,13 +39,10 @@ extension EventLoop {
         takeEvents(mayWait: false)
         guard !hasWork else { return }
         let (start, cost) = (now, threadProcessorNanoseconds())
-        costAtWake = .unknown
+        measuresCost = true
         takeEvents(mayWait: true)
         let time = now &- start
-        if case .known(let then) = costAtWake {
-            polling.slept(for: time, costing: then &- cost, work: workCount)
-        }
-        costAtWake = .unwanted
+        polling.slept(for: time, costing: costAtWake &- cost, work: workCount)
     }
 
     /// Takes the events that there are; if there are none, sleeps until there are.

@@ -1,8 +1,6 @@
 package import Bytes
 import CLibevent
 import Glibc
-// The C struct timeval counts as this module's or as Glibc's, whichever the compiler loads first.
-import SwiftOverlayShims
 import Synchronization
 
 /// One thread with one libevent base: it waits for sockets and timers and runs the tasks that
@@ -26,16 +24,6 @@ import Synchronization
         if unsafe isTimeOver { readTime() }
         return unsafe time
     }
-    /// Whether a loop with nothing to do may poll before it sleeps, where that is cheaper.
-    ///
-    /// For the loop's thread.
-    package var mayPoll: Bool {
-        get { polling.isAllowed }
-        set {
-            preconditionCurrent()
-            if newValue != polling.isAllowed { polling = BusyPolling(isAllowed: newValue) }
-        }
-    }
     /// How long it has polled in all, in nanoseconds; for the loop's thread.
     package internal(set) var timePolled: UInt64 = 0
     /// The time of the calendar at this turn of the loop, in nanoseconds since 1970.
@@ -51,13 +39,14 @@ import Synchronization
     var lead: UInt64 = 0
     private let wakeDescriptor: Int32
     private var wakeEvent: OpaquePointer?
-    private var timerEvent: OpaquePointer?
+    var timerEvent: OpaquePointer?
     var timerArmed = UInt64.max
     var isCatchingUp = false
     var polling = BusyPolling()
-    /// The thread's CPU time at the first look at the clock behind a sleep that is measured.
-    var costAtWake = CostAtWake.unwanted
-    @exclusivity(unchecked) private var wheel: TimerWheel
+    /// Whether the next look at the clock takes the thread's CPU time, too, and what it was.
+    var measuresCost = false
+    var costAtWake: UInt64 = 0
+    @exclusivity(unchecked) var wheel: TimerWheel
     // SAFETY: the loop's thread only, and nothing is called while one of these is being changed.
     @exclusivity(unchecked) private var time: UInt64
     /// Whether the loop has waited since `time` was read.
@@ -77,12 +66,6 @@ import Synchronization
     private let finished = Mutex<(isOver: Bool, waiters: [CheckedContinuation<Void, Never>])>(
         (false, [])
     )
-
-    enum CostAtWake {
-        case unwanted
-        case unknown
-        case known(UInt64)
-    }
 
     private struct Inbox {
         var jobs: [UnownedJob] = []
@@ -297,73 +280,20 @@ import Synchronization
         _ = malloc_trim(0)
     }
 
-    // MARK: - Timers
-
-    /// Calls `entry.fire()` once `deadline` (on the loop's clock) has passed, up to 32 ms later.
-    @inline(__always)
-    package func schedule(_ entry: TimerEntry, at deadline: UInt64) {
-        if let turn = unsafe wheel.schedule(entry, at: deadline) { armTimer(for: turn) }
-    }
-
-    /// Calls off the next `fire()`.
-    @inline(__always)
-    package func suspend(_ entry: TimerEntry) {
-        unsafe wheel.suspend(entry)
-    }
-
-    /// Calls off the next `fire()`, and forgets the entry.
-    package func remove(_ entry: TimerEntry) {
-        unsafe wheel.remove(entry)
-    }
-
-    /// Waits on the loop.
-    ///
-    /// - Throws: `CancellationError` when the task is cancelled meanwhile.
-    package func sleep(for duration: Duration) async throws {
-        try await Sleeper.sleep(on: self, until: now &+ duration.nanoseconds)
-    }
-
-    /// A deadline that far from now on the loop's clock; nothing means never.
-    @inline(__always)
-    package func deadline(after duration: Duration?) -> UInt64 {
-        guard let duration else { return .max }
-        return now &+ duration.nanoseconds
-    }
-
-    func timerFired() {
-        timerArmed = .max
-        readTime()
-        for entry in unsafe wheel.turn(now: now) { entry.fire() }
-        if let next = unsafe wheel.nextTurn { armTimer(for: next) }
-    }
+    // MARK: - Time
 
     @inline(never)
     func readTime() {
         unsafe time = monotonicNanoseconds() &+ lead
         unsafe isTimeOver = false
-        if case .unknown = costAtWake { costAtWake = .known(threadProcessorNanoseconds()) }
+        if measuresCost {
+            costAtWake = threadProcessorNanoseconds()
+            measuresCost = false
+        }
     }
 
     /// Has the next look at the clock read it.
     func forgetTime() {
         unsafe isTimeOver = true
-    }
-
-    /// Moves the loop's clock forward and fires what is due then: what tests have in place of waiting.
-    package func advance(by duration: Duration) {
-        preconditionCurrent()
-        lead &+= duration.nanoseconds
-        timerFired()
-    }
-
-    func armTimer(for next: UInt64) {
-        guard next < timerArmed else { return }
-        timerArmed = next
-        let delay = next > now ? next - now : 0
-        var interval = timeval(
-            tv_sec: Int(delay / 1_000_000_000),
-            tv_usec: Int(delay % 1_000_000_000 / 1000) + 1
-        )
-        unsafe event_add(timerEvent, &interval)
     }
 }

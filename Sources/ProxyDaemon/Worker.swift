@@ -97,7 +97,7 @@ final class Worker {
         loop.schedule(timer, at: loop.deadline(after: limit))
     }
 
-    /// Puts other limits in force for connections to come.
+    /// Puts other settings in force; limits are those of connections to come.
     func apply(_ settings: Settings) {
         self.settings = settings
         loop.mayPoll = settings.mayPoll
