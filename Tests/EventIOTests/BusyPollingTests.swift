@@ -10,7 +10,7 @@ import Testing
     /// After so many short sleeps that each ended with so much work.
     private static func polling(sleeps: Int = 4, work: Int = 1) -> BusyPolling {
         var polling = BusyPolling(isAllowed: true)
-        polling.sleep(times: sleeps, work: work)
+        polling.takeSleeps(times: sleeps, work: work)
         return polling
     }
 
@@ -22,13 +22,13 @@ import Testing
     @Test func `a long sleep begins the count anew, and its cost does not count`() {
         var polling = BusyPollingTests.polling(sleeps: 3)
         polling.slept(for: 100_001, costing: 50_000, work: 1)
-        polling.sleep(for: 100_000, times: 3)
+        polling.takeSleeps(for: 100_000, times: 3)
         #expect(!polling.isOn)
-        polling.sleep(for: 100_000)
+        polling.takeSleeps(for: 100_000)
         #expect(polling.isOn)
-        polling.poll(for: 31_000, times: 200)
+        polling.takePolls(for: 31_000, times: 200)
         #expect(polling.isOn)
-        polling.poll(for: 31_000)
+        polling.takePolls(for: 31_000)
         #expect(!polling.isOn)
     }
 
@@ -47,41 +47,41 @@ import Testing
     @Test func `four polls in vain end it, whatever it has saved`() {
         for saving in [0, 10_000] {
             var polling = BusyPollingTests.polling()
-            polling.poll(for: 1000, times: saving)
-            polling.poll(for: BusyPollingTests.vain, work: 0, times: 3)
+            polling.takePolls(for: 1000, times: saving)
+            polling.takePolls(for: BusyPollingTests.vain, work: 0, times: 3)
             #expect(polling.isOn)
-            polling.poll(for: BusyPollingTests.vain, work: 0)
+            polling.takePolls(for: BusyPollingTests.vain, work: 0)
             #expect(!polling.isOn)
         }
     }
 
     @Test func `it goes on for as long as polls cost no more than the sleeps are worth`() {
         var polling = BusyPollingTests.polling()
-        polling.poll(for: 30_000, times: 10_000)
+        polling.takePolls(for: 30_000, times: 10_000)
         #expect(polling.isOn)
-        polling.poll(for: 31_000, times: 200)
+        polling.takePolls(for: 31_000, times: 200)
         #expect(polling.isOn)
-        polling.poll(for: 31_000)
+        polling.takePolls(for: 31_000)
         #expect(!polling.isOn)
     }
 
     @Test func `a sleep is worth no more than the longest poll`() {
         var polling = BusyPolling(isAllowed: true)
         for _ in 1...4 { polling.slept(for: 60_000, costing: 40_000, work: 1) }
-        polling.poll(for: 51_000, times: 200)
+        polling.takePolls(for: 51_000, times: 200)
         #expect(polling.isOn)
-        polling.poll(for: 51_000)
+        polling.takePolls(for: 51_000)
         #expect(!polling.isOn)
     }
 
     @Test func `where a sleep lets work gather a poll is worth its part`() {
         // Two on average at last: a poll that finds one is worth 15 us, one that finds both is worth 30.
         var polling = BusyPollingTests.polling(sleeps: 50, work: 2)
-        polling.poll(for: 29_000, work: 2, times: 1000)
+        polling.takePolls(for: 29_000, work: 2, times: 1000)
         #expect(polling.isOn)
-        polling.poll(for: 14_000, times: 1000)
+        polling.takePolls(for: 14_000, times: 1000)
         #expect(polling.isOn)
-        polling.poll(for: 29_000, times: 20)
+        polling.takePolls(for: 29_000, times: 20)
         #expect(!polling.isOn)
     }
 
@@ -89,34 +89,34 @@ import Testing
         var polling = BusyPollingTests.polling()
         for _ in 0..<100 { polling.slept(for: 20_000, costing: 2000, work: 1) }
         #expect(polling.isOn)
-        polling.poll(for: 20_000, times: 15)
+        polling.takePolls(for: 20_000, times: 15)
         #expect(!polling.isOn)
     }
 
     @Test func `after a loss it takes twice as many short sleeps, up to 64`() {
         var polling = BusyPolling(isAllowed: true)
         for wanted in [4, 8, 16, 32, 64, 64] {
-            polling.sleep(times: wanted - 1)
+            polling.takeSleeps(times: wanted - 1)
             #expect(!polling.isOn)
-            polling.sleep()
+            polling.takeSleeps()
             #expect(polling.isOn)
-            polling.poll(for: BusyPollingTests.vain, work: 0, times: 4)
+            polling.takePolls(for: BusyPollingTests.vain, work: 0, times: 4)
         }
-        polling.sleep(times: 64)
+        polling.takeSleeps(times: 64)
         // What this saves is more than the end costs.
-        polling.poll(for: 20_000, times: 30)
-        polling.poll(for: BusyPollingTests.vain, work: 0, times: 4)
-        polling.sleep(times: 3)
+        polling.takePolls(for: 20_000, times: 30)
+        polling.takePolls(for: BusyPollingTests.vain, work: 0, times: 4)
+        polling.takeSleeps(times: 3)
         #expect(!polling.isOn)
-        polling.sleep()
+        polling.takeSleeps()
         #expect(polling.isOn)
     }
 
     @Test func `a poll that lost the processor counts as two in vain`() {
         var polling = BusyPollingTests.polling()
-        polling.poll(for: 50_000_000, work: 0, times: 2)
+        polling.takePolls(for: 50_000_000, work: 0, times: 2)
         #expect(polling.isOn)
-        polling.poll(for: 50_000_000, work: 0)
+        polling.takePolls(for: 50_000_000, work: 0)
         #expect(!polling.isOn)
     }
 
@@ -141,6 +141,7 @@ import Testing
             if number.isMultiple(of: 100) { await Task.yield() }
         }
         try await all.wait()
+        #expect(await Task(executorPreference: loop) { loop.timePolled }.value > 0)
         loop.stop()
         await loop.waitUntilStopped()
     }
@@ -148,15 +149,24 @@ import Testing
     @Test func `what ends in the middle of a poll does it no harm`() async throws {
         let loop = try EventLoop()
         loop.start()
-        for mayPoll in [true, false, true] {
-            _ = await loop.call {
-                $0.polling = BusyPollingTests.polling()
-                $0.mayPoll = mayPoll
-                $0.advance(by: .seconds(3600))
+        let done = Gate()
+        loop.submit {
+            loop.polling = BusyPollingTests.polling()
+            // The poll that comes next finds this, and another one behind it what follows.
+            loop.submit {
+                loop.advance(by: .seconds(3600))
+                loop.submit {
+                    loop.mayPoll = false
+                    done.open()
+                }
             }
-            let isAllowed = await Task(executorPreference: loop) { loop.mayPoll }.value
-            #expect(isAllowed == mayPoll)
         }
+        try await done.wait()
+        let (isOn, polled) = await Task(executorPreference: loop) {
+            (loop.polling.isOn, loop.timePolled)
+        }.value
+        #expect(!isOn)
+        #expect(polled >= 3_600_000_000_000)
         loop.stop()
         await loop.waitUntilStopped()
     }
@@ -179,11 +189,11 @@ import Testing
 }
 
 extension BusyPolling {
-    fileprivate mutating func sleep(for time: UInt64 = 60_000, times: Int = 1, work: Int = 1) {
+    fileprivate mutating func takeSleeps(for time: UInt64 = 60_000, times: Int = 1, work: Int = 1) {
         for _ in 0..<times { slept(for: time, costing: 10_000, work: work) }
     }
 
-    fileprivate mutating func poll(for time: UInt64, work: Int = 1, times: Int = 1) {
+    fileprivate mutating func takePolls(for time: UInt64, work: Int = 1, times: Int = 1) {
         for _ in 0..<times { polled(for: time, work: work) }
     }
 }
