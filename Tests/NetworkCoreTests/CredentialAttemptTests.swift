@@ -1,0 +1,117 @@
+import NetworkCore
+import TestSupport
+import Testing
+
+/// What another attempt carries of the credential of the first.
+@Suite struct CredentialAttempts {
+    /// One more attempt after a failure, at once.
+    private var retry: RetryInterceptor {
+        var once = RetryPolicy()
+        once.attempts = 1
+        return RetryInterceptor(
+            policy: once,
+            budget: RetryBudget(),
+            clock: ManualClock(sleeping: .skipped)
+        )
+    }
+
+    @Test(arguments: [
+        (AuthorizationInterceptor.ClientCredentialPolicy.replace, "Bearer ours"),
+        (.keep, "Basic a"),
+    ])
+    func `another attempt carries the credential of the first`(
+        policy: AuthorizationInterceptor.ClientCredentialPolicy,
+        expected: String
+    ) async throws {
+        let authorizer = try #require(StaticAuthorizer.bearer(Secret("ours")))
+        let upstream = Upstream { arrived, _ in
+            Response(status: arrived.request.target == "/busy" ? 503 : 200)
+        }
+        let interceptors: [any RequestInterceptor] = [
+            retry,
+            ReauthorizationInterceptor(authorizer: authorizer),
+            // Between them and the credential, and not to be undone.
+            DefaultHeadersInterceptor(replacements: [try #require(HTTPField("X-Own", "1"))]),
+            AuthorizationInterceptor(
+                authorizer: authorizer,
+                origins: [OAuthHarness.apiOrigin],
+                onClientCredential: policy
+            ),
+        ]
+        for stack in [interceptors, interceptors.filter { !($0 is DefaultHeadersInterceptor) }] {
+            let chain = RequestChain(stack, transport: upstream)
+            for target in ["/", "/busy"] {
+                var context = RequestContext()
+                let request = Request(
+                    origin: OAuthHarness.apiOrigin,
+                    target: target,
+                    headers: [.authorization: "Basic a", "X-App": "x"]
+                )
+                _ = try await chain.send(request, context: &context)
+                #expect(context.authorization?.overrodeClient == (policy == .replace ? true : nil))
+            }
+            let last = upstream.arrived.suffix(2).map(\.request)
+            #expect(last.map(\.target) == ["/busy", "/busy"])
+            #expect(last[0].headers == last[1].headers)
+            #expect(last[1].headers.values(of: .authorization) == [expected])
+        }
+    }
+
+    @Test(arguments: [
+        AuthorizationInterceptor.ClientCredentialPolicy.replace, .keep, .reject,
+    ])
+    func `a credential of ours is not taken for the app's by another attempt`(
+        policy: AuthorizationInterceptor.ClientCredentialPolicy
+    ) async throws {
+        let authorizer = try #require(StaticAuthorizer.bearer(Secret("ours")))
+        let key = try #require(StaticAuthorizer.header("X-Api-Key", Secret("key")))
+        let upstream = Upstream { _, count in Response(status: count == 1 ? 503 : 200) }
+        let elsewhere = Origin(scheme: .https, host: "elsewhere.example")
+        let chain = RequestChain(
+            [
+                retry,
+                AuthorizationInterceptor(
+                    authorizer: authorizer,
+                    origins: [OAuthHarness.apiOrigin],
+                    onClientCredential: policy
+                ),
+                // It has no part in this, and clears the facts of the first.
+                AuthorizationInterceptor(authorizer: key, origins: [elsewhere]),
+            ],
+            transport: upstream
+        )
+        // The first proves the credential.
+        for attempts in [1, 2] {
+            var context = RequestContext()
+            let request = Request(origin: OAuthHarness.apiOrigin, target: "/", headers: ["X": "y"])
+            let response = try await chain.send(request, context: &context)
+            #expect(response.status == 200)
+            #expect(context.attempts == attempts)
+        }
+        for arrived in upstream.arrived {
+            #expect(arrived.request.headers == ["X": "y", "Authorization": "Bearer ours"])
+        }
+    }
+
+    @Test func `another attempt does not say that a credential was overridden`() async throws {
+        let authorizer = try #require(StaticAuthorizer.bearer(Secret("ours")))
+        let upstream = Upstream { _, count in Response(status: count == 1 ? 503 : 200) }
+        let chain = RequestChain(
+            [
+                retry,
+                AuthorizationInterceptor(
+                    authorizer: authorizer,
+                    origins: [OAuthHarness.apiOrigin]
+                ),
+            ],
+            transport: upstream
+        )
+        for _ in 1...2 {
+            var context = RequestContext()
+            let request = Request(origin: OAuthHarness.apiOrigin, target: "/")
+            _ = try await chain.send(request, context: &context)
+            #expect(context.authorization?.overrodeClient == false)
+        }
+        #expect(upstream.arrived.count == 3)
+    }
+}
