@@ -46,7 +46,9 @@ struct TimerWheel {
     mutating func schedule(_ entry: TimerEntry, at deadline: UInt64) -> UInt64? {
         unsafe entry.deadline = deadline
         // In the wheel already, and its turn comes early enough: it will be looked at again then.
-        if unsafe entry.visit != 0, unsafe deadline / TimerWheel.tick >= entry.visit { return nil }
+        if unsafe entry.visit != 0, unsafe deadline / TimerWheel.tick + 1 >= entry.visit {
+            return nil
+        }
         guard deadline != .max else { return nil }
         unlink(entry)
         link(entry)

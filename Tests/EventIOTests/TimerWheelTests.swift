@@ -1,0 +1,102 @@
+import Testing
+
+@testable import EventIO
+
+/// The wheel against a list of deadlines, turn by turn.
+@Suite struct TimerWheelTests {
+    private static let tick: UInt64 = 16_000_000
+
+    /// SplitMix64 (Steele, Lea, Flood 2014): the same numbers in every run.
+    private struct Numbers {
+        var state: UInt64
+
+        mutating func next(below bound: UInt64) -> UInt64 {
+            state &+= 0x9E37_79B9_7F4A_7C15
+            var mixed = state
+            mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
+            mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
+            return (mixed ^ mixed >> 31) % bound
+        }
+    }
+
+    /// What a loop does with its wheel, beside what it should come to.
+    private struct Model {
+        var wheel: TimerWheel
+        var now: UInt64
+        var turned: UInt64
+        /// When the loop would turn the wheel.
+        var armed = UInt64.max
+        var deadlines: [ObjectIdentifier: UInt64] = [:]
+
+        init(now: UInt64) {
+            wheel = TimerWheel(now: now)
+            self.now = now
+            turned = now / tick
+        }
+
+        mutating func schedule(_ entry: TimerEntry, after delay: UInt64) {
+            deadlines[ObjectIdentifier(entry)] = now + delay
+            armed = min(armed, wheel.schedule(entry, at: now + delay) ?? .max)
+        }
+
+        /// The entries that are due, which nobody but the list knows.
+        mutating func turn() -> Set<ObjectIdentifier> {
+            let target = now / tick
+            guard target > turned else { return [] }
+            turned = target
+            let due = deadlines.filter { $0.value / tick < target }
+            for entry in due.keys { deadlines[entry] = nil }
+            return Set(due.keys)
+        }
+
+        /// The last moment at which the loop must turn.
+        var limit: UInt64 {
+            guard let first = deadlines.values.min() else { return .max }
+            return max(first / tick + 1, turned + 1) * tick
+        }
+    }
+
+    @Test(arguments: 0..<24 as Range<UInt64>)
+    func `exactly those are due whose tick is over, whatever came before`(seed: UInt64) {
+        var numbers = Numbers(state: seed)
+        var model = Model(now: 7_777_777_777 + seed)
+        let entries = (0..<12).map { _ in TimerEntry() }
+        // Within a tick, within a turn of the wheel (8 s), and beyond it.
+        let delays: [UInt64] = [1, 20_000_000, 300_000_000, 7_900_000_000, 40_000_000_000]
+        let steps: [UInt64] = [1, 16_000_000, 100_000_000, 9_000_000_000]
+        for _ in 0..<3000 {
+            let entry = entries[Int(numbers.next(below: UInt64(entries.count)))]
+            switch numbers.next(below: 8) {
+            case 0..<4:
+                let bound = delays[Int(numbers.next(below: UInt64(delays.count)))]
+                model.schedule(entry, after: numbers.next(below: bound))
+            case 4:
+                model.wheel.suspend(entry)
+                model.deadlines[ObjectIdentifier(entry)] = nil
+            case 5:
+                model.wheel.remove(entry)
+                model.deadlines[ObjectIdentifier(entry)] = nil
+            default:
+                model.now += numbers.next(below: steps[Int(numbers.next(below: 4))])
+                let due = model.wheel.turn(now: model.now)
+                #expect(Set(due.map { ObjectIdentifier($0) }) == model.turn())
+                #expect(Set(due.map { ObjectIdentifier($0) }).count == due.count)
+                model.armed = model.wheel.nextTurn ?? .max
+            }
+            #expect(model.armed <= model.limit)
+        }
+        for entry in entries { model.wheel.remove(entry) }
+        #expect(model.wheel.nextTurn == nil)
+        #expect(model.wheel.turn(now: model.now + 60_000_000_000).isEmpty)
+    }
+
+    @Test func `a deadline that moves within its tick stays where it is`() {
+        var wheel = TimerWheel(now: 0)
+        let entry = TimerEntry()
+        #expect(wheel.schedule(entry, at: 50_000_000) == 4 * Self.tick)
+        #expect(wheel.schedule(entry, at: 50_000_001) == nil)
+        #expect(wheel.schedule(entry, at: 90_000_000) == nil)
+        #expect(wheel.schedule(entry, at: 47_000_000) == 3 * Self.tick)
+        #expect(wheel.turn(now: 3 * Self.tick).count == 1)
+    }
+}
