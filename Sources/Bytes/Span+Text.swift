@@ -136,48 +136,62 @@ extension Span<UInt8> {
         }
     }
 
-    /// Whether a range holds a text given in lower case, whatever case its letters are in.
+    /// Whether a range that holds no control bytes has the bytes of a text in lower case, whatever case
+    /// its letters are in: letters, digits and hyphens.
+    @inline(__always)
     package func equals(_ text: StaticString, in range: Range<Int>) -> Bool {
-        let length = text.utf8CodeUnitCount
-        guard range.count == length else { return false }
+        guard range.count == text.utf8CodeUnitCount else { return false }
         precondition(range.lowerBound >= 0 && range.upperBound <= count, "range of the span")
-        // SAFETY: both are read within their bounds, which were checked above.
+        // SAFETY: both are borrowed, and have that many bytes.
         return unsafe withUnsafeBytes { bytes in
-            for index in 0..<length {
-                let byte = unsafe bytes[range.lowerBound &+ index]
-                let folded = byte &- 0x41 < 26 ? byte | 0x20 : byte
-                if unsafe folded != text.utf8Start[index] { return false }
-            }
-            return true
+            guard let start = bytes.baseAddress else { return true }
+            return unsafe isSameFolded(start + range.lowerBound, text.utf8Start, range.count)
         }
     }
 
-    /// Whether the bytes, each of which may stand in a token, are those of a name in lower case that
-    /// has letters, digits and hyphens only.
-    ///
-    /// Eight bytes are looked at in one step: with bit 5 set, an upper-case letter is its lower-case
-    /// one, and no other byte of a token becomes one of these.
+    /// Whether the bytes, none of which is a control byte, are those of a name in lower case that has
+    /// letters, digits and hyphens only.
+    @inline(__always)
     package func isToken(named name: Span<UInt8>) -> Bool {
         guard count == name.count else { return false }
         // SAFETY: both spans are borrowed, and have the same length.
         return unsafe withUnsafeBytes { bytes in
             unsafe name.withUnsafeBytes { name in
-                let fold: UInt64 = 0x2020_2020_2020_2020
-                var index = 0
-                while index &+ 8 <= bytes.count {
-                    let word = unsafe bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)
-                    let other = unsafe name.loadUnaligned(fromByteOffset: index, as: UInt64.self)
-                    if word | fold != other { return false }
-                    index &+= 8
+                guard let left = bytes.baseAddress, let right = name.baseAddress else {
+                    return true
                 }
-                while index < bytes.count {
-                    if unsafe bytes[index] | 0x20 != name[index] { return false }
-                    index &+= 1
-                }
-                return true
+                return unsafe isSameFolded(left, right, bytes.count)
             }
         }
     }
+}
+
+/// Whether bytes are those of a name, when bit 5 of each is set: an upper-case letter is then its
+/// lower-case one, and of the other bytes only a control byte becomes a digit or a hyphen.
+///
+/// Eight or four bytes are looked at in one step; the last step looks again at some of those before.
+private func isSameFolded(
+    _ bytes: UnsafeRawPointer,
+    _ name: UnsafeRawPointer,
+    _ count: Int
+) -> Bool {
+    // SAFETY: the callers hold `count` bytes at both places; every load ends within them.
+    func isSame<Word: FixedWidthInteger>(_ type: Word.Type, _ index: Int) -> Bool {
+        let word = unsafe bytes.loadUnaligned(fromByteOffset: index, as: Word.self)
+        let other = unsafe name.loadUnaligned(fromByteOffset: index, as: Word.self)
+        return word | Word(truncatingIfNeeded: 0x2020_2020_2020_2020 as UInt64) == other
+    }
+    if count >= 8 {
+        var index = 0
+        while index &+ 8 < count {
+            if !isSame(UInt64.self, index) { return false }
+            index &+= 8
+        }
+        return isSame(UInt64.self, count &- 8)
+    }
+    if count >= 4 { return isSame(UInt32.self, 0) && isSame(UInt32.self, count &- 4) }
+    for index in 0..<count where !isSame(UInt8.self, index) { return false }
+    return true
 }
 
 extension String {

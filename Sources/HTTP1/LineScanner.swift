@@ -25,6 +25,10 @@ struct LineScanner: Sendable {
     private let sectionLimit: Int
     private let firstLineLimit: Int
     private var position = 0
+    /// Where the present line starts.
+    private var lineStart = 0
+    /// How long the section may be up to the end of the present line.
+    private var limit: Int
 
     init(_ opening: Opening, limits: HTTP1Limits) {
         self.opening = opening
@@ -32,6 +36,7 @@ struct LineScanner: Sendable {
         sectionLimit = limits.sectionSize
         firstLineLimit =
             opening == .requestLine ? limits.requestLineSize : limits.sectionSize
+        limit = firstLineLimit
     }
 
     /// The length of the section with its final empty line, or nil where it is not complete.
@@ -39,7 +44,6 @@ struct LineScanner: Sendable {
     /// Every call gets the same bytes again and more behind them.
     mutating func scan(_ bytes: Span<UInt8>) throws(HTTP1Error) -> Int? {
         while true {
-            let limit = currentLimit
             let bound = min(limit, bytes.count)
             let found = bytes.firstControl(in: min(position, bound)..<bound)
             examined += found - position
@@ -64,15 +68,17 @@ struct LineScanner: Sendable {
 
     /// Gets ready for the next section.
     mutating func reset() {
-        (start, position) = (0, 0)
+        (start, position, lineStart) = (0, 0, 0)
+        limit = firstLineLimit
         lineEnds.removeAll(keepingCapacity: true)
     }
 
     /// Takes note of a line; true for the empty one that ends the section.
     private mutating func endLine(at end: Int) throws(HTTP1Error) -> Bool {
-        let lineStart = lineEnds.last.map { $0 + 2 } ?? start
         guard end == lineStart else {
             lineEnds.append(end)
+            lineStart = end + 2
+            limit = sectionLimit
             let fields = opening == .nothing ? lineEnds.count : lineEnds.count - 1
             guard fields <= fieldLimit else { throw .tooManyFields }
             return false
@@ -86,12 +92,9 @@ struct LineScanner: Sendable {
             // content of the one before. A second one is nobody's habit.
             guard start == 0 else { throw .malformedRequestLine }
             start = end + 2
+            lineStart = start
             return false
         }
-    }
-
-    private var currentLimit: Int {
-        lineEnds.isEmpty ? firstLineLimit : sectionLimit
     }
 
     private var tooLong: HTTP1Error {

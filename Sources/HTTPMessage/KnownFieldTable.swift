@@ -1,45 +1,41 @@
 import Bytes
 
-/// Finds a known field by its bytes: an open-addressed table over length, first and last letter.
-enum KnownFieldTable {
+/// Finds a known field by its bytes: an open-addressed table over length, first, middle and last letter.
+struct KnownFieldTable {
     private static let size = 512
     private static let absent: UInt8 = 0xFF
+    private static let shared = KnownFieldTable()
 
     /// The slots hold raw values of `KnownField`; the names stand beside them in lower case.
-    private static let slots: [UInt8] = {
-        var slots = [UInt8](repeating: absent, count: size)
+    private let slots: [UInt8]
+    /// The names in lower case, 32 bytes each: the first is the length.
+    private let names: [UInt8]
+
+    private init() {
+        var slots = [UInt8](repeating: KnownFieldTable.absent, count: KnownFieldTable.size)
+        var names: [UInt8] = []
         for field in KnownField.allCases {
             let name = Array(field.text.utf8).map(Grammar.lowercased)
-            var slot = hash(name.count, name[0], name[name.count / 2], name[name.count - 1])
-            while slots[slot] != absent { slot = (slot + 1) & (size - 1) }
+            var slot = KnownFieldTable.slot(of: name.span)
+            while slots[slot] != KnownFieldTable.absent { slot = KnownFieldTable.next(slot) }
             slots[slot] = field.rawValue
+            names.append(UInt8(name.count))
+            names += name + [UInt8](repeating: 0, count: 31 - name.count)
         }
-        return slots
-    }()
-
-    /// The names in lower case, 32 bytes each: the first is the length.
-    private static let names: [UInt8] = KnownField.allCases.flatMap { field in
-        let name = Array(field.text.utf8).map(Grammar.lowercased)
-        return [UInt8(name.count)] + name + [UInt8](repeating: 0, count: 31 - name.count)
+        self.slots = slots
+        self.names = names
     }
 
     /// The known field with this name, a token, if there is one.
     static func lookup(_ name: Span<UInt8>) -> KnownField? {
-        let count = name.count
-        guard count > 1, count < 32 else { return nil }
-        var slot = hash(
-            count,
-            Grammar.lowercased(name[0]),
-            Grammar.lowercased(name[count / 2]),
-            Grammar.lowercased(name[count - 1])
-        )
+        guard name.count > 1, name.count < 32 else { return nil }
+        let table = shared
+        var slot = slot(of: name)
         while true {
-            let candidate = slots[slot]
+            let candidate = table.slots[slot]
             if candidate == absent { return nil }
-            if matches(Int(candidate) * 32, names.span, name) {
-                return KnownField(rawValue: candidate)
-            }
-            slot = (slot + 1) & (size - 1)
+            if table.isName(of: candidate, name) { return KnownField(rawValue: candidate) }
+            slot = next(slot)
         }
     }
 
@@ -47,17 +43,19 @@ enum KnownFieldTable {
         lookup(name.utf8.span)
     }
 
-    private static func matches(
-        _ start: Int,
-        _ names: Span<UInt8>,
-        _ name: Span<UInt8>
-    ) -> Bool {
+    private func isName(of candidate: UInt8, _ name: Span<UInt8>) -> Bool {
+        let start = Int(candidate) * 32
         guard Int(names[start]) == name.count else { return false }
-        return name.isToken(named: names.extracting((start + 1)..<(start + 1 + name.count)))
+        return name.isToken(named: names.span.extracting((start + 1)..<(start + 1 + name.count)))
     }
 
-    private static func hash(_ count: Int, _ first: UInt8, _ middle: UInt8, _ last: UInt8) -> Int {
-        let mixed = Int(first) &* 7 &+ Int(middle) &* 31 &+ Int(last) &* 131 &+ count &* 67
-        return mixed & (size - 1)
+    /// Where the search for a name begins.
+    private static func slot(of name: Span<UInt8>) -> Int {
+        let first = Int(Grammar.lowercased(name[0]))
+        let middle = Int(Grammar.lowercased(name[name.count / 2]))
+        let last = Int(Grammar.lowercased(name[name.count - 1]))
+        return (first &* 7 &+ middle &* 31 &+ last &* 131 &+ name.count &* 67) & (size - 1)
     }
+
+    private static func next(_ slot: Int) -> Int { (slot + 1) & (size - 1) }
 }

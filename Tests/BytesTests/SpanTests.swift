@@ -25,6 +25,43 @@ import Testing
         }
     }
 
+    private func isToken(_ bytes: [UInt8], named name: [UInt8]) -> Bool {
+        bytes.span.isToken(named: name.span)
+    }
+
+    @Test func `a name is known by each of its bytes, in any case`() {
+        let all = Array("x-keep-alive-0123456789-abcdefgh".utf8)
+        let bytes = (UInt8.min...UInt8.max).filter { $0 >= 0x20 && $0 != 0x7F }
+        for length in 0...all.count {
+            let name = Array(all.prefix(length))
+            #expect(isToken(name, named: name))
+            #expect(!isToken(name + [0x61], named: name))
+            for place in 0..<length {
+                var other = name
+                for byte in bytes {
+                    other[place] = byte
+                    let isUpper = (0x41...0x5A).contains(byte)
+                    let isSame = (isUpper ? byte + 0x20 : byte) == name[place]
+                    guard isToken(other, named: name) != isSame else { continue }
+                    Issue.record("\(byte) at \(place) of \(length)")
+                }
+            }
+        }
+    }
+
+    @Test(arguments: [
+        ("close", true), ("CLOSE", true), ("cloSe", true), ("clos", false), ("closed", false),
+        ("clo\u{53}f", false), ("", false), ("xlose", false), ("c-ose", false),
+    ])
+    func `a literal is found in a range`(text: String, isFound: Bool) {
+        let bytes = Array("<\(text)>".utf8)
+        let (found, nothing) = (
+            bytes.span.equals("close", in: 1..<(bytes.count - 1)), bytes.span.equals("", in: 1..<1)
+        )
+        #expect(found == isFound)
+        #expect(nothing)
+    }
+
     @Test func `what is not visible is seen at every place`() {
         for byte in UInt8.min...UInt8.max {
             let isVisible = (0x21...0x7E).contains(byte) && byte != 0x23
