@@ -45,7 +45,7 @@ final class Router: Sendable {
     private let names: [String]
     private let basePaths: [String]
     private let channelsByName: [String: Int]
-    private let channelsByHost: [String: Int]
+    private let channelsByHost: HostTable
     private let upstreamsByHost: [String: [Upstream]]
     private let paths: PathTable
 
@@ -79,7 +79,7 @@ final class Router: Sendable {
             )
         }
         channelsByName = byName
-        channelsByHost = byHost
+        channelsByHost = HostTable(byHost)
         upstreamsByHost = byUpstream.mapValues { $0.sorted(by: Router.precedes) }
         paths = PathTable(rules)
     }

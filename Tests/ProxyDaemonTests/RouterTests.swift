@@ -38,6 +38,33 @@ import Testing
         #expect(try route("api.test", ["other": "https://api.test:8443"]) == ["other", "other"])
     }
 
+    @Test(arguments: [
+        "a", "orders.internal", String(repeating: "a.", count: 40) + "test",
+        String(repeating: "a.", count: 60) + "test",
+    ])
+    func `a host of any length is its channel's, and no other of that length is`(
+        host: String
+    ) throws {
+        let configuration = try ConfigurationLoader.load(
+            text: """
+                channels:
+                  first: { upstream: 'https://one.test', match: { hosts: [\(host)] } }
+                  second: { upstream: 'https://two.test', match: { path: / } }
+                """,
+            file: "n.yaml",
+            environment: ["HOME": "/home/someone"]
+        ).get()
+        let router = Router(configuration.channels)
+        for (name, channel) in [(host, "first"), ("b" + host.dropFirst(), "second")] {
+            var decoder = RequestHeadDecoder()
+            let bytes = Array("GET /x HTTP/1.1\r\nHost: \(name)\r\n\r\n".utf8)
+            let head = try #require(try decoder.decode(bytes.span)).head
+            let route = try router.route(head, dedicated: nil)
+            #expect(configuration.channels[route.channel].name == channel)
+            #expect(router.isChannelHost(name) == (channel == "first"))
+        }
+    }
+
     /// What is asked of the channel behind its own listener for `/v1/x`.
     @Test(arguments: [
         ("api.test:8443", "/v1/x"), ("api.test", "/v1/x"), ("api.test:1", "/v1/v1/x"),

@@ -6,6 +6,8 @@
 public struct RetryInterceptor: ReviewingInterceptor {
     private static let start = ContinuousClock.now
     private let policy: RetryPolicy
+    /// No status below it is one of the policy's.
+    private let leastStatus: Int
     private let budget: RetryBudget
     private let replayLimit: Int
     private let spill: BodySpill?
@@ -28,6 +30,7 @@ public struct RetryInterceptor: ReviewingInterceptor {
         clock: any NetworkClock = SystemClock()
     ) {
         self.policy = policy
+        leastStatus = policy.statuses.min() ?? .max
         self.budget = budget
         self.replayLimit = replayLimit
         self.spill = spill
@@ -69,7 +72,8 @@ public struct RetryInterceptor: ReviewingInterceptor {
         _ response: borrowing Response,
         context: inout RequestContext
     ) -> Bool {
-        !policy.statuses.contains(response.status.rawValue)
+        let status = response.status.rawValue
+        return status < leastStatus || !policy.statuses.contains(status)
     }
 
     /// Repeats the request while the policy and the budget allow it.
