@@ -93,24 +93,34 @@
     /// Appends a number in decimal digits.
     public func append(decimal value: Int) {
         if value < 0 { append(UInt8(ascii: "-")) }
-        var rest = UInt64(value.magnitude)
-        if unsafe count + 20 > capacity { grow(by: 20) }
+        append(decimal: value.magnitude)
+    }
+
+    /// Appends a number in decimal digits.
+    ///
+    /// Not generic: across modules it would run unspecialised, at ten times the cost.
+    public func append(decimal value: UInt) {
+        if unsafe capacity - length < 20 { grow(by: 20) }
+        // Ten to the twentieth is more than any number here.
         var digits = 1
-        var probe = rest
-        while probe >= 10 {
-            probe /= 10
+        var bound: UInt = 10
+        while digits < 20, value >= bound {
             digits += 1
+            bound &*= 10
         }
-        for position in stride(from: count + digits - 1, through: count, by: -1) {
+        var rest = value
+        var position = unsafe length + digits
+        unsafe length = position
+        repeat {
+            position -= 1
             // SAFETY: at most 20 digits, for which room was made above.
             unsafe memory.storeBytes(
-                of: UInt8(ascii: "0") + UInt8(rest % 10),
+                of: UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10),
                 toByteOffset: position,
                 as: UInt8.self
             )
             rest /= 10
-        }
-        unsafe length += digits
+        } while rest > 0
     }
 
     /// Appends a number in lower-case hexadecimal digits, without leading zeros.

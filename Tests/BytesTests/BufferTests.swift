@@ -89,6 +89,14 @@ import Testing
         #expect(text(output) == String(number, radix: 16))
     }
 
+    @Test(arguments: [0, 9, 10, 999_999, 9_999_999_999_999_999_999, UInt.max])
+    func `numbers of all lengths are written`(_ number: UInt) {
+        let output = OutputBuffer(capacity: 64)
+        output.append(String(repeating: "x", count: 50))
+        output.append(decimal: number)
+        #expect(text(output).dropFirst(50) == "\(number)")
+    }
+
     @Test func `truncating and emptying forget the end`() {
         let output = OutputBuffer()
         output.append("hello")

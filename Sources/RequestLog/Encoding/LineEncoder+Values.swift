@@ -25,8 +25,7 @@ extension LineEncoder {
     func number(_ key: StaticString, _ value: Int?, _ output: OutputBuffer) {
         guard let value else { return }
         output.append(key)
-        if value < 0 { output.append(UInt8(ascii: "-")) }
-        output.append(digits: UInt64(value.magnitude))
+        output.append(decimal: value)
     }
 
     func encode(_ timings: Timings, _ output: OutputBuffer) {

@@ -54,7 +54,7 @@ extension OutputBuffer {
     /// Appends a duration in milliseconds, with at most three decimals, the rest cut off.
     package func append(milliseconds duration: Duration) {
         let microseconds = Self.microseconds(duration)
-        append(digits: microseconds / 1000)
+        append(decimal: UInt(microseconds / 1000))
         let fraction = microseconds % 1000
         guard fraction != 0 else { return }
         append(UInt8(ascii: "."))
@@ -63,14 +63,6 @@ extension OutputBuffer {
         append(digit: fraction / 10 % 10)
         guard fraction % 10 != 0 else { return }
         append(digit: fraction % 10)
-    }
-
-    /// Appends a number in decimal digits.
-    ///
-    /// Not generic: across modules `append(decimal:)` runs unspecialised, at ten times the cost.
-    func append(digits value: UInt64) {
-        if value >= 10 { append(digits: value / 10) }
-        append(digit: value % 10)
     }
 
     /// Appends one decimal digit.
