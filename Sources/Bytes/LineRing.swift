@@ -15,11 +15,12 @@
     public let lineLimit: Int
     /// How many bytes the lines have together at most.
     public let byteLimit: Int
-    // SAFETY: one loop, and no method calls out while it changes one of these.
     /// The number of the next line.
-    @exclusivity(unchecked) public private(set) var nextNumber = 0
+    public var nextNumber: Int { unsafe number }
 
     private let memory: UnsafeMutableRawPointer
+    // SAFETY: one loop, and no method calls out while it changes one of these.
+    @exclusivity(unchecked) private var number = 0
     @exclusivity(unchecked) private var entries: [Entry]
     @exclusivity(unchecked) private var start = 0
     @exclusivity(unchecked) private var position = 0
@@ -56,21 +57,21 @@
             guard count > 0, let base = source.baseAddress else { return }
             unsafe (memory + start).copyMemory(from: base, byteCount: count)
         }
-        let number = unsafe nextNumber
+        let number = nextNumber
         unsafe entries[number % lineLimit] = unsafe Entry(
             number: number,
             start: start,
             count: count,
             position: position
         )
-        unsafe nextNumber += 1
+        unsafe self.number += 1
         unsafe start += count
         unsafe position += count
         return number
     }
 
     /// The numbers of the lines that are kept, or were pushed out by their bytes only.
-    public var numbers: Range<Int> { unsafe max(0, nextNumber - lineLimit)..<nextNumber }
+    public var numbers: Range<Int> { max(0, nextNumber - lineLimit)..<nextNumber }
 
     /// Calls `body` with a line, unless it is kept no more.
     public func withLine<Result>(

@@ -12,6 +12,8 @@ package struct LoopTransport: HTTPTransport {
         self.pool = LoopBound(pool, on: pool.loop)
     }
 
+    // Its witness has a frame of its own otherwise.
+    @inline(__always)
     package func send(
         _ request: consuming Request,
         context: inout RequestContext

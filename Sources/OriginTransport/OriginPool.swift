@@ -14,9 +14,9 @@ package final class OriginPool {
     /// How long an origin gets to show that it sends content behind an answer that has none.
     private static let silence = Duration.milliseconds(100)
 
-    private var idle: [UpstreamConnection] = []
+    private let idle = IdleConnections()
     private var open = 0
-    private var waiters: [PoolWaiter] = []
+    private let waiters = WaitingRequests()
     private var isClosing = false
     /// How many are about to ask for a connection, or use one.
     var users = 0
@@ -55,13 +55,12 @@ package final class OriginPool {
         self.tls = tls
         self.loop = loop
         targetPrefix = options.proxy != nil && tls == nil ? origin.description : ""
-        idle.reserveCapacity(16)
     }
 
     /// A quiet connection for one exchange, if there is one and none of them is suspected.
     func takeIdle(_ context: inout RequestContext) -> UpstreamConnection? {
         guard !context.requiresFreshConnection else { return nil }
-        while let connection = idle.popLast() {
+        while let connection = idle.take() {
             if connection.resumeFromIdle() {
                 context.isConnectionReused = true
                 context.upstreamAddress = connection.address
@@ -81,7 +80,7 @@ package final class OriginPool {
         context.requiresFreshConnection = false
         context.isConnectionReused = false
         if open >= options.connections {
-            if let spare = idle.popLast() { spare.close() }
+            if let spare = idle.take() { spare.close() }
         }
         if open >= options.connections {
             if let connection = try await waitInQueue(wantsNew: wantsNew, &context) {
@@ -109,12 +108,12 @@ package final class OriginPool {
         if let waiter = nextWaiter() {
             guard waiter.wantsNew else { return waiter.grant(connection) }
             // Its last connection was dead, so it is given no used one, but the room of this one.
-            waiters.insert(waiter, at: 0)
+            waiters.putBack(waiter)
             connection.close()
             return
         }
         connection.enterIdle(until: loop.deadline(after: options.keepAlive))
-        idle.append(connection)
+        idle.add(connection)
     }
 
     /// Takes a connection back whose origin announced content that it must not send: only after a
@@ -126,7 +125,7 @@ package final class OriginPool {
 
     /// Called by a connection that closes, whatever it was doing.
     func closed(_ connection: UpstreamConnection) {
-        if let index = idle.lastIndex(where: { $0 === connection }) { idle.remove(at: index) }
+        idle.remove(connection)
         slotFreed()
     }
 
@@ -136,7 +135,7 @@ package final class OriginPool {
     package func close(onEmpty: (() -> Void)? = nil) {
         isClosing = true
         self.onEmpty = onEmpty
-        for connection in idle { connection.close() }
+        while let connection = idle.take() { connection.close() }
         reportIfEmpty()
     }
 
@@ -152,8 +151,7 @@ package final class OriginPool {
     }
 
     private func nextWaiter() -> PoolWaiter? {
-        while !waiters.isEmpty {
-            let waiter = waiters.removeFirst()
+        while let waiter = waiters.takeFirst() {
             if waiter.isWaiting { return waiter }
         }
         return nil
@@ -167,7 +165,7 @@ package final class OriginPool {
         guard waiters.count < options.queueLength else { throw limitReached("the queue is full") }
         let start = loop.now
         let waiter = PoolWaiter(wantsNew: wantsNew)
-        waiters.append(waiter)
+        waiters.add(waiter)
         loop.schedule(waiter, at: loop.deadline(after: options.queueTimeout))
         let bound = LoopBound(waiter, on: loop)
         let loop = loop
@@ -178,7 +176,7 @@ package final class OriginPool {
         }
         loop.remove(waiter)
         // Who has given up takes nobody's place.
-        waiters.removeAll { $0 === waiter }
+        waiters.remove(waiter)
         context.timings.queue = Duration(elapsed: loop.now - start)
         switch grant {
         case .connection(let connection):

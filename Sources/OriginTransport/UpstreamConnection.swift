@@ -17,6 +17,8 @@ final class UpstreamConnection: TimerEntry {
     /// The exchange that is on the connection, so that a body of an earlier one is not mistaken.
     private(set) var exchange = 0
     private var isIdle = false
+    /// Among idle connections, the one that was used before it.
+    var below: UpstreamConnection?
     var mayReuse = true
     /// Whether it is being watched, before it may become idle.
     private var isWatched = false

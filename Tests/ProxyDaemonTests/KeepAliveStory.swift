@@ -22,6 +22,48 @@ import Testing
         }
     }
 
+    @Test(arguments: 0..<3)
+    func `of several idle connections one may end, and the others go on`(which: Int) async throws {
+        let allAreHere = Gate()
+        let origin = try await OriginServer.start { wire in
+            while let request = try await wire.next() {
+                try await allAreHere.wait()
+                try await wire.send(Raw.ok(request.startLine))
+            }
+        }
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
+        ) { proxy async throws in
+            var apps: [Wire] = []
+            for number in 0..<3 {
+                let app = try await proxy.connect()
+                try await app.send(Raw.get("/orders/\(number)"))
+                let isHere = await eventually { origin.connections.count == number + 1 }
+                #expect(isHere)
+                apps.append(app)
+            }
+            allAreHere.open()
+            // One after the other, so that the pool has them in this order.
+            for app in apps { #expect(try await app.message().status == 200) }
+            try await origin.connections[which].close()
+            let isGone = await eventually { await pool(of: proxy) == [2, 2] }
+            #expect(isGone)
+            for app in apps {
+                try await app.send(Raw.get("/orders/again"))
+                #expect(try await app.message().status == 200)
+            }
+            #expect(origin.connections.count == 3)
+            #expect(await pool(of: proxy) == [2, 2])
+        }
+    }
+
+    /// How many connections to the first channel's origin are open, and how many of them idle.
+    private func pool(of proxy: DaemonHarness) async -> [Int?] {
+        let answer = try? await proxy.ask(Raw.get("/status"))
+        let pool = answer.flatMap { DaemonStatus(json: $0.body) }?.channels[0].pool
+        return [pool?.open, pool?.idle]
+    }
+
     @Test func `a connection that nobody needs is kept for as long as the pool says`() async throws
     {
         let origin = try await OriginServer.start { _ in Raw.ok() }

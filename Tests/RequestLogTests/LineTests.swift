@@ -136,7 +136,7 @@ import Testing
     }
 
     @Test func `the next second gets a prefix of its own`() {
-        var encoder = LineEncoder(labels: LogLabels())
+        let encoder = LineEncoder(labels: LogLabels())
         let output = OutputBuffer()
         for second in [59, 60] as [Int64] {
             encoder.encode(

@@ -26,14 +26,14 @@ enum Samples {
     }
 
     static func line(_ record: ExchangeRecord, _ labels: LogLabels = LogLabels()) -> String {
-        var encoder = LineEncoder(labels: labels)
+        let encoder = LineEncoder(labels: labels)
         let output = OutputBuffer()
         encoder.encode(record, to: output)
         return output.text
     }
 
     static func line(_ event: EventRecord, _ labels: LogLabels = LogLabels()) -> String {
-        var encoder = LineEncoder(labels: labels)
+        let encoder = LineEncoder(labels: labels)
         let output = OutputBuffer()
         encoder.encode(event, to: output)
         return output.text

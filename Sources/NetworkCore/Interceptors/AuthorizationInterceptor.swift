@@ -41,7 +41,7 @@ public struct AuthorizationInterceptor: PassingInterceptor {
         context: inout RequestContext,
         next: RequestChain
     ) async throws -> Response {
-        guard var facts = try begin(request, &context) else {
+        guard var facts = try begin(request, authorizer.fieldName, &context) else {
             return try await next.send(request, context: &context)
         }
         // So that a failure below still says which kind of credential was wanted.
@@ -74,10 +74,11 @@ public struct AuthorizationInterceptor: PassingInterceptor {
     /// Signs with the credential at hand, if it is a good one that an answer has proved before, and
     /// that needs no proof with each request.
     package func pass(_ request: inout Request, context: inout RequestContext) throws -> Passing {
+        let field = authorizer.fieldName
         guard let credential = authorizer.currentCredential(), credential.isProven,
-            !credential.isBound, credential.name == authorizer.fieldName
+            !credential.isBound, credential.name == field
         else { return .declined }
-        guard let facts = try begin(request, &context) else { return .unchanged }
+        guard let facts = try begin(request, field, &context) else { return .unchanged }
         sign(&request, with: credential, facts, &context)
         return .edited
     }
@@ -95,13 +96,13 @@ public struct AuthorizationInterceptor: PassingInterceptor {
     /// What is known before there is a credential; nothing if the request goes without ours.
     private func begin(
         _ request: Request,
+        _ field: HTTPFieldName,
         _ context: inout RequestContext
     ) throws -> AuthorizationFacts? {
         // An earlier attempt's facts must not make this one look as if it carried our credential.
         let isRefreshed = context.authorization?.isRefreshed ?? false
         context.authorization = nil
         guard origins.contains(request.origin) else { return nil }
-        let field = authorizer.fieldName
         let hasOwn = request.headers.contains(field)
         if hasOwn {
             switch onClientCredential {

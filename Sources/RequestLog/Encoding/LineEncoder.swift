@@ -9,7 +9,7 @@ package struct LineEncoder {
     let labels: LogLabels
     let redaction: Redaction
     private let query: QueryText
-    private var timestamps = TimestampCache()
+    private let timestamps = TimestampCache()
     /// From behind the level's word to the word of the event.
     private let afterLevel: [UInt8]
 
@@ -38,7 +38,7 @@ package struct LineEncoder {
     }
 
     /// Appends the line of an exchange, with its newline.
-    package mutating func encode(_ record: ExchangeRecord, to output: OutputBuffer) {
+    package func encode(_ record: ExchangeRecord, to output: OutputBuffer) {
         begin(record.time, record.level, "exchange", output)
         text(",\"request_id\":\"", record.context.requestID, output)
         plain(",\"trace_id\":\"", record.traceID, output)
@@ -90,7 +90,7 @@ package struct LineEncoder {
     }
 
     /// Appends the line of another event, with its newline.
-    package mutating func encode(_ record: EventRecord, to output: OutputBuffer) {
+    package func encode(_ record: EventRecord, to output: OutputBuffer) {
         begin(record.time, record.level, record.event.rawValue, output)
         text(",\"message\":\"", record.message, output)
         for (name, value) in record.facts {
@@ -110,7 +110,7 @@ package struct LineEncoder {
         output.append("}\n")
     }
 
-    private mutating func begin(
+    private func begin(
         _ time: WallTime,
         _ level: LogLevel,
         _ event: String,

@@ -1,19 +1,24 @@
 import Bytes
 
 /// Writes RFC 3339 times in UTC with microseconds, and works out the calendar once a second.
-struct TimestampCache {
+///
+/// Not `Sendable`.
+final class TimestampCache {
     private var second = Int64.min
-    private var prefix: [UInt8] = []
+    /// The text of that second.
+    private let prefix = OutputBuffer(capacity: 64)
 
     init() {}
 
     /// Appends such as `2026-03-04T05:06:07.000089Z`.
-    mutating func append(_ time: WallTime, to output: OutputBuffer) {
+    func append(_ time: WallTime, to output: OutputBuffer) {
+        let prefix = prefix
         if time.seconds != second {
             second = time.seconds
-            prefix = Self.prefix(of: time.seconds)
+            prefix.removeAll()
+            prefix.append(Self.prefix(of: time.seconds))
         }
-        output.append(prefix)
+        output.append(prefix.span)
         let fraction = UInt64(max(0, time.microseconds))
         output.append(digit: fraction / 100_000 % 10)
         output.append(digit: fraction / 10_000 % 10)

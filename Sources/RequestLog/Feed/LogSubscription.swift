@@ -108,7 +108,7 @@ package final class LogSubscription: Sendable {
 
     private static func notice(of lost: Int) -> [UInt8] {
         let output = OutputBuffer(capacity: 256)
-        var encoder = LineEncoder(labels: LogLabels())
+        let encoder = LineEncoder(labels: LogLabels())
         encoder.encode(
             EventRecord(
                 time: .now,

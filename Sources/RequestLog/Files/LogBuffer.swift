@@ -18,7 +18,7 @@ package final class LogBuffer {
     private let json: OutputBuffer
     private let isTranscoding: Bool
     private var lineCount = 0
-    private var encoder: LineEncoder
+    private let encoder: LineEncoder
     private var lastTime = WallTime(seconds: 0)
 
     /// An empty buffer.

@@ -19,7 +19,7 @@ package final class LogSink: Sendable {
 
     fileprivate struct State {
         var destination: any LogDestination
-        var encoder: LineEncoder
+        let encoder: LineEncoder
         let format: LogFormat
         var counters = Counters()
         /// What of `counters.dropped` no line has told yet.

@@ -5,8 +5,7 @@ extension HumanLine {
     /// The line of an exchange that is over.
     package init(_ record: ExchangeRecord, channel: String?) {
         let output = OutputBuffer(capacity: 64)
-        var timestamps = TimestampCache()
-        timestamps.append(record.time, to: output)
+        TimestampCache().append(record.time, to: output)
         time = Self.clock(output.span.string(in: 0..<output.count))
         status = record.status?.rawValue
         method = record.method

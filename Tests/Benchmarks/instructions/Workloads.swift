@@ -95,7 +95,7 @@ enum Workloads {
 
     /// Encodes the log line of a small GET as JSON.
     static func logLine(_ count: Int) {
-        var encoder = LineEncoder(
+        let encoder = LineEncoder(
             labels: LogLabels(
                 channel: "plain",
                 subsystem: "netproxy.plain",
