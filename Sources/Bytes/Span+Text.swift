@@ -136,8 +136,8 @@ extension Span<UInt8> {
         }
     }
 
-    /// Whether a range that holds no control bytes has the bytes of a text in lower case, whatever case
-    /// its letters are in: letters, digits and hyphens.
+    /// Whether a range without control bytes other than HTAB has the bytes of a text in lower case,
+    /// whatever case its letters are in: letters, digits and hyphens.
     @inline(__always)
     package func equals(_ text: StaticString, in range: Range<Int>) -> Bool {
         guard range.count == text.utf8CodeUnitCount else { return false }
@@ -149,8 +149,8 @@ extension Span<UInt8> {
         }
     }
 
-    /// Whether the bytes, none of which is a control byte, are those of a name in lower case that has
-    /// letters, digits and hyphens only.
+    /// Whether the bytes, none of which is a control byte other than HTAB, are those of a name in lower
+    /// case that has letters, digits and hyphens only.
     @inline(__always)
     package func isToken(named name: Span<UInt8>) -> Bool {
         guard count == name.count else { return false }
@@ -167,7 +167,7 @@ extension Span<UInt8> {
 }
 
 /// Whether bytes are those of a name, when bit 5 of each is set: an upper-case letter is then its
-/// lower-case one, and of the other bytes only a control byte becomes a digit or a hyphen.
+/// lower-case one, and of the other bytes only 0x10...0x19 and CR become digits and a hyphen.
 ///
 /// Eight or four bytes are looked at in one step; the last step looks again at some of those before.
 private func isSameFolded(

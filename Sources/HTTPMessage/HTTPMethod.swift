@@ -62,11 +62,4 @@ public struct HTTPMethod: RawRepresentable, Sendable, Hashable, CustomStringConv
 
     /// The method as it stands on the wire.
     public var description: String { rawValue }
-
-    /// Whether both are the same method; case counts.
-    @inline(__always)
-    public static func == (left: HTTPMethod, right: HTTPMethod) -> Bool {
-        // Most methods that differ do so in length; to compare texts would be a call.
-        left.rawValue.utf8.count == right.rawValue.utf8.count && left.rawValue == right.rawValue
-    }
 }

@@ -25,6 +25,27 @@ import Testing
         }
     }
 
+    @Test(arguments: [0x00, 0x3A, 0x7F, 0x80, 0xFF] as [UInt8])
+    func `a byte is found at every place, whatever stands around it`(byte: UInt8) {
+        for other in [byte ^ 0x01, byte ^ 0x80, byte &+ 1, byte &- 1] {
+            for length in 0..<50 {
+                var bytes = [UInt8](repeating: other, count: length)
+                #expect(place(of: byte, in: bytes, from: 0) == nil)
+                for place in 0..<length {
+                    bytes[place] = byte
+                    #expect(self.place(of: byte, in: bytes, from: 0) == place)
+                    #expect(self.place(of: byte, in: bytes, from: place) == place)
+                    #expect(self.place(of: byte, in: bytes, from: place + 1) == nil)
+                    bytes[place] = other
+                }
+            }
+        }
+    }
+
+    private func place(of byte: UInt8, in bytes: [UInt8], from start: Int) -> Int? {
+        bytes.span.firstIndex(of: byte, from: start)
+    }
+
     private func isToken(_ bytes: [UInt8], named name: [UInt8]) -> Bool {
         bytes.span.isToken(named: name.span)
     }

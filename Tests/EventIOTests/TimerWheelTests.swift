@@ -34,9 +34,9 @@ import Testing
             turned = now / tick
         }
 
-        mutating func schedule(_ entry: TimerEntry, after delay: UInt64) {
-            deadlines[ObjectIdentifier(entry)] = now + delay
-            armed = min(armed, wheel.schedule(entry, at: now + delay) ?? .max)
+        mutating func schedule(_ entry: TimerEntry, at deadline: UInt64) {
+            deadlines[ObjectIdentifier(entry)] = deadline == .max ? nil : deadline
+            armed = min(armed, wheel.schedule(entry, at: deadline) ?? .max)
         }
 
         /// The entries that are due, which nobody but the list knows.
@@ -66,10 +66,14 @@ import Testing
         let steps: [UInt64] = [1, 16_000_000, 100_000_000, 9_000_000_000]
         for _ in 0..<3000 {
             let entry = entries[Int(numbers.next(below: UInt64(entries.count)))]
-            switch numbers.next(below: 8) {
+            switch numbers.next(below: 9) {
             case 0..<4:
                 let bound = delays[Int(numbers.next(below: UInt64(delays.count)))]
-                model.schedule(entry, after: numbers.next(below: bound))
+                model.schedule(entry, at: model.now + numbers.next(below: bound))
+            case 8:
+                // One that is over already, or none.
+                let past = model.now - numbers.next(below: 100_000_000)
+                model.schedule(entry, at: numbers.next(below: 2) == 0 ? past : .max)
             case 4:
                 model.wheel.suspend(entry)
                 model.deadlines[ObjectIdentifier(entry)] = nil

@@ -7,7 +7,7 @@ import Testing
 /// What is accepted means the same when it is written and read again: the corpus, and damaged copies
 /// of it.
 @Suite struct RoundTripTests {
-    private static let copies = 4
+    private static let copies = 5
 
     // Thousands of messages, with a yield for each: other suites wait for the threads.
     @Test func `an accepted request is written and read as the same`() async {

@@ -159,6 +159,27 @@ import Testing
         #expect(context.retries == Array(repeating: .status(status), count: sent - 1))
     }
 
+    @Test(
+        arguments: [
+            ([], 503, 1), ([429, 503], 429, 3), ([429, 503], 500, 1), ([429, 503], 503, 3),
+            ([429, 503], 428, 1), ([200], 200, 3),
+        ] as [(Set<Int>, HTTPStatus, Int)]
+    )
+    func `those statuses are repeated that the policy names`(
+        _ statuses: Set<Int>,
+        _ status: HTTPStatus,
+        _ sent: Int
+    ) async throws {
+        let upstream = Upstream { _, _ in Response(status: status) }
+        let chain = RequestChain.retrying(upstream) { $0.statuses = statuses }
+        #expect(try await chain.exchange().0.status == status)
+        #expect(upstream.arrived.count == sent)
+        var context = RequestContext()
+        context.retryLimit = 1
+        _ = try await chain.send(.forTests(), context: &context)
+        #expect(upstream.arrived.count == sent + min(sent, 2))
+    }
+
     @Test(arguments: [("0", 3), ("3", 1), ("86400", 1)])
     func `a wait that is too long is left to the app`(_ wait: String, _ sent: Int) async throws {
         let upstream = Upstream { _, _ in

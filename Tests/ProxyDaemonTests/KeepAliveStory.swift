@@ -24,10 +24,13 @@ import Testing
 
     @Test(arguments: 0..<3)
     func `of several idle connections one may end, and the others go on`(which: Int) async throws {
-        let allAreHere = Gate()
+        let turns = (0..<3).map { _ in Gate() }
         let origin = try await OriginServer.start { wire in
             while let request = try await wire.next() {
-                try await allAreHere.wait()
+                for (number, turn) in turns.enumerated()
+                where request.startLine.hasPrefix("GET /\(number) ") {
+                    try await turn.wait()
+                }
                 try await wire.send(Raw.ok(request.startLine))
             }
         }
@@ -42,9 +45,12 @@ import Testing
                 #expect(isHere)
                 apps.append(app)
             }
-            allAreHere.open()
             // One after the other, so that the pool has them in this order.
-            for app in apps { #expect(try await app.message().status == 200) }
+            for (turn, app) in zip(turns, apps) {
+                turn.open()
+                #expect(try await app.message().status == 200)
+            }
+            #expect(await pool(of: proxy) == [3, 3])
             try await origin.connections[which].close()
             let isGone = await eventually { await pool(of: proxy) == [2, 2] }
             #expect(isGone)

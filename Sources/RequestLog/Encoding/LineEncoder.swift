@@ -4,7 +4,8 @@ import NetworkCore
 
 /// Encodes records of one channel as lines of JSON, in one pass and without intermediate texts.
 ///
-/// Each loop has its own: what stays the same for a channel or a second is kept encoded.
+/// Each loop has its own: what stays the same for a channel or a second is kept encoded, the second
+/// where copies share it.
 package struct LineEncoder {
     let labels: LogLabels
     let redaction: Redaction
