@@ -157,11 +157,13 @@ import Testing
             try await wire.close()
         }
         let counts = try await withSocket(to: origin) { socket in
+            let closed = Gate()
+            socket.onPeerClosed = { closed.open() }
             let output = OutputBuffer()
             output.append("go")
             try await socket.write(output, until: .max)
             // Only look when both have arrived.
-            while !socket.isPeerClosed { try await socket.loop.sleep(for: .milliseconds(1)) }
+            try await closed.wait()
             let buffer = ReadBuffer()
             let first = try await socket.read(into: buffer, until: .max)
             return [first, try await socket.read(into: buffer, until: .max)]

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import EventIO
@@ -5,19 +6,6 @@ import Testing
 /// The wheel against a list of deadlines, turn by turn.
 @Suite struct TimerWheelTests {
     private static let tick: UInt64 = 16_000_000
-
-    /// SplitMix64 (Steele, Lea, Flood 2014): the same numbers in every run.
-    private struct Numbers {
-        var state: UInt64
-
-        mutating func next(below bound: UInt64) -> UInt64 {
-            state &+= 0x9E37_79B9_7F4A_7C15
-            var mixed = state
-            mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
-            mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
-            return (mixed ^ mixed >> 31) % bound
-        }
-    }
 
     /// What a loop does with its wheel, beside what it should come to.
     private struct Model {
@@ -58,7 +46,7 @@ import Testing
 
     @Test(arguments: 0..<24 as Range<UInt64>)
     func `exactly those are due whose tick is over, whatever came before`(seed: UInt64) {
-        var numbers = Numbers(state: seed)
+        var numbers = SplitMix64(seed: seed)
         var model = Model(now: 7_777_777_777 + seed)
         let entries = (0..<12).map { _ in TimerEntry() }
         // Within a tick, within a turn of the wheel (8 s), and beyond it.
@@ -103,4 +91,8 @@ import Testing
         #expect(wheel.schedule(entry, at: 47_000_000) == 3 * Self.tick)
         #expect(wheel.turn(now: 3 * Self.tick).count == 1)
     }
+}
+
+extension SplitMix64 {
+    fileprivate mutating func next(below bound: UInt64) -> UInt64 { next(upperBound: bound) }
 }

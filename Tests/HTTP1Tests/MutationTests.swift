@@ -1,6 +1,7 @@
 import Bytes
 import HTTP1
 import HTTPMessage
+import TestSupport
 import Testing
 
 /// Damaged messages: no verdict is expected, only the same one whole and byte by byte.
@@ -13,7 +14,7 @@ import Testing
     ]
 
     private func mutants(of text: String, count: Int) -> [[UInt8]] {
-        var generator = Generator(state: 42)
+        var generator = SplitMix64(seed: 42)
         return (0..<count).map { _ in
             var bytes = Array(text.utf8)
             for _ in 0..<Int.random(in: 1...3, using: &generator) {
@@ -72,19 +73,6 @@ import Testing
             #expect(whole.error == single.error)
             #expect(whole.consumed == single.consumed)
             #expect(whole.value == single.value)
-        }
-    }
-
-    /// SplitMix64: the same mutants on every run.
-    private struct Generator: RandomNumberGenerator {
-        var state: UInt64
-
-        mutating func next() -> UInt64 {
-            state &+= 0x9E37_79B9_7F4A_7C15
-            var mixed = state
-            mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-            mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-            return mixed ^ (mixed >> 31)
         }
     }
 }

@@ -137,39 +137,31 @@ import Testing
     }
 }
 
-/// Damages messages, the same way on every run: SplitMix64.
-struct Damage: RandomNumberGenerator {
+/// Damages messages, the same way on every run.
+struct Damage {
     private static let splices = [
         "\r\n", "\r", "\n", "\0", " ", "\t", ",", ";", ":", "\u{B}", "0", "\r\n\r\n",
         "0\r\n\r\n", "\r\nContent-Length: 1", "\r\nTransfer-Encoding: chunked", "\r\nHost: b",
         "HTTP/1.1", "HTTP/1.0", "%00", "http://a", "\r\nConnection: close", "\r\nX: \u{7F}",
     ].map { Array($0.utf8) }
 
-    private var state: UInt64
+    private var numbers: SplitMix64
 
     init(seed: UInt64) {
-        state = seed
-    }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
+        numbers = SplitMix64(seed: seed)
     }
 
     /// A copy with one to three faults.
     mutating func damaged(_ original: [UInt8]) -> [UInt8] {
         var bytes = original
-        for _ in 0..<Int.random(in: 1...3, using: &self) where !bytes.isEmpty {
-            let place = Int.random(in: 0..<bytes.count, using: &self)
-            switch Int.random(in: 0..<4, using: &self) {
-            case 0: bytes[place] = UInt8.random(in: 0...255, using: &self)
+        for _ in 0..<Int.random(in: 1...3, using: &numbers) where !bytes.isEmpty {
+            let place = Int.random(in: 0..<bytes.count, using: &numbers)
+            switch Int.random(in: 0..<4, using: &numbers) {
+            case 0: bytes[place] = UInt8.random(in: 0...255, using: &numbers)
             case 1: bytes.remove(at: place)
             case 2: bytes.insert(bytes[place], at: place)
             default:
-                let splice = Self.splices[Int.random(in: 0..<Self.splices.count, using: &self)]
+                let splice = Self.splices[Int.random(in: 0..<Self.splices.count, using: &numbers)]
                 bytes.insert(contentsOf: splice, at: place)
             }
         }
