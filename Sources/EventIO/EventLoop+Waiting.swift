@@ -14,9 +14,11 @@ extension EventLoop {
 
     /// Waits until there is something to do, or until events have been taken that leave nothing to do.
     func waitForEvents() {
-        if polling.isSampleDue() { return measureSleep() }
-        if polling.isOn, poll() { return }
-        takeEvents(mayWait: true)
+        guard polling.isAllowed else { return takeEvents(mayWait: true) }
+        if !polling.isOn || !poll() { takeEvents(mayWait: true) }
+        if polling.count(work: workCount) {
+            polling.measure(at: now, cost: threadProcessorNanoseconds())
+        }
     }
 
     /// Asks for events for a moment; false if there is nothing to do then.
@@ -29,20 +31,7 @@ extension EventLoop {
             spent = now &- start
         } while !hasWork && spent < BusyPolling.longest
         timePolled &+= spent
-        polling.polled(for: spent, work: workCount)
         return hasWork
-    }
-
-    /// Sleeps, unless there are events already, and measures it up to the first look at the clock
-    /// behind it: what the events cost is not the sleep's.
-    private func measureSleep() {
-        takeEvents(mayWait: false)
-        guard !hasWork else { return }
-        let (start, cost) = (now, threadProcessorNanoseconds())
-        measuresCost = true
-        takeEvents(mayWait: true)
-        let time = now &- start
-        polling.slept(for: time, costing: costAtWake &- cost, work: workCount)
     }
 
     /// Takes the events that there are; if there are none, sleeps until there are.

@@ -43,9 +43,6 @@ import Synchronization
     var timerArmed = UInt64.max
     var isCatchingUp = false
     var polling = BusyPolling()
-    /// Whether the next look at the clock takes the thread's CPU time, too, and what it was.
-    var measuresCost = false
-    var costAtWake: UInt64 = 0
     @exclusivity(unchecked) var wheel: TimerWheel
     // SAFETY: the loop's thread only, and nothing is called while one of these is being changed.
     @exclusivity(unchecked) private var time: UInt64
@@ -286,10 +283,6 @@ import Synchronization
     func readTime() {
         unsafe time = monotonicNanoseconds() &+ lead
         unsafe isTimeOver = false
-        if measuresCost {
-            costAtWake = threadProcessorNanoseconds()
-            measuresCost = false
-        }
     }
 
     /// Has the next look at the clock read it.

@@ -4,136 +4,157 @@ import Testing
 @testable import EventIO
 
 @Suite struct BusyPollingTests {
-    /// A poll in vain is always a little too long.
-    private static let vain = BusyPolling.longest + 1
-
-    /// After so many short sleeps that each ended with so much work.
-    private static func polling(sleeps: Int = 4, work: Int = 1) -> BusyPolling {
+    /// What measures of it come to, in nanoseconds.
+    private struct Meter {
         var polling = BusyPolling(isAllowed: true)
-        polling.takeSleeps(times: sleeps, work: work)
-        return polling
-    }
+        var isOn: Bool { polling.isOn }
+        private var time: UInt64 = 1_000_000_000_000
+        private var cost: UInt64 = 1_000_000_000
 
-    @Test func `four short sleeps in a row begin it`() {
-        #expect(!BusyPollingTests.polling(sleeps: 3).isOn)
-        #expect(BusyPollingTests.polling(sleeps: 4).isOn)
-    }
+        /// One measure: so much CPU time for each piece of work, one wait after the other.
+        mutating func take(_ price: UInt64, pace: UInt64 = 80_000, work: Int = 1, times: Int = 1) {
+            for _ in 0..<times { take(in: price * UInt64(work), pace: pace, work: work) }
+        }
 
-    @Test func `a long sleep begins the count anew, and its cost does not count`() {
-        var polling = BusyPollingTests.polling(sleeps: 3)
-        polling.slept(for: 100_001, costing: 50_000, work: 1)
-        polling.takeSleeps(for: 100_000, times: 3)
-        #expect(!polling.isOn)
-        polling.takeSleeps(for: 100_000)
-        #expect(polling.isOn)
-        polling.takePolls(for: 31_000, times: 200)
-        #expect(polling.isOn)
-        polling.takePolls(for: 31_000)
-        #expect(!polling.isOn)
-    }
-
-    @Test func `one wait in seventeen is measured, while it polls one in 257`() {
-        var polling = BusyPolling(isAllowed: true)
-        #expect((1...34).filter { _ in polling.isSampleDue() } == [17, 34])
-        polling = BusyPollingTests.polling()
-        #expect((1...514).filter { _ in polling.isSampleDue() } == [257, 514])
-    }
-
-    @Test func `where it is not allowed nothing is measured`() {
-        var polling = BusyPolling()
-        #expect(!(1...100).contains { _ in polling.isSampleDue() })
-    }
-
-    @Test func `four polls in vain end it, whatever it has saved`() {
-        for saving in [0, 10_000] {
-            var polling = BusyPollingTests.polling()
-            polling.takePolls(for: 1000, times: saving)
-            polling.takePolls(for: BusyPollingTests.vain, work: 0, times: 3)
-            #expect(polling.isOn)
-            polling.takePolls(for: BusyPollingTests.vain, work: 0)
-            #expect(!polling.isOn)
+        /// One measure: so much CPU time and work for each wait.
+        mutating func take(in wait: UInt64, pace: UInt64 = 80_000, work: Int) {
+            let due = (1...BusyPolling.window).filter { _ in polling.count(work: work) }
+            #expect(due == [BusyPolling.window])
+            time += pace * UInt64(BusyPolling.window)
+            cost += wait * UInt64(BusyPolling.window)
+            polling.measure(at: time, cost: cost)
         }
     }
 
-    @Test func `it goes on for as long as polls cost no more than the sleeps are worth`() {
-        var polling = BusyPollingTests.polling()
-        polling.takePolls(for: 30_000, times: 10_000)
-        #expect(polling.isOn)
-        polling.takePolls(for: 31_000, times: 200)
-        #expect(polling.isOn)
-        polling.takePolls(for: 31_000)
-        #expect(!polling.isOn)
+    /// After one measure of sleeps that cost 10 us for each piece of work.
+    private static func meter(work: Int = 1) -> Meter {
+        var meter = Meter()
+        meter.take(10_000, pace: BusyPolling.longestPace + 1)
+        #expect(!meter.isOn)
+        meter.take(10_000, work: work)
+        #expect(meter.isOn)
+        return meter
     }
 
-    @Test func `a sleep is worth no more than the longest poll`() {
-        var polling = BusyPolling(isAllowed: true)
-        for _ in 1...4 { polling.slept(for: 60_000, costing: 40_000, work: 1) }
-        polling.takePolls(for: 51_000, times: 200)
-        #expect(polling.isOn)
-        polling.takePolls(for: 51_000)
-        #expect(!polling.isOn)
+    /// One that polls.
+    private static let polling = meter().polling
+
+    @Test func `a measure of sleeps that come quickly begins a trial`() {
+        var meter = Meter()
+        meter.take(10_000, pace: BusyPolling.longestPace + 1, times: 100)
+        #expect(!meter.isOn)
+        meter.take(10_000, pace: BusyPolling.longestPace)
+        #expect(meter.isOn)
     }
 
-    @Test func `where a sleep lets work gather a poll is worth its part`() {
-        // Two on average at last: a poll that finds one is worth 15 us, one that finds both is worth 30.
-        var polling = BusyPollingTests.polling(sleeps: 50, work: 2)
-        polling.takePolls(for: 29_000, work: 2, times: 1000)
-        #expect(polling.isOn)
-        polling.takePolls(for: 14_000, times: 1000)
-        #expect(polling.isOn)
-        polling.takePolls(for: 29_000, times: 20)
-        #expect(!polling.isOn)
-    }
-
-    @Test func `sleeps that become cheaper end it`() {
-        var polling = BusyPollingTests.polling()
-        for _ in 0..<100 { polling.slept(for: 20_000, costing: 2000, work: 1) }
-        #expect(polling.isOn)
-        polling.takePolls(for: 20_000, times: 15)
-        #expect(!polling.isOn)
-    }
-
-    @Test func `after a loss it takes twice as many short sleeps, up to 64`() {
-        var polling = BusyPolling(isAllowed: true)
-        for wanted in [4, 8, 16, 32, 64, 64] {
-            polling.takeSleeps(times: wanted - 1)
-            #expect(!polling.isOn)
-            polling.takeSleeps()
-            #expect(polling.isOn)
-            polling.takePolls(for: BusyPollingTests.vain, work: 0, times: 4)
+    @Test func `two measures in a row of polls that cost more by a fifth end it`() {
+        var meter = BusyPollingTests.meter()
+        for _ in 1...10 {
+            meter.take(12_000)
+            meter.take(12_001)
+            #expect(meter.isOn)
         }
-        polling.takeSleeps(times: 64)
-        // What this saves is more than the end costs.
-        polling.takePolls(for: 20_000, times: 30)
-        polling.takePolls(for: BusyPollingTests.vain, work: 0, times: 4)
-        polling.takeSleeps(times: 3)
-        #expect(!polling.isOn)
-        polling.takeSleeps()
-        #expect(polling.isOn)
+        meter.take(12_001)
+        #expect(!meter.isOn)
     }
 
-    @Test func `a poll that lost the processor counts as two in vain`() {
-        var polling = BusyPollingTests.polling()
-        polling.takePolls(for: 50_000_000, work: 0, times: 2)
-        #expect(polling.isOn)
-        polling.takePolls(for: 50_000_000, work: 0)
-        #expect(!polling.isOn)
+    @Test func `where sleeps let work gather polls must be cheaper by a tenth`() {
+        var meter = BusyPollingTests.meter(work: 2)
+        meter.take(9000, work: 2, times: 20)
+        meter.take(9001, work: 2)
+        #expect(meter.isOn)
+        meter.take(9001, work: 2)
+        #expect(!meter.isOn)
     }
 
-    @Test func `a clock that was moved does it no harm`() {
-        var polling = BusyPollingTests.polling()
-        polling.slept(for: .max, costing: .max, work: .max)
-        polling.slept(for: 0, costing: .max, work: .max)
-        for _ in 0..<10 { polling.polled(for: .max, work: .max) }
-        #expect(!polling.isOn)
-        polling.polled(for: 0, work: 1)
-        #expect(!polling.isOn)
+    @Test func `what polls find together does not matter, what sleeps find does`() {
+        var meter = BusyPollingTests.meter(work: 2)
+        meter.take(9001, work: 1, times: 2)
+        #expect(!meter.isOn)
+        meter = BusyPollingTests.meter(work: 1)
+        meter.take(12_000, work: 2, times: 20)
+        #expect(meter.isOn)
+    }
+
+    @Test func `two measures that come slowly end it, whatever they cost`() {
+        var meter = BusyPollingTests.meter()
+        meter.take(1000, pace: BusyPolling.longestPace, times: 20)
+        meter.take(1000, pace: BusyPolling.longestPace + 1)
+        #expect(meter.isOn)
+        meter.take(1000, pace: BusyPolling.longestPace + 1)
+        #expect(!meter.isOn)
+    }
+
+    @Test func `polls in vain end it`() {
+        var meter = BusyPollingTests.meter()
+        meter.take(in: 50_000, work: 0)
+        #expect(meter.isOn)
+        meter.take(in: 50_000, work: 0)
+        #expect(!meter.isOn)
+    }
+
+    @Test func `a failure doubles the pause, up to 64, and a success begins anew`() {
+        var meter = Meter()
+        meter.take(10_000, pace: BusyPolling.longestPace + 1)
+        for pause in [1, 2, 4, 8, 16, 32, 64, 64] {
+            meter.take(10_000, times: pause - 1)
+            #expect(!meter.isOn)
+            meter.take(10_000)
+            #expect(meter.isOn)
+            meter.take(20_000, times: 2)
+            #expect(!meter.isOn)
+        }
+        meter.take(10_000, times: 64)
+        meter.take(5000, times: BusyPolling.success - 2)
+        meter.take(20_000, times: 2)
+        #expect(!meter.isOn)
+        meter.take(10_000)
+        #expect(meter.isOn)
+    }
+
+    @Test func `a trial that fails just before it is a success doubles the pause`() {
+        var meter = BusyPollingTests.meter()
+        meter.take(5000, times: BusyPolling.success - 3)
+        meter.take(20_000, times: 2)
+        meter.take(10_000)
+        #expect(!meter.isOn)
+        meter.take(10_000)
+        #expect(meter.isOn)
+    }
+
+    @Test func `sleeps are measured again now and then, and what they cost then counts`() {
+        var meter = BusyPollingTests.meter()
+        meter.take(11_000, times: BusyPolling.term - 1)
+        #expect(meter.isOn)
+        meter.take(11_000)
+        #expect(!meter.isOn)
+        meter.take(5000)
+        #expect(meter.isOn)
+        meter.take(11_000, times: 2)
+        #expect(!meter.isOn)
+    }
+
+    @Test func `clocks that jump do it no harm`() {
+        var meter = BusyPollingTests.meter()
+        for (time, cost) in [(UInt64.max, UInt64.max), (0, 0), (0, .max), (.max, 0), (1, 1)] {
+            for _ in 1...4 {
+                while !meter.polling.count(work: .max) {}
+                meter.polling.measure(at: time, cost: cost)
+            }
+        }
+        // It finds its way back.
+        var isOn = false
+        for _ in 0..<200 where !isOn {
+            meter.take(10_000)
+            isOn = meter.isOn
+        }
+        #expect(isOn)
     }
 
     @Test func `a loop that polls hears calls from other threads`() async throws {
         let loop = try EventLoop()
         loop.start()
-        _ = await loop.call { $0.polling = BusyPollingTests.polling() }
+        _ = await loop.call { $0.polling = BusyPollingTests.polling }
         let count = Counter()
         let all = Gate()
         for number in 1...2000 {
@@ -151,7 +172,7 @@ import Testing
         loop.start()
         let done = Gate()
         loop.submit {
-            loop.polling = BusyPollingTests.polling()
+            loop.polling = BusyPollingTests.polling
             // The poll that comes next finds this, and another one behind it what follows.
             loop.submit {
                 loop.advance(by: .seconds(3600))
@@ -171,29 +192,31 @@ import Testing
         await loop.waitUntilStopped()
     }
 
-    @Test func `a loop that polls in vain goes back to sleep, hears calls and stops`() async throws
-    {
+    @Test func `a loop that polls in vain sleeps, hears calls and stops`() async throws {
         let loop = try EventLoop()
         loop.start()
-        _ = await loop.call { $0.polling = BusyPollingTests.polling() }
-        let isOver = await eventually {
-            await Task(executorPreference: loop) { !loop.polling.isOn }.value
+        _ = await loop.call { $0.polling = BusyPollingTests.polling }
+        let isVain = await eventually {
+            await Task(executorPreference: loop) { loop.timePolled >= BusyPolling.longest }.value
         }
-        #expect(isOver)
-        let polled = await Task(executorPreference: loop) { loop.timePolled }.value
-        #expect(polled >= 4 * BusyPolling.longest)
-        _ = await loop.call { $0.polling = BusyPollingTests.polling() }
+        #expect(isVain)
         loop.stop()
         await loop.waitUntilStopped()
     }
-}
 
-extension BusyPolling {
-    fileprivate mutating func takeSleeps(for time: UInt64 = 60_000, times: Int = 1, work: Int = 1) {
-        for _ in 0..<times { slept(for: time, costing: 10_000, work: work) }
-    }
-
-    fileprivate mutating func takePolls(for time: UInt64, work: Int = 1, times: Int = 1) {
-        for _ in 0..<times { polled(for: time, work: work) }
+    @Test func `a loop takes its measures, asleep and polling`() async throws {
+        let loop = try EventLoop()
+        loop.start()
+        for polling in [BusyPolling(isAllowed: true), BusyPollingTests.polling] {
+            _ = await loop.call { $0.polling = polling }
+            let isMeasured = await eventually {
+                await Task(executorPreference: loop) {
+                    loop.polling.beginning.cost != polling.beginning.cost
+                }.value
+            }
+            #expect(isMeasured)
+        }
+        loop.stop()
+        await loop.waitUntilStopped()
     }
 }
