@@ -1,23 +1,26 @@
 import CLibevent
 
 extension EventLoop {
-    /// Whether a loop with nothing to do may poll before it sleeps, where that is cheaper.
+    /// Whether a loop with nothing to do may poll before it sleeps, where it measures that this is
+    /// better.
     ///
     /// For the loop's thread.
     package var mayPoll: Bool {
-        get { polling.isAllowed }
+        get { polling != nil }
         set {
             preconditionCurrent()
-            if newValue != polling.isAllowed { polling = BusyPolling(isAllowed: newValue) }
+            if newValue != mayPoll { polling = newValue ? BusyPolling() : nil }
         }
     }
 
+    /// Whether the loop has something to do before it waits again.
+    var hasWork: Bool { workCount > 0 || isStopping }
+
     /// Waits until there is something to do, or until events have been taken that leave nothing to do.
     func waitForEvents() {
-        guard polling.isAllowed else { return takeEvents(mayWait: true) }
-        if !polling.isOn || !poll() { takeEvents(mayWait: true) }
-        if polling.count(work: workCount) {
-            polling.measure(at: now, cost: threadProcessorNanoseconds())
+        if polling?.isOn != true || !poll() { sleepUntilEvents() }
+        if polling?.count(work: workCount) == true {
+            polling?.measure(at: now, cost: threadProcessorNanoseconds())
         }
     }
 
@@ -27,17 +30,22 @@ extension EventLoop {
         let start = now
         var spent: UInt64 = 0
         repeat {
-            takeEvents(mayWait: false)
+            takeEvents()
             spent = now &- start
         } while !hasWork && spent < BusyPolling.longest
         timePolled &+= spent
         return hasWork
     }
 
-    /// Takes the events that there are; if there are none, sleeps until there are.
-    func takeEvents(mayWait: Bool) {
+    /// Takes the events that there are.
+    func takeEvents() {
         forgetTime()
-        let flags = mayWait ? EVLOOP_ONCE : EVLOOP_ONCE | EVLOOP_NONBLOCK
-        _ = unsafe event_base_loop(base, flags)
+        _ = unsafe event_base_loop(base, EVLOOP_ONCE | EVLOOP_NONBLOCK)
+    }
+
+    /// Takes the events that there are; if there are none, sleeps until there are.
+    private func sleepUntilEvents() {
+        forgetTime()
+        _ = unsafe event_base_loop(base, EVLOOP_ONCE)
     }
 }

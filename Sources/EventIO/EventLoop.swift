@@ -8,8 +8,8 @@ import Synchronization
 ///
 /// A task started with `Task(executorPreference: loop)` stays on the loop through every `await`, so
 /// what belongs to the loop needs no lock. Nothing here blocks but the wait for events.
-// SAFETY: everything mutable but `inbox` and `thread` is touched by the loop's own thread only,
-// which `preconditionCurrent()` checks where others could call.
+// SAFETY: everything mutable but `inbox`, `finished` and `thread` is touched by the loop's own thread
+// only, which `preconditionCurrent()` checks where others could call.
 @safe package final class EventLoop: TaskExecutor, @unchecked Sendable {
     /// A number for people.
     package let index: Int
@@ -17,22 +17,8 @@ import Synchronization
     package let slabs = SlabPool()
     /// Spare memory for heads on their way out.
     package let outputs = OutputPool()
-    /// The loop's clock, in nanoseconds; it stands still within a turn of the loop, from the first
-    /// look at it behind the wait for events.
-    @inline(__always)
-    package var now: UInt64 {
-        if unsafe isTimeOver { readTime() }
-        return unsafe time
-    }
     /// How long it has polled in all, in nanoseconds; for the loop's thread.
     package internal(set) var timePolled: UInt64 = 0
-    /// The time of the calendar at this turn of the loop, in nanoseconds since 1970.
-    ///
-    /// A change of the system's clock is seen after 50 ms at the latest.
-    package var wallNow: UInt64 {
-        let present = now &- lead
-        return unsafe calendar.time(at: present)
-    }
 
     let base: OpaquePointer
     /// How far ahead of the system's clock the loop's is; 0 outside of tests.
@@ -42,22 +28,23 @@ import Synchronization
     var timerEvent: OpaquePointer?
     var timerArmed = UInt64.max
     var isCatchingUp = false
-    var polling = BusyPolling()
+    /// Nothing where the loop may not poll.
+    var polling: BusyPolling?
     @exclusivity(unchecked) var wheel: TimerWheel
     // SAFETY: the loop's thread only, and nothing is called while one of these is being changed.
-    @exclusivity(unchecked) private var time: UInt64
+    @exclusivity(unchecked) var time: UInt64
     /// Whether the loop has waited since `time` was read.
-    @exclusivity(unchecked) private var isTimeOver = false
-    @exclusivity(unchecked) private var calendar = CalendarClock()
-    @exclusivity(unchecked) private var jobs: [UnownedJob] = []
+    @exclusivity(unchecked) var isTimeOver = false
+    @exclusivity(unchecked) var calendar = CalendarClock()
+    @exclusivity(unchecked) private(set) var jobs: [UnownedJob] = []
     @exclusivity(unchecked) private var spareJobs: [UnownedJob] = []
     /// How many jobs of the present run are still to come.
-    @exclusivity(unchecked) private var jobsLeft = 0
+    @exclusivity(unchecked) private(set) var jobsLeft = 0
     /// Sockets with something posted, each retained once.
-    @exclusivity(unchecked) private var posting: [Unmanaged<StreamSocket>] =
+    @exclusivity(unchecked) var posting: [Unmanaged<StreamSocket>] =
         unsafe []
-    @exclusivity(unchecked) private var isFlushing = false
-    private var isStopping = false
+    @exclusivity(unchecked) var isFlushing = false
+    private(set) var isStopping = false
     private let thread = Atomic<UInt>(0)
     private let inbox = Mutex(Inbox())
     private let finished = Mutex<(isOver: Bool, waiters: [CheckedContinuation<Void, Never>])>(
@@ -130,11 +117,16 @@ import Synchronization
         while !isStopping {
             runJobs()
             flush()
-            // Whoever learns of a fault there has something to do.
-            if hasWork { takeEvents(mayWait: false) } else { waitForEvents() }
+            // Jobs beyond the bound, and whoever learns of a fault from a flush.
+            if hasWork { takeEvents() } else { waitForEvents() }
         }
         runJobs()
         flush()
+        finish()
+    }
+
+    /// Refuses calls from now on, and tells those who wait for the end.
+    private func finish() {
         // A call that is kept would keep the loop, and the loop the call.
         let unheard = inbox.withLock { inbox in
             inbox.isOver = true
@@ -156,12 +148,6 @@ import Synchronization
         submit { [self] in isStopping = true }
     }
 
-    /// Whether the loop has something to do before it waits again.
-    var hasWork: Bool { unsafe !jobs.isEmpty || !posting.isEmpty || isStopping }
-
-    /// How many pieces of work there are.
-    var workCount: Int { unsafe jobs.count + posting.count }
-
     /// Returns when the loop has ended.
     ///
     /// Call it from outside the loop.
@@ -176,6 +162,9 @@ import Synchronization
     }
 
     // MARK: - Work
+
+    /// How many pieces of work there are: tasks to run, and sockets to flush.
+    var workCount: Int { unsafe jobs.count + posting.count }
 
     /// Whether the caller runs on this loop's thread.
     @inline(__always)
@@ -232,31 +221,6 @@ import Synchronization
         }
     }
 
-    /// Sends what the socket has posted when this turn ends, or at once if nothing else is ready: an
-    /// app should not wait for its log line.
-    func flushLater(_ socket: StreamSocket) {
-        unsafe posting.append(.passRetained(socket))
-        let isLast = unsafe jobsLeft == 0 && jobs.isEmpty
-        if unsafe isLast || posting.count >= EventLoop.postingLimit, unsafe !isFlushing { flush() }
-    }
-
-    /// More would be another slab of buffers, and a longer wait for the first.
-    private static let postingLimit = 32
-
-    private func flush() {
-        unsafe isFlushing = true
-        var next = 0
-        while unsafe next < posting.count {
-            // SAFETY: retained by `flushLater`, and released behind the call.
-            let socket = unsafe posting[next]
-            next += 1
-            unsafe socket._withUnsafeGuaranteedRef { $0.flush() }
-            unsafe socket.release()
-        }
-        unsafe posting.removeAll(keepingCapacity: true)
-        unsafe isFlushing = false
-    }
-
     func woken() {
         var count: UInt64 = 0
         // SAFETY: eight bytes on the stack; the value does not matter.
@@ -268,25 +232,5 @@ import Synchronization
         }
         for job in taken.jobs { unsafe jobs.append(job) }
         for call in taken.calls { call() }
-    }
-
-    /// Gives memory that nobody uses back to the system.
-    ///
-    /// It looks through all of the heap: for after many things were freed.
-    package static func returnFreeMemory() {
-        _ = malloc_trim(0)
-    }
-
-    // MARK: - Time
-
-    @inline(never)
-    func readTime() {
-        unsafe time = monotonicNanoseconds() &+ lead
-        unsafe isTimeOver = false
-    }
-
-    /// Has the next look at the clock read it.
-    func forgetTime() {
-        unsafe isTimeOver = true
     }
 }

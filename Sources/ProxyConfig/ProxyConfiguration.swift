@@ -33,7 +33,7 @@ package struct ProxyConfiguration: Sendable, Equatable {
 
     /// Whether an event loop polls for a moment before it sleeps.
     package enum BusyPoll: String, Sendable, CaseIterable {
-        /// Where that has lately been cheaper.
+        /// Where it measures that this is cheaper, or little dearer and somebody waits.
         case auto
         case off
     }

@@ -217,7 +217,7 @@ final class Worker {
             trimmer
             ?? ActionTimer { [unowned self] in
                 parkedCount = 0
-                EventLoop.returnFreeMemory()
+                HeapMemory.returnUnused()
             }
         self.trimmer = trimmer
         loop.schedule(trimmer, at: loop.deadline(after: Worker.trimDelay))

@@ -5,23 +5,25 @@ import Testing
 
 @Suite struct BusyPollingTests {
     /// What measures of it come to, in nanoseconds.
-    private struct Meter {
-        var polling = BusyPolling(isAllowed: true)
+    fileprivate struct Meter {
+        var polling = BusyPolling()
         var isOn: Bool { polling.isOn }
         private var time: UInt64 = 1_000_000_000_000
         private var cost: UInt64 = 1_000_000_000
 
-        /// One measure: so much CPU time for each piece of work, one wait after the other.
+        /// Measures: so much CPU time for each piece of work, one wait after the other.
         mutating func take(_ price: UInt64, pace: UInt64 = 80_000, work: Int = 1, times: Int = 1) {
-            for _ in 0..<times { take(in: price * UInt64(work), pace: pace, work: work) }
+            for _ in 0..<times {
+                take(in: price * UInt64(work), pace: pace, work: Array(repeating: work, count: 129))
+            }
         }
 
-        /// One measure: so much CPU time and work for each wait.
-        mutating func take(in wait: UInt64, pace: UInt64 = 80_000, work: Int) {
-            let due = (1...BusyPolling.window).filter { _ in polling.count(work: work) }
-            #expect(due == [BusyPolling.window])
-            time += pace * UInt64(BusyPolling.window)
-            cost += wait * UInt64(BusyPolling.window)
+        /// One measure: so much CPU time for each wait, and so much work behind each.
+        mutating func take(in wait: UInt64, pace: UInt64 = 80_000, work: [Int]) {
+            let due = work.indices.filter { polling.count(work: work[$0]) }
+            #expect(due == [128])
+            time += pace * 129
+            cost += wait * 129
             polling.measure(at: time, cost: cost)
         }
     }
@@ -29,21 +31,28 @@ import Testing
     /// After one measure of sleeps that cost 10 us for each piece of work.
     private static func meter(work: Int = 1) -> Meter {
         var meter = Meter()
-        meter.take(10_000, pace: BusyPolling.longestPace + 1)
-        #expect(!meter.isOn)
+        meter.take(10_000, pace: slow)
         meter.take(10_000, work: work)
-        #expect(meter.isOn)
         return meter
     }
+
+    private static let quick: UInt64 = 200_000
+    private static let slow: UInt64 = 200_001
 
     /// One that polls.
     private static let polling = meter().polling
 
+    @Test func `the longest poll takes 50 us`() {
+        #expect(BusyPolling.longest == 50_000)
+        #expect(!BusyPolling().isOn)
+        #expect(BusyPollingTests.polling.isOn)
+    }
+
     @Test func `a measure of sleeps that come quickly begins a trial`() {
         var meter = Meter()
-        meter.take(10_000, pace: BusyPolling.longestPace + 1, times: 100)
+        meter.take(10_000, pace: BusyPollingTests.slow, times: 100)
         #expect(!meter.isOn)
-        meter.take(10_000, pace: BusyPolling.longestPace)
+        meter.take(10_000, pace: BusyPollingTests.quick)
         #expect(meter.isOn)
     }
 
@@ -58,13 +67,29 @@ import Testing
         #expect(!meter.isOn)
     }
 
-    @Test func `where sleeps let work gather polls must be cheaper by a tenth`() {
-        var meter = BusyPollingTests.meter(work: 2)
-        meter.take(9000, work: 2, times: 20)
-        meter.take(9001, work: 2)
+    @Test(arguments: [2, 3, 50])
+    func `where sleeps let work gather polls must be cheaper by a tenth`(work: Int) {
+        var meter = BusyPollingTests.meter(work: work)
+        meter.take(9000, work: work, times: 20)
+        meter.take(9001, work: work)
         #expect(meter.isOn)
-        meter.take(9001, work: 2)
+        meter.take(9001, work: work)
         #expect(!meter.isOn)
+    }
+
+    @Test func `in between it is in between`() {
+        // 193 pieces in 129 waits are 1.5 for each: 10.6 us.
+        for (price, goesOn) in [(UInt64(10_500), true), (10_700, false)] {
+            var meter = Meter()
+            meter.take(10_000, pace: BusyPollingTests.slow)
+            meter.take(
+                in: 10_000 * 193 / 129,
+                work: Array(repeating: 1, count: 65) + Array(repeating: 2, count: 64)
+            )
+            #expect(meter.isOn)
+            meter.take(price, times: 2)
+            #expect(meter.isOn == goesOn)
+        }
     }
 
     @Test func `what polls find together does not matter, what sleeps find does`() {
@@ -78,53 +103,67 @@ import Testing
 
     @Test func `two measures that come slowly end it, whatever they cost`() {
         var meter = BusyPollingTests.meter()
-        meter.take(1000, pace: BusyPolling.longestPace, times: 20)
-        meter.take(1000, pace: BusyPolling.longestPace + 1)
+        meter.take(1000, pace: BusyPollingTests.quick, times: 20)
+        meter.take(1000, pace: BusyPollingTests.slow)
         #expect(meter.isOn)
-        meter.take(1000, pace: BusyPolling.longestPace + 1)
+        meter.take(1000, pace: BusyPollingTests.slow)
         #expect(!meter.isOn)
     }
 
     @Test func `polls in vain end it`() {
         var meter = BusyPollingTests.meter()
-        meter.take(in: 50_000, work: 0)
+        let nothing = Array(repeating: 0, count: 129)
+        meter.take(in: 50_000, work: nothing)
         #expect(meter.isOn)
-        meter.take(in: 50_000, work: 0)
+        meter.take(in: 50_000, work: nothing)
         #expect(!meter.isOn)
     }
 
-    @Test func `a failure doubles the pause, up to 64, and a success begins anew`() {
+    @Test func `a failure doubles the pause, up to 64 measures, and a success halves it`() {
         var meter = Meter()
-        meter.take(10_000, pace: BusyPolling.longestPace + 1)
+        meter.take(10_000, pace: BusyPollingTests.slow)
         for pause in [1, 2, 4, 8, 16, 32, 64, 64] {
-            meter.take(10_000, times: pause - 1)
-            #expect(!meter.isOn)
-            meter.take(10_000)
-            #expect(meter.isOn)
+            #expect(meter.rest() == pause)
             meter.take(20_000, times: 2)
             #expect(!meter.isOn)
         }
-        meter.take(10_000, times: 64)
-        meter.take(5000, times: BusyPolling.success - 2)
+        for pause in [64, 32, 16, 8, 4, 2, 1, 1] {
+            #expect(meter.rest() == pause)
+            meter.take(10_000, times: 8)
+            meter.take(20_000, times: 2)
+            #expect(!meter.isOn)
+        }
+    }
+
+    @Test func `eight measures that were worth it are a success, fewer are none`() {
+        for (hits, pause) in [(7, 4), (8, 1)] {
+            var meter = BusyPollingTests.meter()
+            meter.take(20_000, times: 2)
+            #expect(meter.rest() == 2)
+            for _ in 0..<hits {
+                meter.take(20_000)
+                meter.take(10_000)
+            }
+            meter.take(20_000, times: 2)
+            #expect(meter.rest() == pause)
+        }
+    }
+
+    @Test func `slow measures are no failure, and do not count towards a trial`() {
+        var meter = BusyPollingTests.meter()
         meter.take(20_000, times: 2)
+        meter.take(10_000)
+        meter.take(10_000, pace: BusyPollingTests.slow)
         #expect(!meter.isOn)
         meter.take(10_000)
         #expect(meter.isOn)
+        meter.take(10_000, pace: BusyPollingTests.slow, times: 2)
+        #expect(meter.rest() == 2)
     }
 
-    @Test func `a trial that fails just before it is a success doubles the pause`() {
+    @Test func `after 64 measures sleeps are measured again, and what they cost then counts`() {
         var meter = BusyPollingTests.meter()
-        meter.take(5000, times: BusyPolling.success - 3)
-        meter.take(20_000, times: 2)
-        meter.take(10_000)
-        #expect(!meter.isOn)
-        meter.take(10_000)
-        #expect(meter.isOn)
-    }
-
-    @Test func `sleeps are measured again now and then, and what they cost then counts`() {
-        var meter = BusyPollingTests.meter()
-        meter.take(11_000, times: BusyPolling.term - 1)
+        meter.take(11_000, times: 63)
         #expect(meter.isOn)
         meter.take(11_000)
         #expect(!meter.isOn)
@@ -134,21 +173,35 @@ import Testing
         #expect(!meter.isOn)
     }
 
+    @Test func `in a pause the measures are averaged, later ones count more`() {
+        for (price, goesOn) in [(UInt64(13_440), true), (13_500, false)] {
+            var meter = BusyPollingTests.meter()
+            meter.take(20_000, times: 2)
+            meter.take(10_000)
+            // 10, then 11.25 us, and a fifth more.
+            meter.take(15_000)
+            #expect(meter.isOn)
+            meter.take(price, times: 2)
+            #expect(meter.isOn == goesOn)
+        }
+    }
+
     @Test func `clocks that jump do it no harm`() {
         var meter = BusyPollingTests.meter()
-        for (time, cost) in [(UInt64.max, UInt64.max), (0, 0), (0, .max), (.max, 0), (1, 1)] {
-            for _ in 1...4 {
-                while !meter.polling.count(work: .max) {}
-                meter.polling.measure(at: time, cost: cost)
+        let clocks: [(UInt64, UInt64)] = [(.max, .max), (0, 0), (0, .max), (.max, 0), (1, 1)]
+        for work in [[Int.max], [0], [Int.max, 1], [Int.min]] {
+            for (time, cost) in clocks + clocks.reversed() {
+                for _ in 1...4 {
+                    var waits = 1
+                    while !meter.polling.count(work: waits <= work.count ? work[waits - 1] : 0) {
+                        waits += 1
+                    }
+                    meter.polling.measure(at: time, cost: cost)
+                }
             }
         }
         // It finds its way back.
-        var isOn = false
-        for _ in 0..<200 where !isOn {
-            meter.take(10_000)
-            isOn = meter.isOn
-        }
-        #expect(isOn)
+        #expect(meter.rest() <= 66)
     }
 
     @Test func `a loop that polls hears calls from other threads`() async throws {
@@ -184,9 +237,9 @@ import Testing
         }
         try await done.wait()
         let (isOn, polled) = await Task(executorPreference: loop) {
-            (loop.polling.isOn, loop.timePolled)
+            (loop.polling?.isOn, loop.timePolled)
         }.value
-        #expect(!isOn)
+        #expect(isOn == nil)
         #expect(polled >= 3_600_000_000_000)
         loop.stop()
         await loop.waitUntilStopped()
@@ -204,19 +257,53 @@ import Testing
         await loop.waitUntilStopped()
     }
 
+    @Test func `a loop that may not poll measures nothing`() async throws {
+        let loop = try EventLoop()
+        loop.start()
+        _ = await loop.call {
+            $0.mayPoll = true
+            $0.mayPoll = false
+        }
+        for _ in 0..<500 { await Task(executorPreference: loop) {}.value }
+        let (polling, polled) = await Task(executorPreference: loop) {
+            (loop.polling, loop.timePolled)
+        }.value
+        #expect(polling == nil)
+        #expect(polled == 0)
+        loop.stop()
+        await loop.waitUntilStopped()
+    }
+
     @Test func `a loop takes its measures, asleep and polling`() async throws {
         let loop = try EventLoop()
         loop.start()
-        for polling in [BusyPolling(isAllowed: true), BusyPollingTests.polling] {
+        for polling in [BusyPolling(), BusyPollingTests.polling] {
             _ = await loop.call { $0.polling = polling }
             let isMeasured = await eventually {
                 await Task(executorPreference: loop) {
-                    loop.polling.beginning.cost != polling.beginning.cost
+                    loop.polling?.beginning.cost != polling.beginning.cost
                 }.value
             }
             #expect(isMeasured)
+            let (now, beginning, cost) = try await Task(executorPreference: loop) {
+                let polling = try #require(loop.polling)
+                return (loop.now, polling.beginning, threadProcessorNanoseconds())
+            }.value
+            #expect(beginning.time <= now && beginning.time > now - 60_000_000_000)
+            #expect(beginning.cost <= cost && beginning.cost > 0)
         }
         loop.stop()
         await loop.waitUntilStopped()
+    }
+}
+
+extension BusyPollingTests.Meter {
+    /// How many measures of sleeps it takes until it polls; 1000 if it never does.
+    fileprivate mutating func rest() -> Int {
+        for count in 1...1000 {
+            take(10_000)
+            if isOn { return count }
+        }
+        return 1000
     }
 }

@@ -95,7 +95,7 @@ package struct DaemonStatus: Sendable, Codable {
         package var startS: Double
         /// Processor time so far, in seconds.
         package var cpuS: Double
-        /// Seconds for which event loops have polled before they slept.
+        /// Seconds for which event loops have polled, where they would have slept.
         package var polledS: Double?
         /// Memory in use, in bytes.
         package var residentBytes: Int?

@@ -152,7 +152,7 @@ struct PrometheusText {
         write(
             .counter,
             "netproxy_polled_seconds_total",
-            "Seconds for which event loops have polled before they slept.",
+            "Seconds for which event loops have polled, where they would have slept.",
             process.polledS ?? 0
         )
         if let bytes = process.residentBytes {
