@@ -71,15 +71,16 @@ import Synchronization
             throw IOError.system("out of memory")
         }
         defer { unsafe event_config_free(configuration) }
-        unsafe event_config_set_flag(configuration, Int32(EVENT_BASE_FLAG_NOLOCK.rawValue))
         // Edge triggering and early close are what the sockets are written for: epoll only.
-        unsafe event_config_require_features(
-            configuration,
-            Int32(EV_FEATURE_ET.rawValue | EV_FEATURE_EARLY_CLOSE.rawValue)
-        )
-        guard let base = unsafe event_base_new_with_config(configuration) else {
-            throw IOError.system("libevent offers no edge-triggered backend")
-        }
+        let features = Int32(EV_FEATURE_ET.rawValue | EV_FEATURE_EARLY_CLOSE.rawValue)
+        guard
+            unsafe event_config_set_flag(
+                configuration,
+                Int32(EVENT_BASE_FLAG_NOLOCK.rawValue)
+            ) == 0,
+            unsafe event_config_require_features(configuration, features) == 0,
+            let base = unsafe event_base_new_with_config(configuration)
+        else { throw IOError.system("libevent offers no edge-triggered backend") }
         unsafe self.base = base
         wakeDescriptor = eventfd(0, Int32(EFD_NONBLOCK | EFD_CLOEXEC))
         guard wakeDescriptor >= 0 else { throw IOError.system(describe(errno: systemError())) }
@@ -91,8 +92,10 @@ import Synchronization
             loopWoken,
             context
         )
-        unsafe event_add(wakeEvent, nil)
         unsafe timerEvent = event_new(base, -1, 0, loopTimerFired, context)
+        guard unsafe wakeEvent != nil, unsafe timerEvent != nil,
+            unsafe event_add(wakeEvent, nil) == 0
+        else { throw IOError.system("libevent takes no event") }
     }
 
     deinit {
