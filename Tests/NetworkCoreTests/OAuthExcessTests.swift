@@ -19,7 +19,7 @@ import Testing
         let error = await harness.failure()
         #expect(error?.kind == .credentialUnavailable)
         #expect(error?.retryAfter == 30)
-        #expect(error?.detail.contains("asked for 5 times within 30 s") == true)
+        #expect(error?.detail.contains("renewed 5 times within 30 s") == true)
         #expect(harness.requests == 5)
     }
 
@@ -30,6 +30,28 @@ import Testing
         try await harness.manager.forget()
         _ = try await harness.token()
         #expect(harness.requests == 9)
+    }
+
+    @Test func `requests that brought no token are not counted`() async throws {
+        let harness = OAuthHarness { $0.failurePatience = .zero }
+        _ = try await harness.token()
+        harness.server.script(
+            .respond(503, "", [:]),
+            .respond(503, "", [:]),
+            .respond(429, "", [:]),
+            .respond(503, "", [:]),
+            .unreachable
+        )
+        #expect(await harness.reject(1) == .passThrough(.refreshFailed))
+        for _ in 1..<5 {
+            // The longest back-off of these.
+            harness.clock.advance(by: .seconds(16))
+            harness.server.setLifetime("3600")
+            _ = await harness.failure()
+        }
+        #expect(harness.requests == 6)
+        harness.clock.advance(by: .seconds(20))
+        #expect(try await harness.token() == "Bearer access-2")
     }
 
     @Test func `replays count as renewals too`() async throws {

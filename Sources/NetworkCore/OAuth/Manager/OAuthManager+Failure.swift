@@ -51,22 +51,24 @@ extension OAuthManager {
         return lifetime >= .seconds(1) && clock.now - issued.steady >= lifetime / 2
     }
 
-    /// Notes a request for `excess()`, which forgets those of long ago.
-    func noteRequest(at time: ContinuousClock.Instant) {
-        if configuration.excessGuard != nil { requestTimes.append(time) }
+    /// Notes when a token was asked for that came, for `excess()`, which forgets those of long ago.
+    ///
+    /// What failed says nothing of the API, and has its own back-off.
+    func noteRenewal(at time: ContinuousClock.Instant) {
+        if configuration.excessGuard != nil { renewalTimes.append(time) }
     }
 
     /// Refuses a token request that would be one too many.
     func excess() -> WaitingRoom.Outcome? {
         guard let limit = configuration.excessGuard else { return nil }
         let now = clock.now
-        requestTimes.removeAll { now - $0 >= limit.window }
-        guard requestTimes.count >= limit.count else { return nil }
-        let oldest = requestTimes.first ?? now
+        renewalTimes.removeAll { now - $0 >= limit.window }
+        guard renewalTimes.count >= limit.count else { return nil }
+        let oldest = renewalTimes.first ?? now
         return rest(
             OAuthFailure(
                 kind: OAuthFailure.excess,
-                detail: "the token was asked for \(limit.count) times within "
+                detail: "the token was renewed \(limit.count) times within "
                     + "\(limit.window.wholeSeconds) s; the API refuses every token, so check "
                     + "scopes, audience and clocks",
                 at: clock.wallNow

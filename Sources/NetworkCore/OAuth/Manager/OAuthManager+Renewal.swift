@@ -71,13 +71,13 @@ extension OAuthManager {
             if !isExpected, let excess = excess() { return excess }
             guard let wasOpen = await announce(grant) else { return yieldToStored() }
             let sent = clock.moment
-            if !isExpected { noteRequest(at: sent.steady) }
             do {
                 let response = try await service.tokens(
                     for: grant,
                     configuration: configuration,
                     deadline: sent.steady + configuration.requestTimeout
                 )
+                if !isExpected { noteRenewal(at: sent.steady) }
                 return await accept(
                     response,
                     grant: grant,

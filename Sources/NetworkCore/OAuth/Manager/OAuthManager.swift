@@ -39,8 +39,8 @@ public actor OAuthManager: Authorizing {
     var failuresInRow = 0
     /// Why only a person can help.
     var death: Death?
-    /// When token requests were sent, within the window of the excess guard.
-    var requestTimes: [ContinuousClock.Instant] = []
+    /// When tokens were asked for that came, within the window of the excess guard.
+    var renewalTimes: [ContinuousClock.Instant] = []
     /// What went wrong last, until a token comes.
     var lastFailure: OAuthFailure?
     /// What is stored, or should be; never another client's.
