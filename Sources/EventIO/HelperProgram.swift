@@ -18,16 +18,27 @@ package struct HelperProgram: Sendable {
         /// Whoever waited gave up.
         case cancelled
 
-        /// One clause a person can act on, to follow the program's name.
-        package var description: String {
+        /// One clause a person can act on, to follow the program's name, with its last words.
+        ///
+        /// They are for the operator alone: a program may print a secret there.
+        package var description: String { outcome + (words.map { " (\($0))" } ?? "") }
+
+        /// The last line of the program's standard error, cleaned.
+        package var words: String? {
+            switch self {
+            case .failed(_, let words), .killed(_, let words): words
+            case .notStarted, .timedOut, .tooLong, .cancelled: nil
+            }
+        }
+
+        /// What became of it, without its words.
+        package var outcome: String {
             switch self {
             case .notStarted(let reason): "cannot be run (\(reason))"
             case .timedOut(let limit): "did not finish within \(limit)"
             case .tooLong(let limit): "printed more than \(limit / 1024)KiB"
-            case .failed(let status, let words):
-                "failed with status \(status)" + (words.map { " (\($0))" } ?? "")
-            case .killed(let signal, let words):
-                "was ended by signal \(signal)" + (words.map { " (\($0))" } ?? "")
+            case .failed(let status, _): "failed with status \(status)"
+            case .killed(let signal, _): "was ended by signal \(signal)"
             case .cancelled: "was cancelled"
             }
         }

@@ -21,7 +21,12 @@ extension ChannelAssembly {
         case .none: return nil
         case .exec(let command):
             return HelperAuthorizer(
-                HelperTokens(channel: channel.name, command: command, environment: environment),
+                HelperTokens(
+                    channel: channel.name,
+                    command: command,
+                    environment: environment,
+                    report: report
+                ),
                 onEvent: events(of: channel.name, log)
             )
         case .oauth(let settings): return try await oauth(settings, of: channel, log: log)

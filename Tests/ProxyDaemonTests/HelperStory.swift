@@ -164,7 +164,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ("echo oops >&2; exit 2", "failed with status 2 (oops)"),
+        ("echo c4nary >&2; exit 2", "failed with status 2"),
+        ("echo c4nary >&2; kill -9 $$", "was ended by signal 9"),
         ("true", "printed nothing"), ("echo a; echo b", "printed neither JSON nor one line"),
         (#"echo '{"tok":"c4nary"}'"#, "printed JSON that is not understood"),
         ("echo 'c4nary c4nary'", "characters that no field may hold"),
@@ -184,6 +185,10 @@ import Testing
             #expect(!answer.body.contains("c4nary"))
             let logs = try await proxy.allLogs()
             #expect(!logs.contains("c4nary"))
+            // The operator reads what it said on its standard error.
+            let said = proxy.reports.filter { $0.contains("c4nary") }
+            #expect(said.allSatisfy { $0.hasSuffix("said: c4nary") })
+            #expect(said.isEmpty != lines.contains(">&2"))
         }
         #expect(origin.requests.isEmpty)
     }

@@ -13,7 +13,8 @@ import Testing
             command: ["/bin/sh", "-c", "echo \"t:$HOME:$CREDENTIALS_DIRECTORY:$API_KEY\""],
             environment: [
                 "HOME": "/home/me", "CREDENTIALS_DIRECTORY": "/run/secrets", "API_KEY": "s3cret",
-            ]
+            ],
+            report: { _ in }
         )
         let configuration = OAuthConfiguration(
             tokenEndpoint: .init(origin: Origin(scheme: .https, host: "h.invalid"), target: "/"),

@@ -17,9 +17,17 @@ struct HelperTokens: OAuthService {
     private let channel: String
     private let command: [String]
     private let environment: [String: String]
+    /// Takes what only the operator may read.
+    private let report: Daemon.Report
 
-    init(channel: String, command: [String], environment: [String: String]) {
+    init(
+        channel: String,
+        command: [String],
+        environment: [String: String],
+        report: @escaping Daemon.Report
+    ) {
         self.channel = channel
+        self.report = report
         self.command = command
         self.environment = environment.filter { HelperTokens.variables.contains($0.key) }
     }
@@ -50,8 +58,13 @@ struct HelperTokens: OAuthService {
             program.input = Array(try encoder.encode(question)) + [UInt8(ascii: "\n")]
             output = try await program.run()
         } catch {
-            let words = (error as? HelperProgram.Failure).map(\.description) ?? "was not understood"
-            throw TokenFailure(.transient, detail: "\(name) \(words)")
+            let failure = error as? HelperProgram.Failure
+            // Apps and the log get what became of it: its words may have a secret in them.
+            if let words = failure?.words { report("channel \(channel): \(name) said: \(words)") }
+            throw TokenFailure(
+                .transient,
+                detail: "\(name) \(failure?.outcome ?? "was not understood")"
+            )
         }
         return try response(to: output)
     }
