@@ -29,6 +29,22 @@ import Testing
         #expect(try none.missing == ["c"])
     }
 
+    @Test func `a log that was rotated and not begun anew is shown, and what comes then`() throws {
+        try directory.write(Samples.entry(1, "/1"), to: "a.log.2")
+        try directory.write(Samples.entry(2, "/2") + Samples.entry(3, "/3"), to: "a.log.1")
+        try directory.write(Samples.entry(4, "/4"), to: "b.log.2")
+        for channels in [[], ["a"]] {
+            let tail = try LogTail(directory: directory.path, channels: channels)
+            #expect(try tail.missing.isEmpty)
+            #expect(!tail.isEmpty)
+            #expect(paths(try tail.last(2)) == ["/2", "/3"])
+            #expect(paths(try tail.last(9)) == ["/1", "/2", "/3"])
+        }
+        var tail = try LogTail(directory: directory.path)
+        try directory.write(Samples.entry(5, "/5"), to: "a.log")
+        #expect(paths(try tail.newLines()) == ["/5"])
+    }
+
     @Test func `what ended last is shown last, however long ago it began`() throws {
         let long = Samples.entry(1, "/long").replacing(
             #""path""#,

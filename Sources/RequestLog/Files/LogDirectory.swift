@@ -11,8 +11,8 @@ package enum LogDirectory {
         directory.hasSuffix("/") ? "\(directory)\(channel).log" : "\(directory)/\(channel).log"
     }
 
-    /// The channels that have a log, in alphabetical order; none while there is no directory, which
-    /// the daemon makes when it starts.
+    /// The channels that have a log, in alphabetical order, also those that have a rotated one only;
+    /// none while there is no directory, which the daemon makes when it starts.
     package static func channels(in directory: String) throws -> [String] {
         let names: [String]
         do {
@@ -20,8 +20,9 @@ package enum LogDirectory {
         } catch let error as CocoaError where error.code == .fileReadNoSuchFile {
             return []
         }
-        return names.filter { $0.hasSuffix(".log") && $0.count > 4 }
-            .map { String($0.dropLast(4)) }
+        let files = names.map { $0.hasSuffix(".1") ? $0.dropLast(2) : $0[...] }
+        return Set(files.filter { $0.hasSuffix(".log") && $0.count > 4 }.map { $0.dropLast(4) })
+            .map(String.init)
             .sorted()
     }
 

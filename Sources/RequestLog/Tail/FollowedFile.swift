@@ -30,6 +30,11 @@ struct FollowedFile {
         var found: [LogLine] = []
         var number = 0
         var next = file.map { (file: $0, end: offset) }
+        if next == nil {
+            // Rotated, and nobody has written since.
+            number = 1
+            next = try older(number)
+        }
         while let (file, end) = next {
             var lines = BackwardLines(file, before: end)
             while found.count < count, let bytes = try lines.next() {
@@ -40,10 +45,17 @@ struct FollowedFile {
             }
             guard found.count < count else { break }
             number += 1
-            guard let older = try Self.open("\(path).\(number)") else { break }
-            next = (older, try Self.endOfLines(in: older))
+            next = try older(number)
         }
         return found.reversed()
+    }
+
+    /// A rotated file, and where its last whole line ends.
+    private func older(
+        _ number: Int
+    ) throws(AppendFileError) -> (file: ReadableFile, end: Int)? {
+        guard let file = try Self.open("\(path).\(number)") else { return nil }
+        return (file, try Self.endOfLines(in: file))
     }
 
     /// The whole lines that were appended since the last call.
