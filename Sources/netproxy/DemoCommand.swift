@@ -7,8 +7,13 @@ struct DemoCommand: AsyncParsableCommand {
         abstract: "Try it: an API, an authorization server and the proxy, in one process."
     )
 
-    @Option(help: "The port of the proxy on 127.0.0.1; 0 lets the system choose.")
-    var port: UInt16 = 8080
+    @Option(
+        help: """
+            The port of the proxy on 127.0.0.1; 0 lets the system choose. (default: 8080, or 0 with \
+            --once)
+            """
+    )
+    var port: UInt16?
 
     @Flag(help: "Take a scripted tour through the proxy, and exit 0 only if every step works.")
     var once = false
@@ -16,7 +21,7 @@ struct DemoCommand: AsyncParsableCommand {
     func run() async throws {
         do {
             let demo = try await Demo(
-                port: once ? 0 : port,
+                port: port ?? (once ? 0 : 8080),
                 console: once ? .off : Terminal.console,
                 report: { StandardError.report("netproxy: \($0)") }
             )
