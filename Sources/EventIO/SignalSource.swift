@@ -23,8 +23,7 @@ import Glibc
         self.handler = handler
         SignalSource.ignoreBrokenPipes()
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
-        // What stops the process does so until the handler is there; what does not must not either.
-        for signal in [Signal.hangUp, .user1] { Glibc.signal(signal.rawValue, SIG_IGN) }
+        SignalSource.ignoreNotices()
         for signal in Signal.allCases {
             let what = Int16(EV_SIGNAL | EV_PERSIST)
             guard
@@ -47,6 +46,13 @@ import Glibc
     package func close() {
         while let event = unsafe events.popLast() { unsafe event_free(event) }
         for signal in Signal.allCases { Glibc.signal(signal.rawValue, SIG_IGN) }
+    }
+
+    /// Ignores the signals that do not end a daemon, until it listens to them.
+    ///
+    /// What ends the process does so from the start; what does not must not end it either.
+    package static func ignoreNotices() {
+        for signal in [Signal.hangUp, .user1] { Glibc.signal(signal.rawValue, SIG_IGN) }
     }
 
     /// A write to a closed connection is an error of that write, not the end of the process.

@@ -38,6 +38,23 @@ extension Daemon {
         return opened
     }
 
+    /// Refuses sockets of systemd's that other machines can reach, unless the configuration says that
+    /// they may: where those listen is known here first.
+    ///
+    /// - Throws: `IOError.system` that names the address.
+    func checkReach(of configuration: ProxyConfiguration) throws(IOError) {
+        guard !configuration.allowRemote else { return }
+        for place in configuration.listenPlaces {
+            guard case .systemd(let name) = place.address else { continue }
+            for socket in try inherited.named(name) where !socket.address.isLoopback {
+                throw .system(
+                    "cannot listen on systemd:\(name): '\(socket.address)' is not a loopback address, "
+                        + "set allow_remote: true"
+                )
+            }
+        }
+    }
+
     /// Accepts from sockets on every loop.
     func serve(_ opened: [ServedAddress]) async throws {
         for served in opened where !isStopping {

@@ -52,6 +52,7 @@ extension Daemon {
         for channel in next.channels where channel.pool.connections < loops.count {
             throw ReloadRefusal.smallPool(channel.name, loops: loops.count)
         }
+        try checkReach(of: next)
         let plan = ListenerPlan(from: listeners, to: next.listenPlaces)
         let opened = try open(plan.missing)
         // A channel that changes looks into the store anew, where what is in memory must be by then.

@@ -123,6 +123,7 @@ package actor Daemon {
         self.assembly = assembly
         await replaceChannels(with: try await assembly.channels(of: configuration, keeping: []))
         try await startWorkers()
+        try checkReach(of: configuration)
         let places = configuration.listenPlaces
         try await serve(try open(places))
         try await startAdmin()
@@ -235,6 +236,11 @@ package actor Daemon {
         case .hangUp: await reload()
         case .user1: reopenLogs()
         }
+    }
+
+    /// Ignores SIGHUP and SIGUSR1 until a daemon takes them: neither may end the process before.
+    package static func ignoreNotices() {
+        SignalSource.ignoreNotices()
     }
 
     /// Opens the log files anew, after they were moved away.

@@ -12,6 +12,8 @@ struct RunCommand: AsyncParsableCommand {
     @OptionGroup var file: ConfigurationOption
 
     func run() async throws {
+        // Reading secrets may take a while, and what it is told meanwhile it reads anyway.
+        Daemon.ignoreNotices()
         let configuration = try file.load(isService: true)
         let path = file.config
         let daemon = Daemon(

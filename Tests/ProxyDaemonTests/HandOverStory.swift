@@ -98,8 +98,17 @@ import Testing
     }
 
     /// A descriptor that listens on a port of its own, which the story gives away.
-    private func descriptor() -> Int32 {
+    private func descriptor(on address: UInt32 = INADDR_LOOPBACK) -> Int32 {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        var place = sockaddr_in()
+        place.sin_family = sa_family_t(AF_INET)
+        place.sin_addr.s_addr = address.bigEndian
+        let bound = unsafe withUnsafePointer(to: &place) { place in
+            unsafe place.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                unsafe bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+        #expect(bound == 0)
         #expect(listen(descriptor, 16) == 0)
         return descriptor
     }
@@ -120,6 +129,41 @@ import Testing
             #expect(try await ask(ports[1]) == "here")
             await proxy.reload(channels: channel("bills", origin, "systemd:api"))
             #expect(!proxy.reports.contains(failure))
+            #expect(try await ask(ports[1]) == "here")
+        }
+    }
+
+    @Test func `a socket of systemd's that others can reach is refused unless it is allowed`()
+        async throws
+    {
+        let origin = try await origin("here")
+        let refusal = "is not a loopback address, set allow_remote: true"
+        let inside = channel("orders", origin)
+        let outside = channel("orders", origin, "systemd:api")
+        try await DaemonHarness.run(
+            channels: inside,
+            inherited: ["api": [descriptor(on: INADDR_ANY)]]
+        ) { proxy async throws in
+            let ports = await proxy.ports
+            await proxy.reload(channels: outside)
+            let report = proxy.reports.first ?? ""
+            #expect(report.hasPrefix("cannot listen on systemd:api: '0.0.0.0:"))
+            #expect(report.hasSuffix(refusal))
+            #expect(await proxy.ports == ports)
+        }
+        let error = await #expect(throws: (any Error).self) {
+            try await DaemonHarness.run(
+                channels: outside,
+                inherited: ["api": [descriptor(on: INADDR_ANY)]]
+            ) { _ in }
+        }
+        #expect("\(String(describing: error))".contains(refusal))
+        try await DaemonHarness.run(
+            channels: outside,
+            root: "allow_remote: true",
+            inherited: ["api": [descriptor(on: INADDR_ANY)]]
+        ) { proxy async throws in
+            let ports = await proxy.ports
             #expect(try await ask(ports[1]) == "here")
         }
     }
