@@ -42,6 +42,21 @@ import Testing
         #expect(stalled.isGivenUp)
     }
 
+    @Test func `so does one whose source does not notice that its reader was cancelled`()
+        async throws
+    {
+        let clock = ManualClock()
+        let upstream = Upstream { arrived, _ in
+            if arrived.token == "Bearer 2" { return Response(status: 200) }
+            return Response(status: 401, body: .stream(DeafBody(), length: nil))
+        }
+        let chain = RequestChain.authorized(by: TurnstileAuthorizer(clock: clock), upstream)
+        async let answer = chain.exchange(.forTests())
+        await clock.untilSomebodySleeps()
+        clock.advance(by: .seconds(1))
+        #expect(try await answer.0.status == 200)
+    }
+
     @Test func `a body of exactly the limit is replayed`() async throws {
         let upstream = Upstream.accepting { $0 == "Bearer 2" }
         let body = HTTPBody.stream(PiecedBody(["four", "more"]), length: nil)

@@ -27,3 +27,16 @@ final class StalledBody: BodySource {
 
     func cancel() { state.withLock { $0 = true } }
 }
+
+/// Content that stops coming, too; giving it up ends the wait for it, cancelling the reader does not.
+final class DeafBody: BodySource {
+    private let end = AsyncStream.makeStream(of: Void.self)
+
+    func next() async throws -> ByteSlice? {
+        // A task of its own, which nobody cancels.
+        await Task { [end] in for await _ in end.stream {} }.value
+        throw CancellationError()
+    }
+
+    func cancel() { end.continuation.finish() }
+}

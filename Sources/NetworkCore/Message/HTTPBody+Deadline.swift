@@ -14,7 +14,12 @@ extension HTTPBody {
         }
         do {
             return try await CallDeadline.run(until: deadline, on: clock) {
-                try await collect(upTo: limit)
+                // A source need not notice that its reader was cancelled.
+                try await withTaskCancellationHandler {
+                    try await collect(upTo: limit)
+                } onCancel: {
+                    source.cancel()
+                }
             }
         } catch {
             source.cancel()
