@@ -45,6 +45,8 @@ struct UpstreamRequest {
                 headers.remove(HTTPFieldName.expect)
             }
         }
+        // Trailers of a request are dropped, so none are announced.
+        if headers.contains(KnownField.trailer) { headers.remove(HTTPFieldName.trailer) }
         if takesTrailers { headers.append(.te, validated: "trailers") }
         if headers.contains(KnownField.maxForwards) {
             try MaxForwards.countDown(&headers, of: head.method)

@@ -51,8 +51,8 @@ import Testing
         ) { proxy in
             let app = try await proxy.connect()
             try await app.send(
-                "POST /orders/1 HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
-                    + "5\r\nhello\r\n0\r\nX-Late: 1\r\nAuthorization: x\r\n\r\n"
+                "POST /orders/1 HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n"
+                    + "Trailer: X-Late\r\n\r\n5\r\nhello\r\n0\r\nX-Late: 1\r\nAuthorization: x\r\n\r\n"
             )
             #expect(try await app.message().status == 200)
             #expect(!origin.connections[0].received.contains("X-Late"))
