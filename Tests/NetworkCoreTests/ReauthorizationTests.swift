@@ -174,6 +174,9 @@ import Testing
         #expect(upstream.arrived.count == 1)
         #expect(authorizer.rejections == 1)
         #expect(context.authorization?.notReplayed == "refresh_failed")
+        // No other attempt was made.
+        #expect(context.retries.isEmpty && context.earlierAttempts.isEmpty)
+        #expect(context.upstreamStatus == 401)
     }
 
     @Test func `the authorizer sees the challenges of all lines`() async throws {

@@ -65,6 +65,30 @@ import Testing
         }
     }
 
+    @Test func `a 401 whose content stalls does not hold its replay up until the idle timeout`()
+        async throws
+    {
+        let (counter, over) = (Counter(), Gate())
+        let tokens = try await tokenEndpoint()
+        let origin = try await OriginServer.start { wire in
+            _ = try await wire.message()
+            guard counter.next() == 1 else { return try await wire.send(Raw.ok("cured")) }
+            try await wire.send(
+                "HTTP/1.1 401 Unauthorized\r\nContent-Length: 20\r\n"
+                    + "WWW-Authenticate: Bearer error=\"invalid_token\"\r\n\r\nden"
+            )
+            try await over.wait()
+        }
+        defer { over.open() }
+        let more = "timeouts: { idle: 1h, response: 1h }"
+        try await DaemonHarness.run(channels: channel(origin, tokens, more)) { proxy in
+            let answer = try await proxy.exchange(Raw.get("/orders/1"))
+            #expect(answer.status == 200)
+            #expect(answer.body == "cured")
+            #expect(try await proxy.onlyLine("orders").facts.retries == ["unauthorized"])
+        }
+    }
+
     @Test func `an app that leaves takes no token request along`() async throws {
         let (counter, asked, left) = (Counter(), Gate(), Gate())
         let tokens = try await OriginServer.start { wire in

@@ -34,4 +34,15 @@ extension RequestContext {
         isConnectionReused = false
         upstreamStatus = nil
     }
+
+    /// Takes `beginNextAttempt` back: the attempt was not made, for want of a credential.
+    mutating func withdrawAttempt() {
+        guard let last = earlierAttempts.popLast() else { return }
+        retries.removeLast()
+        timings = last.timings
+        upstreamAddress = last.upstreamAddress
+        isConnectionReused = last.isConnectionReused
+        upstreamStatus = last.status
+        authorization?.generation = last.generation
+    }
 }

@@ -119,6 +119,7 @@ public struct ReauthorizationInterceptor: ReviewingInterceptor {
                     // The new token ended before it was used: the upstream's own words are better.
                     guard let kept else { throw error }
                     refused.body = kept.isEmpty ? .empty : .bytes(kept)
+                    context.withdrawAttempt()
                     context.upstreamStatus = refused.status
                     return try leave(refused, as: .refreshFailed, &context)
                 }
