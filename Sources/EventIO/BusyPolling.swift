@@ -84,10 +84,11 @@ struct BusyPolling {
             yield = yield == 0 ? gathered : yield - yield / 4 + gathered / 4
             phase = left > 1 ? .sleeping(left: left - 1) : .polling(measures: 0, hits: 0, misses: 0)
         case .polling(let measures, let hits, let misses):
+            let isWorthIt = isQuick && spent <= limit
             polled(
                 measures: measures + 1,
-                hits: isQuick && spent <= limit ? hits + 1 : hits,
-                misses: isQuick && spent <= limit ? 0 : misses + 1,
+                hits: isWorthIt ? hits + 1 : hits,
+                misses: isWorthIt ? 0 : misses + 1,
                 isQuick: isQuick
             )
         }

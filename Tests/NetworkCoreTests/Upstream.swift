@@ -43,7 +43,9 @@ final class Upstream: HTTPTransport {
             arrivals.append(arrival)
             return arrivals.count - 1
         }
-        return try answer(arrival, count)
+        let response = try answer(arrival, count)
+        context.upstreamStatus = response.status
+        return response
     }
 }
 

@@ -120,7 +120,6 @@ public struct ReauthorizationInterceptor: ReviewingInterceptor {
                     guard let kept else { throw error }
                     refused.body = kept.isEmpty ? .empty : .bytes(kept)
                     context.withdrawAttempt()
-                    context.upstreamStatus = refused.status
                     return try leave(refused, as: .refreshFailed, &context)
                 }
             }
