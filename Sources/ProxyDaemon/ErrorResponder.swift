@@ -57,7 +57,9 @@ enum ErrorResponder {
             validated: "netproxy; error=\(error.kind.rawValue)"
         )
         headers.append(.cacheControl, validated: "no-store")
-        if let seconds = error.retryAfter ?? (status == 503 ? 1 : nil) {
+        // Who must sign in does not do so by trying again.
+        let wait = status == 503 && error.kind != .reauthorizationRequired ? 1 : nil
+        if let seconds = error.retryAfter ?? wait {
             headers.append(.retryAfter, validated: String(max(seconds, 1)))
         }
         if status == 407 {

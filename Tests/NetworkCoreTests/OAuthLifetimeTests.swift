@@ -199,6 +199,19 @@ import Testing
         #expect(await eventually { await harness.manager.status().waiters == 1 })
         harness.clock.advance(by: .seconds(3))
         let error = await #expect(throws: NetworkError.self) { try await caller.value }
+        #expect(error?.kind == .httpResponseTimeout)
+        #expect(error?.retryAfter == nil)
+        harness.server.gate.open()
+    }
+
+    @Test func `waiting ends at the manager's own limit, before a later deadline`() async throws {
+        let harness = OAuthHarness { $0.waitTimeout = .seconds(5) }
+        harness.server.gate.close()
+        let deadline = harness.clock.now + .seconds(60)
+        let caller = Task { try await harness.manager.credential(until: deadline) }
+        #expect(await eventually { await harness.manager.status().waiters == 1 })
+        harness.clock.advance(by: .seconds(6))
+        let error = await #expect(throws: NetworkError.self) { try await caller.value }
         #expect(error?.kind == .credentialUnavailable)
         #expect(error?.retryAfter == 1)
         harness.server.gate.open()

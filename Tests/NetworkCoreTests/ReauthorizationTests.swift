@@ -158,10 +158,13 @@ import Testing
         #expect(context.authorization?.isRefreshed == false)
     }
 
-    @Test func `a token that ends before its replay leaves the first 401, and the reason`()
-        async throws
-    {
-        let authorizer = LapsingAuthorizer()
+    @Test(arguments: [
+        ErrorKind.credentialUnavailable, .reauthorizationRequired, .httpResponseTimeout,
+    ])
+    func `a token that ends before its replay leaves the first 401, and the reason`(
+        kind: ErrorKind
+    ) async throws {
+        let authorizer = LapsingAuthorizer(kind)
         let upstream = Upstream { _, _ in
             Response(status: 401, body: .bytes(ByteSlice("the origin's words")))
         }
@@ -259,7 +262,12 @@ private final class TurnstileAuthorizer: Authorizing {
 private final class LapsingAuthorizer: Authorizing {
     let kind = "stub"
     let fieldName = HTTPFieldName.authorization
+    private let failure: ErrorKind
     private let state = Mutex(0)
+
+    init(_ failure: ErrorKind) {
+        self.failure = failure
+    }
 
     var rejections: Int { state.withLock { $0 } }
 
@@ -269,7 +277,7 @@ private final class LapsingAuthorizer: Authorizing {
     }
 
     func credential(until deadline: ContinuousClock.Instant?) async throws -> Credential {
-        throw NetworkError(.credentialUnavailable, side: .upstream, detail: "no token came")
+        throw NetworkError(failure, side: .upstream, detail: "no token came")
     }
 
     func rejected(_ rejection: Rejection) async -> Verdict {

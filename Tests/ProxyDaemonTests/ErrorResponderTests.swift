@@ -15,12 +15,12 @@ import Testing
 
     @Test(
         arguments: [
-            (.reauthorizationRequired, nil, "1"), (.connectionLimitReached, nil, "1"),
+            (.reauthorizationRequired, nil, nil), (.connectionLimitReached, nil, "1"),
             (.credentialUnavailable, 42, "42"), (.credentialUnavailable, 0, "1"),
-            (.connectionRefused, nil, nil),
+            (.connectionRefused, nil, nil), (.httpResponseTimeout, nil, nil),
         ] as [(ErrorKind, Int?, String?)]
     )
-    func `who answers 503 says when to try again`(
+    func `who answers 503 says when to try again, where that helps`(
         kind: ErrorKind,
         retryAfter: Int?,
         field: String?

@@ -202,4 +202,20 @@ import Testing
             #expect(origin.requests.isEmpty)
         }
     }
+
+    @Test func `an exchange whose time ends while it waits for a token is 504`() async throws {
+        let tokens = try await OriginServer.start { wire in try await wire.rest() }
+        let origin = try await api(accepting: "token-1")
+        // Waits for a timeout of 50 ms.
+        let channel = channel(origin, tokens, "timeouts: { total: 50ms }")
+        try await DaemonHarness.run(channels: channel) { proxy in
+            let answer = try await proxy.exchange(Raw.get("/orders/1"))
+            #expect(answer.status == 504)
+            #expect(answer["Proxy-Status"] == "netproxy; error=http_response_timeout")
+            let facts = try await proxy.onlyLine("orders").facts
+            #expect(facts.error == "http_response_timeout")
+            #expect(facts.attempts == 0)
+            #expect(origin.requests.isEmpty)
+        }
+    }
 }

@@ -111,11 +111,14 @@ public struct ReauthorizationInterceptor: ReviewingInterceptor {
                 let kept = await drain(refused.body, context)
                 // The body is here, or on its way: there is nothing left to expect.
                 again.headers.remove(HTTPFieldName.expect)
+                let sent = context.attempts
                 do {
                     let answer = try await next.send(again, context: &context)
                     if accepts(answer, context: &context) { return answer }
                     refused = answer
-                } catch let error as NetworkError where error.isWithoutCredential {
+                } catch let error as NetworkError
+                    where error.isForWantOfCredential && context.attempts == sent
+                {
                     // The new token ended before it was used: the upstream's own words are better.
                     guard let kept else { throw error }
                     refused.body = kept.isEmpty ? .empty : .bytes(kept)
@@ -215,8 +218,11 @@ public struct ReauthorizationInterceptor: ReviewingInterceptor {
 }
 
 extension NetworkError {
-    /// Whether the request was not sent because there was no credential for it.
-    fileprivate var isWithoutCredential: Bool {
-        kind == .credentialUnavailable || kind == .reauthorizationRequired
+    /// Whether the lack of a credential ends an exchange with it, if nothing was sent.
+    fileprivate var isForWantOfCredential: Bool {
+        switch kind {
+        case .credentialUnavailable, .reauthorizationRequired, .httpResponseTimeout: true
+        default: false
+        }
     }
 }

@@ -23,7 +23,7 @@ public protocol Authorizing: Sendable {
     /// - Parameter deadline: when the exchange must be over; nothing if it has no limit.
     /// - Returns: a credential that is good now.
     /// - Throws: `NetworkError` of kind `.credentialUnavailable` (with `retryAfter`),
-    ///   `.reauthorizationRequired` or `.cancelled`.
+    ///   `.reauthorizationRequired`, `.httpResponseTimeout` at the deadline, or `.cancelled`.
     func credential(until deadline: ContinuousClock.Instant?) async throws -> Credential
 
     /// Learns, once per credential, that a request which carried it was not refused.

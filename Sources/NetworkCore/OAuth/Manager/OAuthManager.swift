@@ -134,7 +134,7 @@ public actor OAuthManager: Authorizing {
     /// The token at hand, or a new one.
     ///
     /// - Throws: `NetworkError` of kind `.credentialUnavailable` (with `retryAfter`),
-    ///   `.reauthorizationRequired` or `.cancelled`.
+    ///   `.reauthorizationRequired`, `.httpResponseTimeout` at the deadline, or `.cancelled`.
     public nonisolated func credential(
         until deadline: ContinuousClock.Instant?
     ) async throws -> Credential {
@@ -162,6 +162,7 @@ public actor OAuthManager: Authorizing {
                     }
                 case .timedOut:
                     if let credential = try await settle() { return credential }
+                    if let deadline, deadline <= limit { throw OAuthManager.overdue }
                     throw OAuthManager.unavailable(
                         "no token came within the time the request may wait",
                         retryAfter: 1
