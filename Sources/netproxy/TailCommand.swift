@@ -36,6 +36,9 @@ struct TailCommand: AsyncParsableCommand {
 
     func validate() throws {
         guard count >= 0 else { throw ValidationError("-n wants a number that is not negative") }
+        if json, let rendering {
+            throw ValidationError("--json does not go with --as \(rendering): ask for one of them")
+        }
         if follow, rendering == .har {
             throw ValidationError("an HTTP archive has an end: --as har does not go with -f")
         }
@@ -86,7 +89,12 @@ struct TailCommand: AsyncParsableCommand {
             StandardError.write("netproxy: there is no log in \(settings.directory) yet")
         }
         for name in missing { StandardError.write("netproxy: \(name) has no log yet") }
-        var printer = LogPrinter(printed)
+        var printer = LogPrinter(
+            printed,
+            wholeQueries: Set(
+                configuration.channels.filter { $0.log.query == .full }.map(\.name)
+            )
+        )
         try StandardOutput.write(bytes: printer.render(try tail.last(count)))
         if follow {
             try await tail.follow {

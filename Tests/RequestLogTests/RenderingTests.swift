@@ -166,15 +166,34 @@ import Testing
         #expect(Self.render(HumanLine(line), .coloured).contains("\u{1b}[\(colour)m***\u{1b}[0m"))
     }
 
-    @Test(arguments: ["a=1&b=2", "a=&b", "a=b=c", "&a=1&"])
+    @Test(arguments: ["a=1&b=2", "a=&b", "a=b=c", "&a=1&", "a&&b"])
     func `a curl command has the query that the log shows in full`(query: String) throws {
         var record = Samples.minimal(path: "/v1/42?\(query)")
         record.host = "h"
         let text = Samples.line(record, LogLabels(query: .full))
         #expect(text.contains(#""query":"\#(query)""#))
         let line = try #require(Samples.parsed(text))
-        let sent = query.split(separator: "&").joined(separator: "&")
-        #expect(CurlCommand(line)?.description == "curl 'http://h/v1/42?\(sent)'")
+        #expect(CurlCommand(line)?.description == "curl 'http://h/v1/42?\(query)'")
+    }
+
+    @Test(arguments: ["flag", "a,b", "%20"])
+    func `a query without an equals sign is what the channel's log says it is`(
+        query: String
+    ) throws {
+        var record = Samples.minimal(path: "/v1/42?\(query)")
+        (record.host, record.status) = ("h", 200)
+        let text = Samples.line(record, LogLabels(channel: "orders", query: .full))
+        let line = try #require(Samples.parsed(text))
+        var curl = LogPrinter(.curl, wholeQueries: ["orders"])
+        let command = String(decoding: curl.render([line]), as: UTF8.self)
+        #expect(command == "curl 'http://h/v1/42?\(query)'\n")
+        var archive = LogPrinter(.archive(version: "1.0"), wholeQueries: ["orders"])
+        let document = String(decoding: archive.render([line]), as: UTF8.self)
+        #expect(document.contains(#""url":"http://h/v1/42?\#(query)""#))
+        #expect(document.contains(#"[{"name":"\#(query)","value":""}]"#))
+        var other = LogPrinter(.curl, wholeQueries: ["stock"])
+        let guess = String(decoding: other.render([line]), as: UTF8.self)
+        #expect(guess.contains("=<"))
     }
 
     @Test func `a curl command keeps a field without a value`() throws {

@@ -4,8 +4,13 @@ package struct CurlCommand: Sendable, CustomStringConvertible {
     package let description: String
 
     /// Makes the command, or nothing if the line tells no request that could be sent.
-    package init?(_ line: LogLine) {
-        guard let url = RequestURL(line), let method = line["method"]?.text else { return nil }
+    ///
+    /// `hasWholeQuery` says whether the log shows queries as they were sent, where a line could be
+    /// read either way.
+    package init?(_ line: LogLine, hasWholeQuery: Bool = false) {
+        guard let url = RequestURL(line, hasWholeQuery: hasWholeQuery),
+            let method = line["method"]?.text
+        else { return nil }
         let hasBody = (line["bytes_in"]?.integer ?? 0) > 0
         var words = ["curl"] + Self.options(keeping: url.description)
         switch method {
@@ -93,28 +98,34 @@ package struct CurlCommand: Sendable, CustomStringConvertible {
 
 /// The URL of a logged upstream request, as far as the log tells it.
 struct RequestURL: CustomStringConvertible {
-    /// Names and values of the query; no value where the log shows names only.
+    /// Names and values of the query; a value that the log does not show is its name in brackets.
     let parameters: [(name: String, value: String?)]
     let description: String
     /// Whether the request was for the server as a whole (`OPTIONS *`): then there is no path (RFC
     /// 9112 §3.2.4).
     let isAsterisk: Bool
 
-    init?(_ line: LogLine) {
+    init?(_ line: LogLine, hasWholeQuery: Bool) {
         guard let host = line["host"]?.text, let target = line["path"]?.text else { return nil }
         isAsterisk = target == "*"
         let path = isAsterisk ? "" : target
-        let query = line["query"]?.text ?? ""
+        var query = line["query"]?.text ?? ""
         // With `query: keys` the line has names with commas between them.
-        let isFull = query.contains("=") || query.contains("&")
-        parameters = query.split(separator: isFull ? "&" : ",").map { part in
-            guard isFull else { return (String(part), "<\(part)>") }
-            let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            return (String(pair[0]), pair.count == 2 ? String(pair[1]) : nil)
+        if hasWholeQuery || query.contains("=") || query.contains("&") {
+            parameters = query.split(separator: "&").map { part in
+                let pair = part.split(
+                    separator: "=",
+                    maxSplits: 1,
+                    omittingEmptySubsequences: false
+                )
+                return (String(pair[0]), pair.count == 2 ? String(pair[1]) : nil)
+            }
+        } else {
+            let names = query.split(separator: ",")
+            parameters = names.map { (String($0), "<\($0)>") }
+            query = names.map { "\($0)=<\($0)>" }.joined(separator: "&")
         }
-        let text = parameters.map { name, value in value.map { "\(name)=\($0)" } ?? name }
-            .joined(separator: "&")
         let scheme = line["scheme"]?.text ?? "http"
-        description = "\(scheme)://\(host)\(path)" + (text.isEmpty ? "" : "?\(text)")
+        description = "\(scheme)://\(host)\(path)" + (query.isEmpty ? "" : "?\(query)")
     }
 }

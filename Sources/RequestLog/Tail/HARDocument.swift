@@ -24,7 +24,13 @@ package struct HARDocument {
     }
 
     /// Appends an exchange; lines of other events are left out.
-    package mutating func append(_ line: LogLine, to output: OutputBuffer) {
+    ///
+    /// `hasWholeQuery` as for a curl command.
+    package mutating func append(
+        _ line: LogLine,
+        hasWholeQuery: Bool = false,
+        to output: OutputBuffer
+    ) {
         guard line["event"]?.text == "exchange" else { return }
         output.append(isEmpty ? "\n" : ",\n")
         isEmpty = false
@@ -32,7 +38,7 @@ package struct HARDocument {
         string(line.time, output)
         output.append(",\"time\":")
         number(line["duration_ms"], output)
-        request(line, output)
+        request(line, RequestURL(line, hasWholeQuery: hasWholeQuery), output)
         response(line, output)
         output.append(#","cache":{}"#)
         timings(line, output)
@@ -46,8 +52,7 @@ package struct HARDocument {
         output.append("}")
     }
 
-    private func request(_ line: LogLine, _ output: OutputBuffer) {
-        let url = RequestURL(line)
+    private func request(_ line: LogLine, _ url: RequestURL?, _ output: OutputBuffer) {
         output.append(#","request":{"method":"#)
         string(line["method"]?.text ?? "", output)
         output.append(",\"url\":")

@@ -15,14 +15,19 @@ package struct LogPrinter {
     }
 
     private let rendering: Rendering
+    private let wholeQueries: Set<String>
     private var archive = HARDocument()
     private var isBegun = false
     /// The date that was printed last.
     private var shownDay = ""
 
     /// Makes a printer.
-    package init(_ rendering: Rendering) {
+    ///
+    /// `wholeQueries` are the channels whose log shows queries as they were sent; a line does not
+    /// always tell that from a list of their names.
+    package init(_ rendering: Rendering, wholeQueries: Set<String> = []) {
         self.rendering = rendering
+        self.wholeQueries = wholeQueries
     }
 
     /// The bytes to print for some lines.
@@ -31,9 +36,12 @@ package struct LogPrinter {
         begin(output)
         for line in lines {
             switch rendering {
-            case .archive: archive.append(line, to: output)
+            case .archive:
+                archive.append(line, hasWholeQuery: hasWholeQuery(line), to: output)
             case .curl:
-                if let command = CurlCommand(line) { output.append("\(command)\n") }
+                if let command = CurlCommand(line, hasWholeQuery: hasWholeQuery(line)) {
+                    output.append("\(command)\n")
+                }
             case .json:
                 if line.raw.utf8.first == UInt8(ascii: "{") {
                     output.append(line.raw)
@@ -56,6 +64,10 @@ package struct LogPrinter {
         begin(output)
         if case .archive = rendering { archive.end(output) }
         return output.span.array
+    }
+
+    private func hasWholeQuery(_ line: LogLine) -> Bool {
+        line["channel"]?.text.map(wholeQueries.contains) ?? false
     }
 
     /// The date of the first line, and of one on another day than that before it: what was last written
