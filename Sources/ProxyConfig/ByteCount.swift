@@ -12,12 +12,23 @@ package struct ByteCount: Sendable, Hashable, Comparable {
 
     /// Reads a size; nil without a unit, with a sign or a fraction, or above 1024 GiB.
     package init?(text: String) {
-        let digits = text.prefix { $0.isASCII && $0.isNumber }
-        guard let count = WholeNumber.parse(digits),
-            let unit = Self.units[String(text.dropFirst(digits.count))],
-            count <= (1 << 40) / unit
-        else { return nil }
+        guard let (count, unit) = Self.parts(of: text), count <= Self.largest / unit else {
+            return nil
+        }
         bytes = count * unit
+    }
+
+    /// Whether a text is a size, however large.
+    static func isWellFormed(_ text: String) -> Bool { parts(of: text) != nil }
+
+    private static let largest = 1 << 40
+
+    private static func parts(of text: String) -> (count: Int, unit: Int)? {
+        let digits = text.prefix { $0.isASCII && $0.isNumber }
+        guard let count = WholeNumber.parse(digits, atMost: largest + 1),
+            let unit = units[String(text.dropFirst(digits.count))]
+        else { return nil }
+        return (count, unit)
     }
 
     package static func < (left: ByteCount, right: ByteCount) -> Bool {

@@ -65,9 +65,12 @@ struct Claims {
         let match = section.section(.match, MatchKey.self)
         let owner = "channel '\(channel.name)'"
         claim(.init(kind: .path, text: channel.match.path), owner, at: match.place(of: .path))
-        for host in channel.match.hosts {
-            let items = match[.hosts].map { $0.items ?? [$0] } ?? []
-            let item = items.first { $0.text?.lowercased() == host }
+        let items = match[.hosts].map { $0.items ?? [$0] } ?? []
+        for (index, host) in channel.match.hosts.enumerated() {
+            // After a faulty item the indices no longer match.
+            let item =
+                items.count == channel.match.hosts.count
+                ? items[index] : items.first { $0.text?.lowercased() == host }
             let place = item.map { ($0.position, $0.path) } ?? match.place(of: .hosts)
             claim(.init(kind: .host, text: host), owner, at: place)
         }
@@ -83,7 +86,7 @@ struct Claims {
     ) {
         // Port 0 is another port each time.
         guard case .tcp(let tcp) = address else {
-            return claim(.init(kind: .address, text: address.description), owner, at: place)
+            return claim(.init(kind: .address, text: Self.name(of: address)), owner, at: place)
         }
         let host = tcp.host.lowercased() == "localhost" ? "127.0.0.1" : tcp.host
         guard tcp.port != 0,
@@ -107,7 +110,15 @@ struct Claims {
             owners[claim] = owner
             return
         }
-        report(claim.text, earlier, at: place)
+        let isOwn = claim.kind == .host && earlier == owner
+        report(claim.text, isOwn ? "\(owner) itself" : earlier, at: place)
+    }
+
+    /// A socket by one of its names: `/run//a` and `/run/./a` are `/run/a`.
+    private static func name(of address: ListenAddress) -> String {
+        guard case .unix(let path) = address else { return address.description }
+        let parts = path.split(separator: "/").filter { $0 != "." }
+        return "unix:/" + parts.joined(separator: "/")
     }
 
     private func report(

@@ -16,7 +16,7 @@ package enum DurationText {
 
     private static func length(of text: String) -> Duration? {
         let digits = text.prefix { $0.isASCII && $0.isNumber }
-        guard let count = WholeNumber.parse(digits) else { return nil }
+        guard let count = WholeNumber.parse(digits, atMost: 1_000_000_000_000) else { return nil }
         return switch text.dropFirst(digits.count) {
         case "ms": .milliseconds(count)
         case "s": .seconds(count)

@@ -90,12 +90,18 @@ extension Section {
         in range: ClosedRange<ByteCount>,
         default fallback: ByteCount
     ) -> ByteCount {
-        guard let size = value(key, expected: "a size such as 64KiB", parse: ByteCount.init(text:))
-        else { return fallback }
+        let allowed = "a size from \(range.lowerBound) to \(range.upperBound)"
+        let read = value(
+            key,
+            expected: "a size such as 64KiB",
+            bound: { ByteCount.isWellFormed($0) ? allowed : nil },
+            parse: ByteCount.init(text:)
+        )
+        guard let size = read else { return fallback }
         guard range.contains(size) else {
             let place = place(of: key)
             reading.report(
-                "expected a size from \(range.lowerBound) to \(range.upperBound), found '\(size)'",
+                "expected \(allowed), found '\(size)'",
                 at: place.position,
                 key: place.key
             )

@@ -8,6 +8,8 @@ struct Section<Key: SectionKey> {
     /// Where the key of the map stands: the place of errors about what the map lacks.
     let position: Position
     private var values: [Key: ConfigNode] = [:]
+    /// Whether there is a map, or nothing in its place: of anything else that is the error.
+    private var isReadable = true
 
     /// Reads a map; a missing or null one has no keys.
     init(_ node: ConfigNode?, path: String, position: Position, in reading: Reading) {
@@ -17,6 +19,7 @@ struct Section<Key: SectionKey> {
         guard let node, !node.isNull else { return }
         guard let entries = node.entries else {
             reading.report("expected a map, found \(node.found)", at: node)
+            isReadable = false
             return
         }
         for entry in entries {
@@ -59,6 +62,7 @@ struct Section<Key: SectionKey> {
 
     /// Reports that a key is missing, unless the map is only a fragment.
     func require(_ key: Key, _ message: String = "required") {
+        guard isReadable else { return }
         reading.require(message, at: position, key: path(of: key))
     }
 

@@ -7,9 +7,18 @@ enum WholeNumber {
         guard (1...15).contains(text.utf8.count) else { return nil }
         var value = 0
         for byte in text.utf8 {
-            guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) else { return nil }
-            value = value * 10 + Int(byte - UInt8(ascii: "0"))
+            guard digit.contains(byte) else { return nil }
+            value = value * 10 + Int(byte - digit.lowerBound)
         }
         return value
     }
+
+    /// Reads any number of ASCII digits; what is larger than `limit` counts as the limit.
+    static func parse(_ text: some StringProtocol, atMost limit: Int) -> Int? {
+        let digits = text.drop { $0 == "0" }
+        if digits.utf8.count > 15, digits.utf8.allSatisfy(digit.contains) { return limit }
+        return (digits.isEmpty && !text.isEmpty ? 0 : parse(digits)).map { min($0, limit) }
+    }
+
+    private static let digit = UInt8(ascii: "0")...UInt8(ascii: "9")
 }

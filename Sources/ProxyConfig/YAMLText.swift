@@ -16,9 +16,10 @@ struct YAMLText {
 
     private let file: String
     private var nodes = 0
-    /// The keys that a map has twice: the first of the two is left out.
+    /// The keys that a map has twice.
     private(set) var duplicates: Set<ConfigurationError> = []
-    private var leftOut: Set<Position> = []
+    /// All but the last of the keys that a map has twice, by their place.
+    private var leftOut: [Position: String] = [:]
 
     init(file: String) {
         self.file = file
@@ -30,8 +31,16 @@ struct YAMLText {
         guard text.utf8.count <= Self.sizeLimit.bytes else {
             throw error("larger than \(Self.sizeLimit)", at: start)
         }
-        guard let root = try composed(text) else { return nil }
-        return try convert(root, path: "", key: start, depth: 0)
+        do throws(ConfigurationError) {
+            guard let root = try composed(text) else { return nil }
+            return try convert(root, path: "", key: start, depth: 0)
+        } catch {
+            // Which maps they are in is not known.
+            for (place, key) in leftOut {
+                duplicates.insert(self.error("duplicate key '\(key)'", at: place))
+            }
+            throw error
+        }
     }
 
     /// The library stops at a key that is there twice: the first of the two gets another name, which
@@ -43,12 +52,11 @@ struct YAMLText {
                 return try compose(yaml: text)
             } catch {
                 let failure = located(error)
-                guard case .duplicatedKeysInMapping? = error as? YamlError,
-                    leftOut.count < Self.duplicateLimit,
+                guard case .duplicatedKeysInMapping(let keys, _)? = error as? YamlError,
+                    let key = keys.first, leftOut.count < Self.duplicateLimit,
                     let renamed = Self.renaming(failure.position, in: text, leftOut.count),
-                    leftOut.insert(failure.position).inserted
+                    leftOut.updateValue(key, forKey: failure.position) == nil
                 else { throw failure }
-                duplicates.insert(failure)
                 text = renamed
             }
         }
@@ -122,22 +130,31 @@ struct YAMLText {
         depth: Int
     ) throws(ConfigurationError) -> [ConfigNode.Entry] {
         var entries: [ConfigNode.Entry] = []
-        var seen: Set<String> = []
+        // By the line they are on first.
+        var seen: [String: Int] = [:]
         for (key, value) in mapping {
             let keyPosition =
                 key.mark.map { Position(line: $0.line, column: $0.column) } ?? position
-            guard let name = key.scalar?.string else {
+            guard let name = leftOut[keyPosition] ?? key.scalar?.string else {
                 throw error("a key must be a word, not a list or a map", at: keyPosition)
             }
-            if leftOut.contains(keyPosition) { continue }
-            // The library compares tags too: to it, `1.2` and `"1.2"` are different keys.
-            guard seen.insert(name).inserted else {
-                duplicates.insert(
-                    error("duplicate key '\(ConfigNode.printable(name))'", at: keyPosition)
-                )
-                continue
-            }
             let valuePath = path.isEmpty ? name : "\(path).\(name)"
+            let first = seen[name]
+            if let first {
+                duplicates.insert(
+                    ConfigurationError(
+                        file: file,
+                        position: keyPosition,
+                        key: ConfigNode.printable(valuePath),
+                        message: "duplicate key, line \(first) has it already"
+                    )
+                )
+            } else {
+                seen[name] = keyPosition.line
+            }
+            if leftOut[keyPosition] != nil { continue }
+            // The library compares tags too: to it, `1.2` and `"1.2"` are different keys.
+            entries.removeAll { $0.key == name }
             let node = try convert(value, path: valuePath, key: keyPosition, depth: depth + 1)
             entries.append(.init(key: name, keyPosition: keyPosition, value: node))
         }

@@ -19,6 +19,10 @@ struct ConfigurationOption: ParsableArguments {
     )
     var config: String?
 
+    func validate() throws {
+        guard config != "" else { throw ValidationError("--config wants a path, and got none") }
+    }
+
     /// Reads the configuration and the files it names.
     ///
     /// - Parameters:

@@ -56,7 +56,7 @@ import Testing
         ("channels: []\n", "1:11: channels: expected a map of channels, found a list"),
         (
             "drain: 5s\ndrain: 6s\nchannels: { a: { upstream: https://a.example } }\n",
-            "1:1: duplicate key 'drain'"
+            "2:1: drain: duplicate key, line 1 has it already"
         ),
         ("drain: *nowhere\n", "1:8: found undefined alias"),
         ("drain: 5s\né: \u{1}\n", "2:4: control characters are not allowed"),
@@ -83,14 +83,54 @@ import Testing
         #expect(
             errors(in: text) == [
                 "netproxy.yaml:1:1: bogus: unknown key, did you mean 'log'?",
-                "netproxy.yaml:2:1: duplicate key 'drain'",
-                "netproxy.yaml:3:1: duplicate key 'drain'",
-                "netproxy.yaml:5:37: duplicate key 'auth'",
+                "netproxy.yaml:3:1: drain: duplicate key, line 2 has it already",
+                "netproxy.yaml:5:57: channels.a.auth: duplicate key, line 5 has it already",
                 "netproxy.yaml:5:71: channels.a.auth.exec: "
                     + "expected a list that begins with the absolute path of a program",
-                "netproxy.yaml:6:3: duplicate key 'b'",
+                "netproxy.yaml:7:3: channels.b: duplicate key, line 6 has it already",
                 "netproxy.yaml:7:54: channels.b.pool.queue: "
                     + "expected a whole number from 0 to 1000000, found 'many'",
+                "netproxy.yaml:8:1: drain: duplicate key, line 2 has it already",
+            ]
+        )
+    }
+
+    @Test func `what is no map lacks nothing that a map would have`() {
+        let text = """
+            channels:
+              a: fast
+              b: { upstream: https://b.example, auth: { oauth: yes } }
+            """
+        #expect(
+            errors(in: text) == [
+                "netproxy.yaml:2:6: channels.a: expected a map, found 'fast'",
+                "netproxy.yaml:3:52: channels.b.auth.oauth: expected a map, found 'yes'",
+            ]
+        )
+    }
+
+    @Test func `a name that a channel has twice is told where it is the second time`() {
+        let text = """
+            channels:
+              a: { upstream: https://a.example, match: { hosts: [a.example, b.example, A.example] } }
+            """
+        #expect(
+            errors(in: text) == [
+                "netproxy.yaml:2:76: channels.a.match.hosts[2]: "
+                    + "'a.example' is already taken by channel 'a' itself"
+            ]
+        )
+    }
+
+    @Test(arguments: ["unix:/run//a.sock", "unix:/run/./a.sock", "unix://run/a.sock"])
+    func `two spellings of a socket's path are one socket`(address: String) {
+        let text = """
+            listen: [unix:/run/a.sock, '\(address)']
+            channels: { a: { upstream: https://a.example } }
+            """
+        #expect(
+            errors(in: text) == [
+                "netproxy.yaml:1:28: listen[1]: 'unix:/run/a.sock' is already taken by listen"
             ]
         )
     }
@@ -245,6 +285,25 @@ import Testing
         )
         let longest = path.dropLast()
         #expect(errors(in: "listen: [\(longest)]\nchannels: { a: { upstream: http://a } }") == [])
+    }
+
+    @Test func `no number is too long to be told how far it may go`() {
+        let number = String(repeating: "9", count: 30)
+        let text = """
+            drain: \(number)h
+            limits: { header_size: \(number)MiB }
+            channels: { a: { upstream: https://a.example } }
+            """
+        #expect(
+            errors(in: text) == [
+                "netproxy.yaml:1:8: drain: expected at most a year (8760h), found '\(number)h'",
+                "netproxy.yaml:2:24: limits.header_size: "
+                    + "expected a size from 1KiB to 1MiB, found '\(number)MiB'",
+            ]
+        )
+        let zeroes = String(repeating: "0", count: 30)
+        let padded = "drain: \(zeroes)5s\nchannels: { a: { upstream: https://a.example } }"
+        #expect(errors(in: padded) == [])
     }
 
     @Test func `a default admin socket whose path is too long is told before the start`() {
