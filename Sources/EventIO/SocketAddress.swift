@@ -34,7 +34,8 @@ package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
         self.kind = kind
     }
 
-    /// Reads what the system filled in.
+    /// Reads what the system filled in; a unix socket without a path, or one in the abstract
+    /// namespace, has an empty one.
     init?(_ storage: sockaddr_storage) {
         var storage = storage
         switch Int32(storage.ss_family) {
@@ -57,7 +58,15 @@ package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
                 bytes: unsafe withUnsafeBytes(of: &bytes) { unsafe Array($0) },
                 port: UInt16(bigEndian: address.sin6_port)
             )
-        case AF_UNIX: kind = .unix(path: "")
+        case AF_UNIX:
+            // SAFETY: the family says what the storage holds, which is larger than a path.
+            let path = unsafe withUnsafeBytes(of: &storage) { raw in
+                unsafe String(
+                    decoding: raw.dropFirst(2).prefix(108).prefix { $0 != 0 },
+                    as: UTF8.self
+                )
+            }
+            kind = .unix(path: path)
         default: return nil
         }
     }

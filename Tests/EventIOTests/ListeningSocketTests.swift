@@ -1,8 +1,9 @@
-import EventIO
 import Foundation
 import Glibc
 import TestSupport
 import Testing
+
+@testable import EventIO
 
 @Suite struct ListeningSocketTests {
     @Test func `a socket that systemd opened gets the options of our own`() throws {
@@ -19,6 +20,16 @@ import Testing
         )
         #expect(code == 0 && isOn != 0)
         #expect(socket.address.isWildcard)
+    }
+
+    @Test func `a unix socket that systemd opened is known by its path`() throws {
+        let path = FileManager.default.temporaryDirectory
+            .appending(path: "given-\(UInt64.random(in: 0 ... .max)).sock").path()
+        let address = try #require(SocketAddress(unixPath: path))
+        let ours = try ListeningSocket(address)
+        #expect(try ListeningSocket(inherited: dup(ours.descriptor)).address == address)
+        // Whose file it is, is systemd's business.
+        #expect(FileManager.default.fileExists(atPath: path))
     }
 
     @Test func `a unix socket whose owner is too busy to accept is not replaced`() async throws {
