@@ -5,6 +5,7 @@ import HTTPMessage
 import NetworkCore
 import Synchronization
 
+/// The content of the answer.
 extension UpstreamConnection {
     /// The next piece of the response's content, and the end of the exchange after the last.
     func nextPiece(of exchange: Int, for source: UpstreamBody) async throws -> ByteSlice? {
@@ -33,7 +34,7 @@ extension UpstreamConnection {
             body = nil
             close()
             // The upload failed first, and took the connection with it.
-            if let uploadFault { throw uploadFault }
+            if let fault = upload?.fault { throw fault }
             switch error {
             case let error as HTTP1Error:
                 throw FaultTable.error(error, from: pool.origin.authority)
@@ -86,105 +87,6 @@ extension UpstreamConnection {
         else { return nil }
         body = decoder
         return buffer.take(count)
-    }
-
-    /// Sends a streamed body.
-    ///
-    /// A fault of the source ends the exchange; one of the origin does not, since it may have
-    /// answered already.
-    func upload(_ source: any BodySource, length: Int?) async {
-        let output = loop.outputs.take()
-        defer { loop.outputs.give(output) }
-        let isChunked = length == nil
-        var left = length ?? .max
-        do {
-            try Task.checkCancellation()
-            while let piece = try await source.next() {
-                // An empty chunk would be the last one.
-                if piece.count == 0 { continue }
-                left -= piece.count
-                guard left >= 0 else { throw UpstreamConnection.wrongLength }
-                output.removeAll()
-                if isChunked {
-                    HeadEncoder.chunkHeader(count: piece.count, into: output)
-                    output.append(piece.span)
-                    HeadEncoder.chunkEnd(into: output)
-                    try await write(output, nil)
-                } else {
-                    try await write(output, piece)
-                }
-                try Task.checkCancellation()
-            }
-            if isChunked {
-                output.removeAll()
-                HeadEncoder.lastChunk(trailers: nil, into: output)
-                try await write(output, nil)
-            } else if left > 0 {
-                throw UpstreamConnection.wrongLength
-            }
-            isUploading = false
-        } catch is CancellationError {
-            return
-        } catch let error as UploadFault {
-            if isAnswering { return giveUpUpload() }
-            guard error.fault == .timedOut else {
-                // Its answer may be here all the same, and from now on has a deadline.
-                if isUploading { source.cancel() }
-                return giveUpUpload()
-            }
-            uploadFault = fault(.timedOut, in: .sending)
-            socket.abort()
-        } catch {
-            if isAnswering, UpstreamConnection.isTimeout(error) { return giveUpUpload() }
-            uploadFault = error
-            socket.abort()
-        }
-    }
-
-    /// Whether the content of the answer is on its way.
-    private var isAnswering: Bool { body != nil }
-
-    /// The rest is not sent, and the answer goes on: who is slow now may wait for it.
-    private func giveUpUpload() {
-        isUploading = false
-        mayReuse = false
-    }
-
-    private static func isTimeout(_ error: any Error) -> Bool {
-        let kind = (error as? NetworkError)?.kind
-        return kind == .connectionReadTimeout || kind == .requestBodyTimeout
-    }
-
-    /// What a source that breaks its word would do to the next request on the connection.
-    private static var wrongLength: NetworkError {
-        NetworkError(
-            .httpRequestError,
-            side: .downstream,
-            detail: "the body has another length than was announced"
-        )
-    }
-
-    private struct UploadFault: Error {
-        let fault: IOError
-    }
-
-    /// Writes a piece of the body; a cancelled task ends the wait for the kernel, and only that: the
-    /// answer may be on its way.
-    private func write(_ output: OutputBuffer, _ piece: ByteSlice?) async throws {
-        var piece = piece
-        do throws(IOError) {
-            guard let written = try socket.writeNow(output, &piece) else { return }
-            let deadline = loop.deadline(after: pool.options.idleTimeout)
-            let bound = LoopBound(socket, on: loop)
-            let fault = await withTaskCancellationHandler {
-                await socket.settleWritten(output, piece, from: written, until: deadline)
-            } onCancel: {
-                bound.loop.submit { bound.value.cancelWrite() }
-            }
-            if let fault { throw fault }
-        } catch {
-            throw UploadFault(fault: error)
-        }
     }
 }
 

@@ -11,18 +11,18 @@ extension UpstreamConnection {
         answering question: Question,
         context: inout RequestContext,
         until fixed: UInt64,
-        gate: UploadGate?
+        during upload: Upload?
     ) async throws {
         var interim = 0
         while true {
-            switch try next(answering: question, &context, reading: gate == nil) {
+            switch try next(answering: question, &context, reading: upload == nil) {
             case .final: return
             case .interim:
                 interim += 1
-                try await passInterim(number: interim, gate, context.onInformational)
+                try await passInterim(number: interim, upload, context.onInformational)
             case .nothing:
-                if let gate {
-                    try await readMore(gate: gate)
+                if let upload {
+                    try await readMore(during: upload)
                 } else {
                     try await waitForHead(until: fixed)
                 }
@@ -78,7 +78,7 @@ extension UpstreamConnection {
     @inline(never)
     private func passInterim(
         number: Int,
-        _ gate: UploadGate?,
+        _ upload: Upload?,
         _ forward: (@Sendable (HTTPStatus, HTTPHeaders) async throws -> Void)?
     ) async throws {
         guard let head = head.take() else { return }
@@ -90,7 +90,7 @@ extension UpstreamConnection {
             )
         }
         if head.status == 100 {
-            gate?.open()
+            upload?.open()
         } else if let forward {
             var headers = head.headers
             _ = HopByHop(removingFrom: &headers)
@@ -131,25 +131,25 @@ extension UpstreamConnection {
         }
     }
 
-    /// Reads what comes next of the head while the body is on its way.
+    /// Reads what comes next of the head while the content is on its way.
     ///
     /// The wait goes in steps of a second: the deadline of the answer begins when the upload has
     /// ended, which may be in the middle of a step.
-    private func readMore(gate: UploadGate) async throws {
+    private func readMore(during upload: Upload) async throws {
         let hadBytes = !buffer.isEmpty
         while true {
-            let isStep = isUploading
+            let isStep = upload.isRunning
             let deadline =
                 isStep
                 ? loop.deadline(after: .seconds(1))
-                : gate.answerDeadline(loop.deadline(after: pool.options.responseTimeout))
+                : upload.answerDeadline(loop.deadline(after: pool.options.responseTimeout))
             do throws(IOError) {
                 guard try await read(until: deadline) == 0 else { return }
                 throw .closedByPeer
             } catch {
                 if error == .timedOut, isStep {
                     // An origin that never answers the expectation gets the body after a second.
-                    gate.open()
+                    upload.open()
                     continue
                 }
                 throw headFault(error, isUntouched: !hadBytes)

@@ -4,7 +4,7 @@ import HTTP1
 import HTTPMessage
 import NetworkCore
 
-/// The way out: the head, and the content if it is here or streams.
+/// The way out: the head, and the content if it is here.
 extension UpstreamConnection {
     /// What the kernel did not take at once.
     struct Unsent {
@@ -82,97 +82,5 @@ extension UpstreamConnection {
     /// The target in absolute-form, for the proxy on the way (RFC 9112 §3.2.2).
     private func target(forProxy target: String) -> String {
         target == "*" ? pool.targetPrefix : pool.targetPrefix + target
-    }
-
-    /// A body on its way out, and the task that sends it.
-    final class Upload {
-        let source: any BodySource
-        let task: Task<Void, Never>
-
-        init(source: any BodySource, task: Task<Void, Never>) {
-            self.source = source
-            self.task = task
-        }
-    }
-
-    /// Sends the content while the answer may be coming.
-    // Never inlined: requests without a stream would make room for what a new task needs.
-    @inline(never)
-    func sendStream(
-        of request: consuming Request,
-        context: inout RequestContext,
-        until limit: UInt64
-    ) async throws -> Response {
-        let started = loop.now
-        let (question, body) = (Question(request), request.body)
-        let gate = UploadGate(isOpen: !request.headers.contains(HTTPFieldName.expect))
-        if let rest = try start(consume request) { try await send(rest, until: limit) }
-        try await upload(body, through: gate, answering: question, context: &context)
-        context.timings.firstByte = Duration(elapsed: loop.now - started)
-        let response = try response()
-        // Behind a whole answer the exchange is over, and with it what is left of the content.
-        if self.body == nil { await endUpload() }
-        return response
-    }
-
-    /// Waits for the final head while a task of its own sends the content.
-    ///
-    /// The task goes on behind a head that says yes: the origin may read on while it answers. Behind
-    /// any other, nobody wants the rest.
-    private func upload(
-        _ body: HTTPBody,
-        through gate: UploadGate,
-        answering question: Question,
-        context: inout RequestContext
-    ) async throws {
-        guard case .stream(let source, let length) = body else { return }
-        let bound = LoopBound(self, on: loop)
-        let openGate = LoopBound(gate, on: loop)
-        isUploading = true
-        uploadFault = nil
-        // A task of its own: the origin may answer before it has read the whole body.
-        let task = Task(executorPreference: loop) {
-            await openGate.value.wait(on: bound.loop)
-            await bound.value.upload(source, length: length)
-        }
-        upload = Upload(source: source, task: task)
-        do {
-            try await withTaskCancellationHandler {
-                try await readHead(
-                    answering: question,
-                    context: &context,
-                    until: .max,
-                    gate: gate
-                )
-            } onCancel: {
-                task.cancel()
-            }
-            let isWanted = gate.isOpen && head?.status.kind == .successful
-            gate.close()
-            if !isWanted { await endUpload() }
-        } catch {
-            gate.close()
-            await endUpload()
-            throw uploadFault ?? error
-        }
-    }
-
-    /// Calls off what is left of a body: the connection is spent then.
-    func cancelUpload() {
-        guard let upload else { return }
-        if isUploading {
-            isUploading = false
-            mayReuse = false
-            upload.source.cancel()
-        }
-        upload.task.cancel()
-    }
-
-    /// Calls off what is left of a body, and returns when nobody reads it any more.
-    func endUpload() async {
-        cancelUpload()
-        let task = upload?.task
-        upload = nil
-        await task?.value
     }
 }

@@ -22,15 +22,12 @@ final class UpstreamConnection: TimerEntry {
     var mayReuse = true
     /// Whether it is being watched, before it may become idle.
     private var isWatched = false
-    /// Whether some of the content is still to be sent.
-    var isUploading = false
-    /// The last streamed body, for as long as it may be on its way.
+    /// The last streamed content, for as long as it may be on its way.
     var upload: Upload?
     let address: String
     var decoder = ResponseHeadDecoder(limits: UpstreamConnection.limits)
     /// The head of the answer, from when it is here until the answer is made of it.
     var head: ResponseHead?
-    var uploadFault: (any Error)?
     /// What is left of the response's content; nothing between exchanges.
     var body: BodyDecoder?
     /// Larger than for requests: cookies and policies make the heads of real answers long.
@@ -100,7 +97,7 @@ final class UpstreamConnection: TimerEntry {
         guard !socket.isClosed else { return }
         isIdle = false
         loop.remove(self)
-        cancelUpload()
+        if let upload { cancel(upload) }
         // What is posted, nobody waits for any more.
         socket.dropPosted()
         socket.close()
@@ -146,7 +143,7 @@ final class UpstreamConnection: TimerEntry {
                 answering: question,
                 context: &context,
                 until: min(loop.deadline(after: pool.options.responseTimeout), limit),
-                gate: nil
+                during: nil
             )
             context.timings.firstByte = Duration(elapsed: loop.now - started)
             return try response()

@@ -1,19 +1,33 @@
 import EventIO
+import NetworkCore
 
-/// Holds a request body back until the origin asks for it (RFC 9110 §10.1.1).
-final class UploadGate {
-    /// Whether the body may be sent.
+/// The content of a request on its way out, while the answer may be coming.
+///
+/// It may have to wait until the origin asks for it (RFC 9110 §10.1.1).
+final class Upload {
+    let source: any BodySource
+    /// How long it is; nothing if nobody knows, and it goes out in chunks.
+    let length: Int?
+    /// What sends it.
+    var task: Task<Void, Never>?
+    /// Whether some of it is still to be sent.
+    var isRunning = true
+    /// Why it took the exchange with it, if it did.
+    var fault: (any Error)?
+    /// Whether it may be sent.
     private(set) var isOpen: Bool
     private var isClosed = false
     private var answerDeadline: UInt64?
     private var continuation: CheckedContinuation<Void, Never>?
 
-    init(isOpen: Bool) {
+    init(_ source: any BodySource, length: Int?, isOpen: Bool) {
+        self.source = source
+        self.length = length
         self.isOpen = isOpen
     }
 
-    /// Returns once the body may be sent, or is not wanted any more: the task is cancelled then.
-    func wait(on loop: EventLoop) async {
+    /// Returns once it may be sent, or is not wanted any more: the task is cancelled then.
+    func wait() async {
         guard !isOpen, !isClosed else { return }
         await withCheckedContinuation { continuation = $0 }
     }
@@ -26,7 +40,7 @@ final class UploadGate {
         return first
     }
 
-    /// The origin asked for the body.
+    /// The origin asked for it.
     func open() {
         isOpen = true
         resume()

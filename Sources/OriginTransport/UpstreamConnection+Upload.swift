@@ -1,0 +1,201 @@
+import Bytes
+import EventIO
+import HTTP1
+import HTTPMessage
+import NetworkCore
+
+/// The way out of content that streams, by a task of its own: the origin may answer before it has
+/// read it all.
+extension UpstreamConnection {
+    /// Whether some of the content is still to be sent.
+    var isUploading: Bool { upload?.isRunning ?? false }
+
+    /// Sends a request whose content streams; returns when the head of the final response is there.
+    // Never inlined: requests without a stream would make room for what a new task needs.
+    @inline(never)
+    func sendStream(
+        of request: consuming Request,
+        context: inout RequestContext,
+        until limit: UInt64
+    ) async throws -> Response {
+        guard case .stream(let source, let length) = request.body else {
+            throw fault(.aborted, in: .sending)
+        }
+        let started = loop.now
+        let question = Question(request)
+        let isExpecting = request.headers.contains(HTTPFieldName.expect)
+        if let rest = try start(consume request) { try await send(rest, until: limit) }
+        let upload = Upload(source, length: length, isOpen: !isExpecting)
+        begin(upload)
+        try await awaitHead(answering: question, during: upload, context: &context)
+        context.timings.firstByte = Duration(elapsed: loop.now - started)
+        let response = try response()
+        // Behind a whole answer the exchange is over, and with it what is left of the content.
+        if body == nil {
+            self.upload = nil
+            await end(upload)
+        }
+        return response
+    }
+
+    private func begin(_ upload: Upload) {
+        self.upload = upload
+        let (bound, ours) = (LoopBound(self, on: loop), LoopBound(upload, on: loop))
+        upload.task = Task(executorPreference: loop) {
+            await ours.value.wait()
+            await bound.value.send(ours.value)
+        }
+    }
+
+    /// Waits for the final head while the content is sent.
+    ///
+    /// The task goes on behind a head that says yes: the origin may read on while it answers. Behind
+    /// any other, nobody wants the rest.
+    private func awaitHead(
+        answering question: Question,
+        during upload: Upload,
+        context: inout RequestContext
+    ) async throws {
+        let task = upload.task
+        do {
+            try await withTaskCancellationHandler {
+                try await readHead(
+                    answering: question,
+                    context: &context,
+                    until: .max,
+                    during: upload
+                )
+            } onCancel: {
+                task?.cancel()
+            }
+        } catch {
+            upload.close()
+            await end(upload)
+            throw upload.fault ?? error
+        }
+        let isWanted = upload.isOpen && head?.status.kind == .successful
+        upload.close()
+        if !isWanted { await end(upload) }
+    }
+
+    /// Calls off what is left of the content: the connection is spent then.
+    func cancel(_ upload: Upload) {
+        if upload.isRunning {
+            upload.isRunning = false
+            mayReuse = false
+            upload.source.cancel()
+        }
+        upload.task?.cancel()
+    }
+
+    /// Calls off what is left of the content, and returns when nobody reads it any more.
+    private func end(_ upload: Upload) async {
+        cancel(upload)
+        await upload.task?.value
+    }
+
+    // MARK: - The task
+
+    /// Sends the content.
+    ///
+    /// A fault of the source ends the exchange; one of the origin does not, since it may have
+    /// answered already.
+    private func send(_ upload: Upload) async {
+        do {
+            try Task.checkCancellation()
+            try await sendPieces(of: upload)
+            upload.isRunning = false
+        } catch is CancellationError {
+            return
+        } catch let error as WriteFault {
+            if isAnswering { return giveUp(upload) }
+            guard error.fault == .timedOut else {
+                // Its answer may be here all the same, and from now on has a deadline.
+                if upload.isRunning { upload.source.cancel() }
+                return giveUp(upload)
+            }
+            upload.fault = fault(.timedOut, in: .sending)
+            socket.abort()
+        } catch {
+            if isAnswering, UpstreamConnection.isTimeout(error) { return giveUp(upload) }
+            upload.fault = error
+            socket.abort()
+        }
+    }
+
+    private func sendPieces(of upload: Upload) async throws {
+        let output = loop.outputs.take()
+        defer { loop.outputs.give(output) }
+        let isChunked = upload.length == nil
+        var left = upload.length ?? .max
+        while let piece = try await upload.source.next() {
+            // An empty chunk would be the last one.
+            if piece.count == 0 { continue }
+            left -= piece.count
+            guard left >= 0 else { throw UpstreamConnection.wrongLength }
+            output.removeAll()
+            if isChunked {
+                HeadEncoder.chunkHeader(count: piece.count, into: output)
+                output.append(piece.span)
+                HeadEncoder.chunkEnd(into: output)
+                try await write(output, nil)
+            } else {
+                try await write(output, piece)
+            }
+            try Task.checkCancellation()
+        }
+        if isChunked {
+            output.removeAll()
+            HeadEncoder.lastChunk(trailers: nil, into: output)
+            try await write(output, nil)
+        } else if left > 0 {
+            throw UpstreamConnection.wrongLength
+        }
+    }
+
+    /// Whether the content of the answer is on its way.
+    private var isAnswering: Bool { body != nil }
+
+    /// The rest is not sent, and the answer goes on: who is slow now may wait for it.
+    private func giveUp(_ upload: Upload) {
+        upload.isRunning = false
+        mayReuse = false
+    }
+
+    private static func isTimeout(_ error: any Error) -> Bool {
+        let kind = (error as? NetworkError)?.kind
+        return kind == .connectionReadTimeout || kind == .requestBodyTimeout
+    }
+
+    /// What a source that breaks its word would do to the next request on the connection.
+    private static var wrongLength: NetworkError {
+        NetworkError(
+            .httpRequestError,
+            side: .downstream,
+            detail: "the body has another length than was announced"
+        )
+    }
+
+    private struct WriteFault: Error {
+        let fault: IOError
+    }
+
+    /// Writes a piece; a cancelled task ends the wait for the kernel, and only that: the answer may be
+    /// on its way.
+    private func write(_ output: OutputBuffer, _ piece: ByteSlice?) async throws {
+        var piece = piece
+        do throws(IOError) {
+            guard let written = try socket.writeNow(output, &piece) else { return }
+            let deadline = loop.deadline(after: pool.options.idleTimeout)
+            let bound = LoopBound(socket, on: loop)
+            let fault = await withTaskCancellationHandler {
+                await socket.settleWritten(output, piece, from: written, until: deadline)
+            } onCancel: {
+                bound.loop.submit { bound.value.cancelWrite() }
+            }
+            if let fault { throw fault }
+        } catch {
+            throw WriteFault(fault: error)
+        }
+    }
+}
