@@ -81,17 +81,18 @@ extension StreamSocket {
         while unsafe !mayBeReadable, unsafe !hasFetched {
             if unsafe isAborted || isClosed { throw .aborted }
             precondition(unsafe readWaiter == nil, "two tasks read from one socket")
-            unsafe isReadTimedOut = false
+            unsafe readEnd = .event
             unsafe readDeadline = deadline
             updateTimer()
             unsafe fetchBuffer = buffer
             await unsafe suspend { unsafe readWaiter = $0 }
             unsafe fetchBuffer = nil
             unsafe readDeadline = .max
-            if unsafe isReadTimedOut, unsafe !mayBeReadable, unsafe !hasFetched { throw .timedOut }
-            if unsafe isReadCancelled {
-                unsafe isReadCancelled = false
-                throw .aborted
+            switch unsafe readEnd {
+            case .event: break
+            // What has come in the meantime counts.
+            case .timeout: if unsafe !mayBeReadable, unsafe !hasFetched { throw .timedOut }
+            case .cancellation: throw .aborted
             }
         }
         if unsafe isAborted || isClosed { throw .aborted }
@@ -139,7 +140,7 @@ extension StreamSocket {
     package func cancelRead() {
         if unsafe parked != nil { return resumeReader() }
         guard unsafe readWaiter != nil else { return }
-        unsafe isReadCancelled = true
+        unsafe readEnd = .cancellation
         resumeReader()
     }
 

@@ -163,15 +163,16 @@ extension StreamSocket {
         while unsafe !isWritable {
             if unsafe isAborted || isClosed { throw .aborted }
             precondition(unsafe writeWaiter == nil, "two tasks write to one socket")
-            unsafe isWriteTimedOut = false
+            unsafe writeEnd = .event
             unsafe writeDeadline = deadline
             updateTimer()
             await unsafe suspend { unsafe writeWaiter = $0 }
             unsafe writeDeadline = .max
-            if unsafe isWriteTimedOut, unsafe !isWritable { throw .timedOut }
-            if unsafe isWriteCancelled {
-                unsafe isWriteCancelled = false
-                throw .aborted
+            switch unsafe writeEnd {
+            case .event: break
+            // Room that has come in the meantime counts.
+            case .timeout: if unsafe !isWritable { throw .timedOut }
+            case .cancellation: throw .aborted
             }
         }
         if unsafe isAborted || isClosed { throw .aborted }
@@ -192,7 +193,7 @@ extension StreamSocket {
     /// The socket stays usable for reading; a message that was being written is cut.
     package func cancelWrite() {
         guard unsafe writeWaiter != nil else { return }
-        unsafe isWriteCancelled = true
+        unsafe writeEnd = .cancellation
         resumeWriter()
     }
 

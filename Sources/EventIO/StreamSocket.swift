@@ -18,10 +18,9 @@ import Glibc
     @exclusivity(unchecked) var mayBeReadable = true
     @exclusivity(unchecked) var isWritable = true
     @exclusivity(unchecked) var isAborted = false
-    @exclusivity(unchecked) var isReadTimedOut = false
-    @exclusivity(unchecked) var isReadCancelled = false
-    @exclusivity(unchecked) var isWriteTimedOut = false
-    @exclusivity(unchecked) var isWriteCancelled = false
+    /// What ended the last wait for reading, and for writing.
+    @exclusivity(unchecked) var readEnd = WaitEnd.event
+    @exclusivity(unchecked) var writeEnd = WaitEnd.event
     /// Where the loop may read for the waiting reader, whether it has, and what went wrong.
     @exclusivity(unchecked) var hasFetched = false
     @exclusivity(unchecked) var fetchBuffer: ReadBuffer?
@@ -53,6 +52,14 @@ import Glibc
     package var isEncrypted: Bool { unsafe tls != nil }
     /// Whether `close()` was called.
     package var isClosed: Bool { unsafe hasClosed }
+
+    /// What ends a wait.
+    enum WaitEnd {
+        /// The kernel has something to say, or the socket is closed or aborted.
+        case event
+        case timeout
+        case cancellation
+    }
 
     /// Takes over a connected, non-blocking descriptor.
     package init(descriptor: Int32, peer: SocketAddress, on loop: EventLoop) {
@@ -188,12 +195,12 @@ import Glibc
             lookForReset()
         }
         if unsafe readDeadline <= now {
-            unsafe isReadTimedOut = true
+            unsafe readEnd = .timeout
             unsafe readDeadline = .max
             resumeReader()
         }
         if unsafe writeDeadline <= now {
-            unsafe isWriteTimedOut = true
+            unsafe writeEnd = .timeout
             unsafe writeDeadline = .max
             if unsafe writeWaiter == nil, hasPosted { failPosted(.timedOut) }
             resumeWriter()
