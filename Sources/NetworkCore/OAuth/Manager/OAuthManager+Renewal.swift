@@ -37,6 +37,16 @@ extension OAuthManager {
         return await present(reason, began: began, under: lock)
     }
 
+    /// What one renewal has tried so far.
+    private struct Attempts {
+        /// Whether another refresh token of the store may still be presented.
+        var mayPresentAnother = true
+        /// Whether a request whose answer was lost may still be sent again.
+        var mayRepeat = true
+        /// When the first request was sent.
+        var firstSent: ContinuousClock.Instant?
+    }
+
     /// Presents the grant, and once more where that is the way out: after a lost answer, or when the
     /// store holds another refresh token than the one that was refused.
     private func present(
@@ -44,33 +54,19 @@ extension OAuthManager {
         began: ContinuousClock.Instant,
         under lock: TokenStoreLock?
     ) async -> WaitingRoom.Outcome {
-        var mayPresentAnother = true
-        var mayRepeat = true
-        var firstSent: ContinuousClock.Instant?
+        var attempts = Attempts()
         while true {
-            var grant: TokenGrant
-            do {
-                switch try await nextGrant(reason) {
-                case .grant(let next): grant = next
-                case .nothingToDo: return .idle
-                case .dead(let failure): return die(failure)
-                case .missing:
-                    // Signed out elsewhere: what is here is not used any longer.
-                    if record == nil, current != nil {
-                        dropToken()
-                        onEvent(.forgotten)
-                    }
-                    return die(signInRequired())
-                }
-            } catch {
-                return fail(error)
+            let grant: TokenGrant
+            switch await grantToPresent(for: reason) {
+            case .success(let next): grant = next
+            case .failure(let nothing): return nothing.outcome
             }
-            grant.reason = reason
             // What a person asks for is no sign of an API that refuses every token.
             let isExpected = hasRunItsCourse || reason == .forced
             if !isExpected, let excess = excess() { return excess }
             guard let wasOpen = await announce(grant) else { return yieldToStored() }
             let sent = clock.moment
+            if attempts.firstSent == nil { attempts.firstSent = sent.steady }
             do {
                 let response = try await service.tokens(
                     for: grant,
@@ -86,38 +82,75 @@ extension OAuthManager {
                     began: began
                 )
             } catch {
-                await keep(error.refreshToken, grant: grant)
-                let first = firstSent ?? sent.steady
-                firstSent = first
-                switch error.kind {
-                case .lost where mayRepeat && isRepeatable(grant, since: first):
-                    mayRepeat = false
-                case .invalidGrant where grant.refreshToken != nil:
-                    let wasLost = wasOpen || !mayRepeat
-                    guard mayPresentAnother, await findsAnother(than: grant, under: lock) else {
-                        return await bury(grant, error, wasLost: wasLost)
-                    }
-                    mayPresentAnother = false
-                default:
-                    if !error.mayBeSpent,
-                        await retract(grant, wasOpen: wasOpen) == .overtaken
-                    {
-                        return yieldToStored()
-                    }
-                    return fail(error)
-                }
+                let outcome = await consequence(of: error, grant, wasOpen, &attempts, under: lock)
+                if let outcome { return outcome }
             }
+        }
+    }
+
+    /// Why nothing is presented.
+    private struct NothingToPresent: Error {
+        let outcome: WaitingRoom.Outcome
+    }
+
+    private func grantToPresent(
+        for reason: OAuthEvent.Reason
+    ) async -> Result<TokenGrant, NothingToPresent> {
+        do {
+            switch try await nextGrant(reason) {
+            case .grant(var grant):
+                grant.reason = reason
+                return .success(grant)
+            case .nothingToDo: return .failure(NothingToPresent(outcome: .idle))
+            case .dead(let failure): return .failure(NothingToPresent(outcome: die(failure)))
+            case .missing:
+                // Signed out elsewhere: what is here is not used any longer.
+                if record == nil, current != nil {
+                    dropToken()
+                    onEvent(.forgotten)
+                }
+                return .failure(NothingToPresent(outcome: die(signInRequired())))
+            }
+        } catch {
+            return .failure(NothingToPresent(outcome: fail(error)))
+        }
+    }
+
+    /// What a refusal means for everybody who waits; nothing if another request is the way out.
+    private func consequence(
+        of failure: TokenFailure,
+        _ grant: TokenGrant,
+        _ wasOpen: Bool,
+        _ attempts: inout Attempts,
+        under lock: TokenStoreLock?
+    ) async -> WaitingRoom.Outcome? {
+        await keep(failure.refreshToken, grant: grant)
+        switch failure.kind {
+        case .lost where attempts.mayRepeat && isRepeatable(grant, since: attempts.firstSent):
+            attempts.mayRepeat = false
+            return nil
+        case .invalidGrant where grant.refreshToken != nil:
+            let wasLost = wasOpen || !attempts.mayRepeat
+            guard attempts.mayPresentAnother, await findsAnother(than: grant, under: lock) else {
+                return await bury(grant, failure, wasLost: wasLost)
+            }
+            attempts.mayPresentAnother = false
+            return nil
+        default:
+            if !failure.mayBeSpent, await retract(grant, wasOpen: wasOpen) == .overtaken {
+                return yieldToStored()
+            }
+            return fail(failure)
         }
     }
 
     private func isRepeatable(
         _ grant: TokenGrant,
-        since first: ContinuousClock.Instant
+        since first: ContinuousClock.Instant?
     ) -> Bool {
-        guard grant.refreshToken != nil, case .repeatWithin(let window) = configuration.lostResponse
-        else {
-            return false
-        }
+        guard let first, grant.refreshToken != nil,
+            case .repeatWithin(let window) = configuration.lostResponse
+        else { return false }
         return clock.now - first <= window
     }
 
