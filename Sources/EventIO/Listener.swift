@@ -8,18 +8,22 @@ import Glibc
     package let address: SocketAddress
     private let loop: EventLoop
     private let descriptor: Int32
+    private let betterPlace: BetterPlace?
     private let onAccept: (StreamSocket) -> Void
     private var event: OpaquePointer?
     private let burst: Int
     private var pause: ActionTimer?
     private let usesReserve: Bool
 
+    /// Finds who should have the connection that has just come; nothing if it is best kept.
+    package typealias BetterPlace = () -> ((AcceptedSocket) -> Void)?
+
     /// Listens.
     ///
     /// - Parameters:
     ///   - socket: what to accept from; the listener keeps a descriptor of its own.
     ///   - loop: where it accepts.
-    ///   - sharesSocket: whether other loops accept from it, too.
+    ///   - betterPlace: where other loops accept from it, too.
     ///   - usesReserve: whether its connections may have the last descriptors: those of whoever looks
     ///     why there are none left.
     ///   - onAccept: called on the loop.
@@ -27,17 +31,18 @@ import Glibc
     package init(
         _ socket: borrowing ListeningSocket,
         on loop: EventLoop,
-        sharesSocket: Bool,
+        betterPlace: BetterPlace? = nil,
         usesReserve: Bool = false,
         onAccept: @escaping (StreamSocket) -> Void
     ) throws(IOError) {
         loop.preconditionCurrent()
         self.loop = loop
+        self.betterPlace = betterPlace
         self.onAccept = onAccept
         self.usesReserve = usesReserve
         address = socket.address
         descriptor = dup3(socket.descriptor)
-        burst = sharesSocket ? 1 : 64
+        burst = betterPlace == nil ? 64 : 1
         guard descriptor >= 0 else { throw .system(describe(errno: systemError())) }
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
         unsafe event = event_new(
@@ -95,7 +100,11 @@ import Glibc
                 _ = Glibc.close(accepted)
                 continue
             }
-            onAccept(StreamSocket(descriptor: accepted, peer: peer, on: loop))
+            if let handOver = betterPlace?() {
+                handOver(AcceptedSocket(descriptor: accepted, peer: peer))
+            } else {
+                onAccept(StreamSocket(descriptor: accepted, peer: peer, on: loop))
+            }
         }
     }
 

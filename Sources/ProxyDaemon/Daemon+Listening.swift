@@ -18,7 +18,7 @@ extension Daemon {
             ),
             connections: limits.connections,
             connectionCount: connectionCount,
-            sharesListeners: loops.count > 1,
+            spread: loops.count > 1 ? spread : nil,
             mayPoll: configuration.busyPoll == .auto,
             console: console
         )

@@ -39,6 +39,7 @@ package actor Daemon {
     var listeners: [ServedAddress] = []
     var listenerCount = 0
     let connectionCount = ConnectionCount()
+    let spread = ConnectionSpread<LoopBound<Worker>>()
     var reloading: Task<Result<[String], ReloadFailure>, Never>?
     var channels: [ChannelShared] = []
     private(set) var assembly: ChannelAssembly?

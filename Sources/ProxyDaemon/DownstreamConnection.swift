@@ -30,6 +30,8 @@ final class DownstreamConnection {
     var isDraining = false
     /// Whether its task ended because there was nothing to do.
     private(set) var isParked = false
+    /// Whether it is parked because its app had nothing to ask for some time.
+    var isResting = false
     /// Whether the drain's limit ended it.
     private(set) var isCut = false
     /// Takes interim answers to the app; whoever serves the connection sets it.
@@ -136,6 +138,7 @@ final class DownstreamConnection {
                 try await socket.waitReadable(until: limit, into: buffer)
             } catch {
                 isParked = error == .timedOut && limit < idleDeadline && !isDraining
+                isResting = isParked
                 if isParked { intake = nil }
                 return false
             }

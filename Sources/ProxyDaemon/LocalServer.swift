@@ -53,7 +53,7 @@ final class LocalServer {
         self.loop = loop
         self.answer = answer
         self.onAnswered = onAnswered
-        listener = try Listener(socket, on: loop, sharesSocket: false, usesReserve: true) {
+        listener = try Listener(socket, on: loop, usesReserve: true) {
             [unowned self] in serve($0)
         }
     }

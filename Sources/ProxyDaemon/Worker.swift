@@ -32,6 +32,10 @@ final class Worker {
     private var trimmer: ActionTimer?
     private var parkedCount = 0
     private var onDrained: (() -> Void)?
+    /// The number of the listener that was opened last.
+    private var lastListener = 0
+    /// How many connections there are to serve, for whoever spreads them.
+    private var load: ConnectionSpread<LoopBound<Worker>>.Load?
 
     /// The limits of the process, as far as a loop needs them.
     struct Settings: Sendable {
@@ -41,8 +45,8 @@ final class Worker {
         var connections: Int
         /// How many it has.
         var connectionCount: ConnectionCount
-        /// Whether other loops accept from the same sockets.
-        var sharesListeners: Bool
+        /// Where other loops accept from the same sockets.
+        var spread: ConnectionSpread<LoopBound<Worker>>?
         /// Whether the loop may poll before it sleeps.
         var mayPoll: Bool
         /// Whether exchanges are printed.
@@ -56,6 +60,7 @@ final class Worker {
         handler.console = ConsoleLines(settings.console)
         handler.onLogged = { [unowned self] in armFlusher() }
         loop.mayPoll = settings.mayPoll
+        load = settings.spread?.join(LoopBound(self, on: loop))
     }
 
     /// Serves what arrives at a socket, unless no more is served.
@@ -68,9 +73,13 @@ final class Worker {
         let listener = try Listener(
             socket,
             on: loop,
-            sharesSocket: settings.sharesListeners
-        ) { [unowned self] in serve($0, listener: number) }
+            betterPlace: load == nil ? nil : { [unowned self] in betterPlace(number) }
+        ) { [unowned self] in
+            load?.add()
+            serve($0, listener: number, channel: listeners[number]?.channel)
+        }
         listeners[number] = (listener, channel)
+        lastListener = max(lastListener, number)
         handler.ownAddresses.add(socket.address, number: number, channel: channel)
     }
 
@@ -156,16 +165,44 @@ final class Worker {
 
     // MARK: - Connections
 
-    private func serve(_ socket: StreamSocket, listener: Int) {
+    /// Who should have the connection that has come over a listener.
+    private func betterPlace(_ number: Int) -> ((AcceptedSocket) -> Void)? {
+        guard let load, let other = settings.spread?.lighter(than: load) else { return nil }
+        let channel = listeners[number]?.channel
+        return { accepted in
+            other.loop.submit {
+                other.value.adopt(accepted, listener: number, channel: channel)
+            }
+        }
+    }
+
+    /// Takes a connection that another loop has accepted.
+    private func adopt(_ accepted: AcceptedSocket, listener: Int, channel: String?) {
+        // A listener that is not here may be about to come; one that was here is closed.
+        let own = listeners[listener]
+        guard !isDraining, own != nil || listener > lastListener else {
+            load?.remove()
+            return
+        }
+        serve(
+            accepted.open(on: loop),
+            listener: listener,
+            channel: own == nil ? channel : own?.channel
+        )
+    }
+
+    /// Serves a connection that counts already.
+    private func serve(_ socket: StreamSocket, listener: Int, channel: String?) {
         guard settings.connectionCount.add(upTo: settings.connections) else {
             // Cheaper than an answer, and the kernel tells the app.
             socket.reset()
+            load?.remove()
             return
         }
         let connection = DownstreamConnection(
             socket,
             bounds: settings.bounds,
-            dedicatedChannel: listeners[listener]?.channel
+            dedicatedChannel: channel
         )
         connection.listener = listener
         connections[ObjectIdentifier(connection)] = connection
@@ -176,6 +213,10 @@ final class Worker {
 
     /// One task for as long as the connection has something to do; it never leaves the loop.
     private func start(_ connection: DownstreamConnection) {
+        if connection.isResting {
+            connection.isResting = false
+            load?.add()
+        }
         let bound = LoopBound((worker: self, connection: connection), on: loop)
         let relay = AbortRelay()
         connection.relay = relay
@@ -210,6 +251,7 @@ final class Worker {
         connection.relay = nil
         connection.interim = nil
         connection.socket.onPeerClosed = nil
+        if connection.isResting { load?.remove() }
         leaveToLoop(connection)
         parkedCount += 1
         guard parkedCount == Worker.trimThreshold else { return }
@@ -244,6 +286,7 @@ final class Worker {
         await connection.end()
         connection.task = nil
         connections[ObjectIdentifier(connection)] = nil
+        load?.remove()
         settings.connectionCount.remove()
         if connections.isEmpty { onDrained?() }
     }
@@ -253,6 +296,7 @@ final class Worker {
     /// Accepts no more, and ends idle connections; `completion` is called when all have ended.
     func drain(_ completion: @escaping () -> Void) {
         isDraining = true
+        if let load { settings.spread?.leave(load) }
         for listener in listeners.values { listener.listener.close() }
         listeners = [:]
         onDrained = completion

@@ -30,6 +30,38 @@ import Testing
         }
     }
 
+    /// The kernel gives one loop many more than its share.
+    @Test func `connections of apps are spread over the loops, so that no pool is full too soon`()
+        async throws
+    {
+        let answered = Gate()
+        let origin = try await OriginServer.start { wire in
+            _ = try await wire.message()
+            try await answered.wait()
+            try await wire.send(Raw.ok())
+        }
+        let pool = "pool: { connections: 44, queue: 0, wait: 1h }"
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port), \(pool) }",
+            root: "workers: 4"
+        ) { proxy async throws in
+            let apps = try await withThrowingTaskGroup(of: Wire.self) { group in
+                for number in 1...40 {
+                    group.addTask {
+                        try await RawClient.connect(
+                            to: proxy.port,
+                            sending: Raw.get("/orders/\(number)")
+                        )
+                    }
+                }
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(await eventually { origin.requests.count == 40 })
+            answered.open()
+            for app in apps { #expect(try await app.message().status == 200) }
+        }
+    }
+
     @Test func `without a queue nobody waits for a connection`() async throws {
         let (asked, answered) = (Gate(), Gate())
         let origin = try await OriginServer.start { wire in

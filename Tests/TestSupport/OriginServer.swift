@@ -102,7 +102,7 @@ private final class OriginAcceptor {
         let (loop, accepted, script) = (loop, accepted, script)
         do throws(IOError) {
             let socket = try ListeningSocket(address)
-            listener = try Listener(socket, on: loop, sharesSocket: false) { socket in
+            listener = try Listener(socket, on: loop) { socket in
                 let wire = accepted.wires.withLock { wires in
                     let stream = LoopBound(WireStream(socket), on: loop)
                     let wire = Wire(stream, number: wires.count)

@@ -1,0 +1,32 @@
+import Glibc
+import Synchronization
+
+/// A connection that was accepted on one loop, on its way to another.
+///
+/// Dropped on the way, it is closed.
+// SAFETY: whoever takes the descriptor out owns it, and only one can.
+package final class AcceptedSocket: Sendable {
+    private let descriptor: Atomic<Int32>
+    private let peer: SocketAddress
+
+    init(descriptor: Int32, peer: SocketAddress) {
+        self.descriptor = Atomic(descriptor)
+        self.peer = peer
+    }
+
+    deinit {
+        let left = take()
+        if left >= 0 { _ = close(left) }
+    }
+
+    /// Opens it on the loop that it has come to; once.
+    package func open(on loop: EventLoop) -> StreamSocket {
+        let own = take()
+        precondition(own >= 0, "a connection is opened once")
+        return StreamSocket(descriptor: own, peer: peer, on: loop)
+    }
+
+    private func take() -> Int32 {
+        descriptor.exchange(-1, ordering: .acquiringAndReleasing)
+    }
+}
