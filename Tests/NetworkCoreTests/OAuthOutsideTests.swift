@@ -101,6 +101,26 @@ import Testing
         #expect(await harness.failure()?.kind == .reauthorizationRequired)
     }
 
+    /// It is spent: to present it again could end the family that the server knows.
+    @Test func `a sign-out elsewhere does not bring the configured refresh token back`()
+        async throws
+    {
+        let store = MemoryTokenStore()
+        let harness = OAuthHarness(
+            grant: .refreshToken(initial: Secret("initial")),
+            store: store
+        )
+        _ = try await harness.token()
+        try store.remove(revision: try #require(store.record).revision)
+        harness.clock.advance(by: .seconds(11))
+        _ = harness.manager.currentCredential()
+        #expect(await eventually { harness.manager.currentCredential() == nil })
+        #expect(await harness.failure()?.kind == .reauthorizationRequired)
+        #expect(harness.requests == 1)
+        #expect(!harness.server.sawReuse)
+        #expect(!harness.manager.isSignedIn)
+    }
+
     @Test func `a renewal that another process died of is settled within the grace`() async throws {
         let clock = ManualClock()
         let server = AuthorizationServerModel(clock: clock, grace: .seconds(30))

@@ -110,6 +110,29 @@ import Testing
         #expect(first.requests == 2)
     }
 
+    @Test func `a token of another manager's that is refused is renewed at the next request`()
+        async throws
+    {
+        let first = harness()
+        let second = OAuthHarness(
+            grant: .refreshToken(initial: Secret("initial")),
+            clock: first.clock,
+            server: first.server,
+            store: first.store
+        )
+        _ = try await first.token()
+        _ = try await second.token()
+        first.server.revokeAccess()
+        #expect(try await second.send().response.status == 200)
+        first.server.revokeAccess()
+        // The first one takes over what the second one had, which is refused as well.
+        let (response, context) = try await first.send()
+        #expect(response.status == 401)
+        #expect(context.authorization?.notReplayed == "already_replayed")
+        #expect(try await first.send().response.status == 200)
+        #expect(first.requests == 3)
+    }
+
     @Test func `managers of one family never present a refresh token at the same time`()
         async throws
     {

@@ -51,6 +51,7 @@ extension OAuthManager {
     }
 
     private func forgetRecord() {
+        noteSpentSeed()
         record = nil
         isUnsaved = false
         publish()

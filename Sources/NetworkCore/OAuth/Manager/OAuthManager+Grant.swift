@@ -26,7 +26,7 @@ extension OAuthManager {
                 )
             )
         }
-        guard let token = refreshToken(seed) else {
+        guard let token = refreshToken(reason == .forced ? seed : unspent(seed)) else {
             return reason == .recovery ? .nothingToDo : .missing
         }
         let fingerprint = TokenRecord.fingerprint(token)
@@ -53,10 +53,26 @@ extension OAuthManager {
         return record.refreshToken ?? seed
     }
 
+    /// The configured refresh token, unless it is known to have had a successor that is gone: then
+    /// only a person has it presented again.
+    private func unspent(_ seed: Secret?) -> Secret? {
+        guard let seed, spentSeed != nil, record?.seed == nil else { return seed }
+        return spentSeed == TokenRecord.fingerprint(seed) ? nil : seed
+    }
+
+    /// Remembers of a record that is going away that the configured refresh token has had a successor:
+    /// to present it again could end the family (RFC 9700 §4.14.2).
+    func noteSpentSeed() {
+        guard let record, let seed = record.seed, let successor = record.refreshToken,
+            TokenRecord.fingerprint(successor) != seed
+        else { return }
+        spentSeed = seed
+    }
+
     /// Whether there is what a token can be had with, and until when, as far as is known.
     func signedIn() -> (Bool, until: UnixTime?) {
         guard case .refreshToken(let seed) = configuration.grant else { return (true, nil) }
-        guard death == nil, let token = refreshToken(seed) else { return (false, nil) }
+        guard death == nil, let token = refreshToken(unspent(seed)) else { return (false, nil) }
         if let dead = record?.quarantine?.fingerprint, dead == TokenRecord.fingerprint(token) {
             return (false, nil)
         }
@@ -99,7 +115,7 @@ extension OAuthManager {
     func findsAnother(than grant: TokenGrant, under lock: TokenStoreLock?) async -> Bool {
         do { try await readStore(under: lock) } catch { return false }
         guard case .refreshToken(let seed) = configuration.grant,
-            let token = refreshToken(seed), let presented = grant.refreshToken
+            let token = refreshToken(unspent(seed)), let presented = grant.refreshToken
         else { return false }
         return token != presented
     }

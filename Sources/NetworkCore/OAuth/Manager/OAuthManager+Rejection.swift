@@ -79,7 +79,9 @@ extension OAuthManager {
         let now = clock.moment
         endProbe(of: refused, .refused)
         if refused == generation, current?.token.generation == refused {
-            if intent == .afterReplay { current?.settledUntil = now.steady + Self.coolDown }
+            if intent == .afterReplay, current?.isAdopted != true {
+                current?.settledUntil = now.steady + Self.coolDown
+            }
             if let settled = current?.settledUntil, now.steady < settled {
                 return .verdict(
                     .passThrough(intent == .afterReplay ? .alreadyReplayed : .tokenRefusedAgain)
@@ -95,6 +97,7 @@ extension OAuthManager {
         switch cure(at: now) {
         case .verdict(.passThrough(let reason)): return .verdict(.passThrough(reason))
         case _ where intent == .report: return .verdict(.passThrough(.bodyNotReplayable))
+        case _ where intent == .afterReplay: return .verdict(.passThrough(.alreadyReplayed))
         case let cure: return cure
         }
     }

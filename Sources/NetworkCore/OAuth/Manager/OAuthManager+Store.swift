@@ -56,6 +56,7 @@ extension OAuthManager {
             isUnsaved = false
             // Another refresh token, or none: what was said of the one before does not hold for it.
             if record?.refreshToken != found?.refreshToken { death = nil }
+            if found == nil { noteSpentSeed() }
             record = found
         }
         return precedence
@@ -93,7 +94,8 @@ extension OAuthManager {
         let isOpen = record.intent != nil
         // An outcome that is not known is settled soon: the server's grace runs.
         if isOpen { windows?.advance(to: now) }
-        guard let adopted = CurrentToken(token, windows: windows) else { return nil }
+        guard var adopted = CurrentToken(token, windows: windows) else { return nil }
+        adopted.isAdopted = true
         install(adopted)
         onEvent(.adopted(generation: token.generation))
         return reason == .recovery && isOpen ? nil : .credential(adopted.credential)

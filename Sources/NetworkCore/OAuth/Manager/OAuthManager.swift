@@ -57,6 +57,8 @@ public actor OAuthManager: Authorizing {
     var hasLeft = false
     /// When to look whether somebody else changed the store.
     var nextLook = Moment.never
+    /// The fingerprint of a configured refresh token that is spent, though no record says so any more.
+    var spentSeed: String?
     /// Tries again to write `record`.
     var rewrite: Task<Void, Never>?
     /// Counts renewals, so that a late one is told from its successor.

@@ -16,6 +16,10 @@ struct CurrentToken {
     /// Until then a 401 to this token renews nothing: a renewal was tried and did not help.
     var settledUntil: ContinuousClock.Instant?
 
+    /// Whether another process has obtained it: how good it is, is known here no better than of one
+    /// that was good an hour ago.
+    var isAdopted = false
+
     /// Nothing if the token is unfit for a field.
     init?(_ token: Token, windows: TokenWindows?) {
         guard let credential = Credential(token) else { return nil }
