@@ -20,10 +20,16 @@ public struct HTTPField: Sendable, Hashable, CustomStringConvertible {
 
     /// The field line, with the value of a credential field left out.
     public var description: String {
-        switch name.known {
-        case .authorization, .proxyAuthorization, .cookie, .setCookie, .dpop:
-            "\(name): <redacted>"
-        default: "\(name): \(value)"
-        }
+        "\(name): \(name.holdsCredential ? "<redacted>" : value)"
+    }
+}
+
+extension HTTPField: CustomReflectable {
+    /// The name, and the value where that may be shown.
+    public var customMirror: Mirror {
+        Mirror(
+            self,
+            children: ["name": name, "value": name.holdsCredential ? "<redacted>" : value]
+        )
     }
 }

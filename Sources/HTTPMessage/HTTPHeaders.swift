@@ -279,13 +279,17 @@ extension HTTPHeaders: Equatable {
 }
 
 extension HTTPHeaders: ExpressibleByDictionaryLiteral {
-    /// Makes a section from literals, whose values must be fit for the wire: a control byte traps.
+    /// Makes a section from literals, whose values must be fit for the wire: a control byte and outer
+    /// white space trap.
     ///
     /// For values from elsewhere there is `init(validating:)`, which throws.
     public init(dictionaryLiteral elements: (HTTPFieldName, String)...) {
         self.init()
         for (name, value) in elements {
-            precondition(Grammar.isFieldValue(value), "a field value has no control bytes")
+            precondition(
+                Grammar.isFieldValue(value),
+                "a field value has no control bytes or outer blanks"
+            )
             append(name, validated: value)
         }
     }

@@ -78,7 +78,13 @@ struct Exchange: ~Copyable {
     mutating func noteResponse(_ response: borrowing Response) {
         guard let channel, channel.logsHeaders else { return }
         let names = channel.loggedHeaders
+        // An API may repeat what it was sent, in the reason of a 401 for one.
+        let secrets = channel.shared.authorizer?.currentCredential()?.secrets ?? []
         record.responseHeaders = response.headers.filter { names.contains($0.name) }
+            .map { field in
+                let value = Redaction.hiding(secrets, in: field.value)
+                return value == field.value ? field : HTTPField(field.name, value) ?? field
+            }
     }
 
     /// Begins a trace, if the app's request belongs to none and the channel wants one.
@@ -116,10 +122,7 @@ struct Exchange: ~Copyable {
 
     /// Records why it failed, and who gave up.
     mutating func fail(_ cause: any Error) {
-        guard let cause = cause as? NetworkError else {
-            record.error = .proxyInternalError
-            return
-        }
+        let cause = ProxyHandler.networkError(cause)
         if cause.kind == .cancelled {
             record.abortedBy = app.isCut ? .proxy : .client
             if !app.isCut, status == nil { status = 499 }

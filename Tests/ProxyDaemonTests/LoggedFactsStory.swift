@@ -28,6 +28,44 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        ("bearer: literal:s3cret-token", "s3cret-token"),
+        ("basic: { username: me, password: literal:s3cret-word }", "s3cret-word"),
+        ("basic: { username: me, password: literal:s3cret-word }", "bWU6czNjcmV0LXdvcmQ="),
+        ("header: { name: X-Key, value: literal:s3cret-key }", "s3cret-key"),
+    ])
+    func `what an API repeats of the credential is not logged`(
+        credential: String,
+        secret: String
+    ) async throws {
+        let origin = try await OriginServer.start { _ in
+            Raw.response(
+                "401 Unauthorized",
+                fields: [
+                    "X-Seen: \(secret), and more",
+                    "WWW-Authenticate: Bearer error_description=\"no \(secret)\"",
+                ]
+            )
+        }
+        try await DaemonHarness.run(
+            channels: """
+                orders:
+                  upstream: http://127.0.0.1:\(origin.port)
+                  auth: { \(credential) }
+                  log: { headers: [X-Seen, WWW-Authenticate, X_Key, Apikey] }
+                """
+        ) { proxy in
+            _ = try await proxy.exchange(
+                Raw.get("/orders/1", "X_Key: s3cret-own", "Apikey: s3cret-own")
+            )
+            let text = try await proxy.onlyLine("orders").text
+            #expect(text.contains(#""x-seen":"<redacted>, and more""#))
+            #expect(!text.contains(secret))
+            #expect(text.contains(#""apikey":"<redacted>""#))
+            #expect(text.contains("s3cret-own") == !credential.hasPrefix("header"))
+        }
+    }
+
     @Test func `a request that no channel claims tells where it wanted to go`() async throws {
         try await DaemonHarness.run(channels: "orders: { upstream: http://127.0.0.1:9 }") { proxy in
             _ = try await proxy.exchange(

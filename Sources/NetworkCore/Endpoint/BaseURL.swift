@@ -43,8 +43,8 @@ public struct BaseURL: Sendable, Hashable, ExpressibleByStringInterpolation,
         self.init(isApart ? "\(origin)\(path)" : "\(origin)/\(path)")
     }
 
-    /// The text it was made from.
-    public var description: String { text }
+    /// The text it was made from, without a password in it.
+    public var description: String { Redaction.standard.url(text) }
 
     /// Bytes, not characters: most endpoints make their base URL for each call.
     private static func parse(_ text: String) -> (Origin, String)? {

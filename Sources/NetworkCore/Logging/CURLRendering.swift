@@ -1,3 +1,5 @@
+import Bytes
+
 extension Request {
     /// What a rendering says of the body.
     public enum ShownBody: Sendable, Hashable {
@@ -34,12 +36,23 @@ extension Request {
         }
         switch body {
         case .empty, .tunnel: break
-        case .bytes(let bytes) where shown == .shown:
-            words += ["--data-raw", quoted(bytes.span.string(in: 0..<bytes.count))]
-        case .bytes, .stream: words += ["--data-binary", "@-"]
+        case .bytes(let bytes):
+            if shown == .shown, let text = Request.text(bytes) {
+                words += ["--data-raw", quoted(text)]
+            } else {
+                words += ["--data-binary", "@-"]
+            }
+        case .stream: words += ["--data-binary", "@-"]
         }
         words.append(quoted("\(origin)\(redaction.target(target))"))
         return words.joined(separator: " ")
+    }
+
+    /// Content as a shell can hold it: in UTF-8, and without NUL.
+    private static func text(_ bytes: ByteSlice) -> String? {
+        guard let text = String(validating: bytes.array, as: UTF8.self), !text.utf8.contains(0)
+        else { return nil }
+        return text
     }
 
     private func quoted(_ text: String) -> String {

@@ -1,3 +1,5 @@
+import FoundationEssentials
+
 /// Which values are never shown.
 public struct Redaction: Sendable, Hashable {
     /// What stands in the place of a value.
@@ -5,25 +7,26 @@ public struct Redaction: Sendable, Hashable {
 
     /// Fields whose values are left out.
     public var fields: Set<HTTPFieldName>
-    /// Parameters of the query whose values are left out, in lower case.
-    public var parameters: Set<String>
+    /// Parameters of the query whose values are left out.
+    ///
+    /// Case, `_` and `-` do not count, and neither does nesting: `access_token` is `accessToken` and
+    /// `login[access-token]`, too.
+    public var parameters: Set<String> {
+        didSet { words = Redaction.words(parameters) }
+    }
+    private var words: Set<String>
 
     /// Names what is left out.
     public init(fields: Set<HTTPFieldName>, parameters: Set<String>) {
         self.fields = fields
         self.parameters = parameters
+        words = Redaction.words(parameters)
     }
 
     /// What usually carries credentials: parameters by specification (RFC 6750 §2.3, RFC 6749 §2.3.1
     /// and §4, RFC 8628 §3.4, RFC 8693 §2.1, RFC 5849 §3.5.3) or by wide habit.
     public static let standard = Redaction(
-        fields: [
-            .authorization, .proxyAuthorization, .cookie, .setCookie, .dpop, "X-Api-Key", "Api-Key",
-            "X-Auth-Token", "X-Csrf-Token", "X-Amz-Security-Token", "Authentication-Info",
-            .proxyAuthenticationInfo, "X-Access-Token", "X-Api-Token", "X-Auth-Key",
-            "X-Goog-Api-Key", "X-Functions-Key", "Ocp-Apim-Subscription-Key", "Private-Token",
-            "Job-Token", "X-Vault-Token", "X-Shopify-Access-Token",
-        ],
+        fields: HTTPFieldName.credentials,
         parameters: [
             "access_token", "refresh_token", "id_token", "token", "client_secret",
             "client_assertion", "assertion", "code", "code_verifier", "password", "api_key",
@@ -31,7 +34,8 @@ public struct Redaction: Sendable, Hashable {
             "x-amz-security-token", "x-goog-signature", "device_code", "subject_token",
             "actor_token", "oauth_token", "oauth_signature", "oauth_verifier", "private_token",
             "job_token", "auth_token", "api_token", "secret", "jwt", "passwd", "pwd",
-            "subscription-key",
+            "subscription-key", "auth", "authorization", "credential", "credentials",
+            "session_token",
         ]
     )
 
@@ -43,9 +47,14 @@ public struct Redaction: Sendable, Hashable {
 
     /// The value of a field as it may be shown.
     public func value(of field: HTTPField) -> String {
-        if fields.contains(field.name) { return Redaction.mark }
+        if hides(field.name) { return Redaction.mark }
         guard Redaction.urlFields.contains(field.name) else { return field.value }
-        return target(Redaction.withoutUserInformation(field.value))
+        return url(field.value)
+    }
+
+    /// A URL, or a text with some in it, as it may be shown.
+    package func url(_ text: String) -> String {
+        target(Redaction.withoutUserInformation(text))
     }
 
     /// A text that should be a URL or an authority and is none, as it may be shown.
@@ -106,10 +115,36 @@ public struct Redaction: Sendable, Hashable {
         return text
     }
 
+    /// Whether the value of a field is left out.
+    package func hides(_ name: HTTPFieldName) -> Bool { name.isAmong(fields) }
+
     /// Whether the value of a query parameter is left out.
     ///
     /// `%61ccess_token` is another spelling of `access_token`, which servers decode.
     package func hides(parameter name: Substring) -> Bool {
-        parameters.contains(PercentEncoding.decoded(name).lowercased())
+        PercentEncoding.decoded(name).split(whereSeparator: { "[].".contains($0) })
+            .contains { words.contains(Redaction.word($0)) }
+    }
+
+    private static func words(_ parameters: Set<String>) -> Set<String> {
+        Set(parameters.map { word($0[...]) })
+    }
+
+    private static func word(_ name: Substring) -> String {
+        name.lowercased().filter { $0 != "_" && $0 != "-" }
+    }
+
+    /// A text without some secrets, also where they stand encoded.
+    package static func hiding(_ secrets: [Secret], in text: String) -> String {
+        var text = text
+        for secret in secrets where secret.reveal().utf8.count >= 4 {
+            let value = secret.reveal()
+            let base64 = Data(value.utf8).base64EncodedString()
+            let forms = [
+                value, FormEncoding.encode(value), base64, String(base64.prefix { $0 != "=" }),
+            ]
+            for form in forms { text = text.replacing(form, with: mark) }
+        }
+        return text
     }
 }

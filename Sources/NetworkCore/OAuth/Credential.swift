@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Synchronization
 
 /// What one attempt carries to prove who sends it.
@@ -70,6 +71,22 @@ public struct Credential: Sendable {
     var binding: Binding? { facts.binding }
     /// Whether a proof goes with it.
     var isBound: Bool { facts.binding != nil }
+
+    /// What must not be shown of it: the value of its field, and that in its parts.
+    package var secrets: [Secret] {
+        let value = value.reveal()
+        let words = value.split(separator: " ", maxSplits: 1)
+        guard words.count == 2, let last = words.last else { return [self.value] }
+        var secrets = [self.value, Secret(String(last))]
+        if words[0].lowercased() == "basic", let bytes = Data(base64Encoded: String(last)) {
+            let pair = String(decoding: bytes, as: UTF8.self)
+            secrets.append(Secret(pair))
+            if let colon = pair.firstIndex(of: ":") {
+                secrets.append(Secret(String(pair[pair.index(after: colon)...])))
+            }
+        }
+        return secrets
+    }
 
     /// Whether a request that carried it was answered with something else than a refusal.
     public var isProven: Bool { facts.isProven.load(ordering: .relaxed) }

@@ -103,5 +103,5 @@ extension LineEncoder {
     }
 
     private func shows(_ name: HTTPFieldName) -> Bool { labels.headers.contains(name) }
-    private func hides(_ name: HTTPFieldName) -> Bool { redaction.fields.contains(name) }
+    private func hides(_ name: HTTPFieldName) -> Bool { redaction.hides(name) }
 }

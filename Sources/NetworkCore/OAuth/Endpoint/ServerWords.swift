@@ -1,5 +1,3 @@
-import FoundationEssentials
-
 /// Makes what a server wrote fit for logs and errors: short, printable, and without secrets.
 enum ServerWords {
     /// The longest text that is repeated; `error_description` is a sentence, not a document.
@@ -9,14 +7,7 @@ enum ServerWords {
 
     /// Cleans a text; nothing if nothing is left.
     static func clean(_ text: String, secrets: [Secret]) -> String? {
-        var text = text
-        for secret in secrets where secret.reveal().utf8.count >= 4 {
-            let value = secret.reveal()
-            for form in [value, FormEncoding.encode(value), Data(value.utf8).base64EncodedString()]
-            {
-                text = text.replacing(form, with: Redaction.mark)
-            }
-        }
+        let text = Redaction.hiding(secrets, in: text)
         var cleaned = ""
         var run = ""
         func endRun() {

@@ -89,10 +89,18 @@ struct TokenAnswer {
         return failure
     }
 
+    /// What the client authenticates with by default (RFC 6749 §2.3.1), before it is encoded.
+    private var basicCredential: Secret? {
+        configuration.clientSecret.map {
+            let (id, secret) = (configuration.clientID, $0.reveal())
+            return Secret("\(FormEncoding.encode(id)):\(FormEncoding.encode(secret))")
+        }
+    }
+
     /// What the server may have repeated in its words.
     private var secrets: [Secret] {
         [
-            configuration.clientSecret, document?.accessToken.map { Secret($0) },
+            basicCredential, configuration.clientSecret, document?.accessToken.map { Secret($0) },
             document?.refreshToken.map { Secret($0) },
         ].compactMap { $0 } + grant.secretParameters.map(\.value)
     }

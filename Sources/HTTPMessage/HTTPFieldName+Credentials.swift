@@ -1,0 +1,22 @@
+extension HTTPFieldName {
+    /// The fields that usually carry credentials, by specification or by wide habit.
+    package static let credentials: Set<HTTPFieldName> = [
+        .authorization, .proxyAuthorization, .cookie, .setCookie, .dpop, "X-Api-Key", "Api-Key",
+        "Apikey", "X-Apikey", "X-Auth-Token", "X-Csrf-Token", "X-Amz-Security-Token",
+        "Authentication-Info", .proxyAuthenticationInfo, "X-Access-Token", "X-Api-Token",
+        "X-Auth-Key", "X-Goog-Api-Key", "X-Functions-Key", "Ocp-Apim-Subscription-Key",
+        "Private-Token", "Job-Token", "X-Vault-Token", "X-Shopify-Access-Token",
+        "X-Session-Token", "X-Authorization", "X-Client-Secret",
+    ]
+
+    /// Whether the field usually carries a credential.
+    package var holdsCredential: Bool { isAmong(HTTPFieldName.credentials) }
+
+    /// Whether it is one of some fields, also with `_` for `-`, which many servers take for the same
+    /// (CGI, RFC 3875 §4.1.18).
+    package func isAmong(_ names: Set<HTTPFieldName>) -> Bool {
+        if names.contains(self) { return true }
+        guard text.utf8.contains(UInt8(ascii: "_")) else { return false }
+        return HTTPFieldName(text.replacing("_", with: "-")).map(names.contains) ?? false
+    }
+}
