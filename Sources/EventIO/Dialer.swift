@@ -16,10 +16,10 @@ package enum Dialer {
             Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue),
             0
         )
-        guard descriptor >= 0 else { throw .system(describe(errno: systemError())) }
+        guard descriptor >= 0 else { throw connectFailure(systemError()) }
         guard !DescriptorLimit.isDeeplyReserved(descriptor) else {
             _ = close(descriptor)
-            throw .system(describe(errno: EMFILE))
+            throw connectFailure(EMFILE)
         }
         if !address.isUnix { StreamSocket.setOptions(ofTCP: descriptor) }
         let code = unsafe address.withSystemAddress { unsafe Glibc.connect(descriptor, $0, $1) }
@@ -53,6 +53,7 @@ package enum Dialer {
         switch code {
         case ECONNREFUSED: .refused
         case ETIMEDOUT: .timedOut
+        case EMFILE, ENFILE: .exhausted(describe(errno: code))
         default: .system(describe(errno: code))
         }
     }

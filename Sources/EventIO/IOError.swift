@@ -12,6 +12,8 @@ package enum IOError: Error, Sendable, Equatable {
     case refused
     /// No route, no address, or another error of the system, in its own words.
     case system(String)
+    /// This process may open no more files, in the system's words.
+    case exhausted(String)
     /// The name has no address.
     case unknownHost(String)
     /// The peer does not speak TLS, or not as we do.
@@ -33,7 +35,7 @@ extension IOError: CustomStringConvertible {
         case .closedByPeer: "the peer closed the connection"
         case .aborted: "the connection was given up"
         case .refused: "connection refused"
-        case .system(let words), .unknownHost(let words): words
+        case .system(let words), .exhausted(let words), .unknownHost(let words): words
         case .tlsProtocol(let words): "TLS failed: \(words)"
         case .tlsCertificate(let words): "the certificate is not trusted: \(words)"
         }

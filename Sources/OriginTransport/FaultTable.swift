@@ -61,6 +61,15 @@ enum FaultTable {
                 .tlsCertificateError,
                 "the certificate of \(peer) is not trusted: \(reason)"
             )
+        case .exhausted(let reason):
+            return NetworkError(
+                .connectionLimitReached,
+                side: .proxy,
+                retry: retry,
+                detail: "there is no descriptor left for a connection to \(peer): \(reason); "
+                    + "raise the limit of open files",
+                retryAfter: 1
+            )
         case .system(let reason):
             return make(
                 beforeSending ? .destinationUnavailable : .connectionTerminated,

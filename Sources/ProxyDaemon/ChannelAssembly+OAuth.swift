@@ -15,8 +15,6 @@ extension ChannelAssembly {
         _ channel: ChannelConfiguration,
         _ log: ChannelLog
     ) async throws -> (any Authorizing)? {
-        let made: StaticAuthorizer?
-        let key: String
         switch channel.authentication {
         case .none: return nil
         case .exec(let command):
@@ -31,25 +29,33 @@ extension ChannelAssembly {
             )
         case .oauth(let settings): return try await oauth(settings, of: channel, log: log)
         case .bearer(let reference):
-            key = "bearer"
-            made = StaticAuthorizer.bearer(try await secrets.secret(reference))
+            let token = try await secrets.secret(reference)
+            return try fit("bearer", of: channel) { () throws(NetworkError) in
+                try StaticAuthorizer.bearer(token)
+            }
         case .basic(let username, let password):
-            key = "basic"
-            made = StaticAuthorizer.basic(
-                username: username,
-                password: try await secrets.secret(password)
-            )
+            let password = try await secrets.secret(password)
+            return try fit("basic", of: channel) { () throws(NetworkError) in
+                try StaticAuthorizer.basic(username: username, password: password)
+            }
         case .header(let name, let value):
-            key = "header"
             let secret = try await secrets.secret(value)
-            made = HTTPFieldName(name).flatMap { StaticAuthorizer.header($0, secret) }
+            return try fit("header", of: channel) { () throws(NetworkError) in
+                try StaticAuthorizer.header(HTTPFieldName(name) ?? .authorization, secret)
+            }
         }
-        guard let made else {
-            throw IOError.system(
-                "channel \(channel.name): auth.\(key) is empty or holds bytes that no header may"
-            )
+    }
+
+    private func fit(
+        _ key: String,
+        of channel: ChannelConfiguration,
+        _ make: () throws(NetworkError) -> StaticAuthorizer
+    ) throws(IOError) -> StaticAuthorizer {
+        do throws(NetworkError) {
+            return try make()
+        } catch {
+            throw .system("channel \(channel.name): auth.\(key): \(error.detail)")
         }
-        return made
     }
 
     private func oauth(

@@ -229,10 +229,9 @@ package actor Daemon {
     private func received(_ signal: SignalSource.Signal) async {
         switch signal {
         case .terminate, .interrupt:
-            if !isStopping {
-                let drain = DaemonStatus.time(configuration.drain.seconds)
-                report("stopping; what is under way has \(drain) to end")
-            }
+            guard !isStopping else { return await hurry() }
+            let drain = DaemonStatus.time(configuration.drain.seconds)
+            report("stopping; what is under way has \(drain) to end, or until the next signal")
             await stop()
         case .hangUp: await reload()
         case .user1: reopenLogs()
@@ -287,6 +286,12 @@ package actor Daemon {
         loops = []
         for waiter in stopWaiters { waiter.resume() }
         stopWaiters = []
+    }
+
+    /// Ends what a stop still waits for, but for the renewal of refresh tokens.
+    private func hurry() async {
+        report("stopping at once")
+        await onEachWorker(within: .seconds(1)) { $0.cut($1) }
     }
 
     /// Lets no rotated refresh token be lost on its way here.

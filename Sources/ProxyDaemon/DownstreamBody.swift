@@ -134,8 +134,7 @@ extension DownstreamConnection {
                 throw NetworkError(
                     .connectionReadTimeout,
                     side: .downstream,
-                    detail: "the request body stopped arriving",
-                    status: 408
+                    detail: "the request body stopped arriving"
                 )
             case .aborted where Task.isCancelled:
                 throw CancellationError()

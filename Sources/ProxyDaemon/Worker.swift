@@ -306,9 +306,14 @@ final class Worker {
 
     /// Ends what is left; `completion` is called when the last of it has told its record.
     func cut(_ completion: @escaping () -> Void) {
-        onDrained = completion
+        // Who waits for the drain learns of its end, too.
+        let earlier = onDrained
+        onDrained = {
+            earlier?()
+            completion()
+        }
         for connection in connections.values { connection.cut() }
-        if connections.isEmpty { completion() }
+        if connections.isEmpty { onDrained?() }
     }
 
     /// Writes the logs.

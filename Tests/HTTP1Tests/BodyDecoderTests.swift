@@ -6,6 +6,7 @@ import Testing
 @Suite struct BodyDecoderTests {
     private static let accepted: [Case<String>] = [
         Case("no chunk", "0\r\n\r\n", ""),
+        Case("zeros in front", "000000000000005\r\nhello\r\n00000000000000000\r\n\r\n", "hello"),
         Case("one chunk", "5\r\nhello\r\n0\r\n\r\n", "hello"),
         Case("two chunks", "5\r\nhello\r\n6\r\n world\r\n0\r\n\r\n", "hello world"),
         Case(
@@ -40,7 +41,13 @@ import Testing
         Case("a space before the extension", "5 ;a\r\nhello\r\n", .malformedChunkSize),
         Case("junk behind the size", "5 junk\r\nhello\r\n", .malformedChunkSize),
         Case("an underscore", "1_0\r\n", .malformedChunkSize),
-        Case("sixteen digits", "0000000000000005\r\n", .malformedChunkSize),
+        Case("sixteen digits", "1000000000000000\r\n", .malformedChunkSize),
+        Case("sixteen digits behind zeros", "001000000000000000\r\n", .malformedChunkSize),
+        Case(
+            "zeros without end",
+            String(repeating: "0", count: 20_000) + "5\r\nhello\r\n",
+            .chunkExtensionTooLarge
+        ),
         Case("an overflow", "FFFFFFFFFFFFFFFFF\r\n", .malformedChunkSize),
         Case("only an extension", ";a\r\n", .malformedChunkSize),
         Case("LF behind the size", "5\nhello\r\n", .malformedChunkSize),

@@ -40,7 +40,7 @@ package struct AdminClient: Sendable {
         PercentEncoding.unreserved(text)
     }
 
-    /// Sends one request; given up when nothing comes for two minutes.
+    /// Sends one request; given up when nothing comes for two minutes, or ten seconds for a GET.
     ///
     /// - Throws: `Unreachable`.
     package func send(_ method: String, _ target: String) async throws -> Answer {

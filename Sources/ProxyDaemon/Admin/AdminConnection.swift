@@ -9,6 +9,8 @@ import HTTPMessage
 final class AdminConnection {
     /// How long the daemon may be silent before an answer, or within one that has an end.
     private static let patience = Duration.seconds(120)
+    /// How long what changes nothing may take to be answered.
+    private static let shortPatience = Duration.seconds(10)
 
     let status: Int
     /// Whether the answer goes on for as long as the connection does.
@@ -44,7 +46,7 @@ final class AdminConnection {
         at address: SocketAddress,
         on loop: EventLoop
     ) async throws -> AdminConnection {
-        let deadline = loop.deadline(after: patience)
+        let deadline = loop.deadline(after: method == .get ? shortPatience : patience)
         let socket = try await Dialer.connect(to: address, on: loop, until: deadline)
         do {
             return try await ask(method, target, socket, loop, until: deadline)
