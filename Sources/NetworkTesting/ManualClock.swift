@@ -22,7 +22,7 @@ public final class ManualClock: NetworkClock {
         var slept: [Duration] = []
         var lastID = 0
         var sleepers: [Int: Sleeper] = [:]
-        var watchers: [CheckedContinuation<Void, Never>] = []
+        var watchers: [Int: CheckedContinuation<Void, Never>] = [:]
     }
 
     private let start = ContinuousClock.now
@@ -92,8 +92,8 @@ public final class ManualClock: NetworkClock {
                         return (true, [CheckedContinuation<Void, Never>]())
                     }
                     state.sleepers[id] = Sleeper(instant: instant, continuation: continuation)
-                    defer { state.watchers = [] }
-                    return (false, state.watchers)
+                    defer { state.watchers = [:] }
+                    return (false, Array(state.watchers.values))
                 }
                 if isOver { continuation.resume() }
                 for watcher in watchers { watcher.resume() }
@@ -104,15 +104,23 @@ public final class ManualClock: NetworkClock {
         try Task.checkCancellation()
     }
 
-    /// Returns when somebody sleeps.
+    /// Returns when somebody sleeps, or the task is cancelled.
     public func untilSomebodySleeps() async {
-        await withCheckedContinuation { continuation in
-            let isSo = state.withLock { state in
-                guard state.sleepers.isEmpty else { return true }
-                state.watchers.append(continuation)
-                return false
+        let id = state.withLock { state in
+            state.lastID += 1
+            return state.lastID
+        }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isOver = state.withLock { state in
+                    if !state.sleepers.isEmpty || Task.isCancelled { return true }
+                    state.watchers[id] = continuation
+                    return false
+                }
+                if isOver { continuation.resume() }
             }
-            if isSo { continuation.resume() }
+        } onCancel: {
+            state.withLock { $0.watchers.removeValue(forKey: id) }?.resume()
         }
     }
 }

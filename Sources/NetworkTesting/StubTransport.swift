@@ -19,7 +19,8 @@ public final class StubTransport: HTTPTransport {
     private struct State {
         var routes: [Route] = []
         var requests: [StubbedRequest] = []
-        var watchers: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
+        var watchers: [Int: (count: Int, continuation: CheckedContinuation<Void, Never>)] = [:]
+        var lastID = 0
     }
 
     private let fallback: @Sendable (StubbedRequest) throws -> StubAnswer
@@ -57,15 +58,23 @@ public final class StubTransport: HTTPTransport {
     /// What was asked so far, in order.
     public var requests: [StubbedRequest] { state.withLock { $0.requests } }
 
-    /// Returns when so many requests have arrived.
+    /// Returns when so many requests have arrived, or the task is cancelled.
     public func untilRequested(_ count: Int) async {
-        await withCheckedContinuation { continuation in
-            let isSo = state.withLock { state in
-                guard state.requests.count < count else { return true }
-                state.watchers.append((count, continuation))
-                return false
+        let id = state.withLock { state in
+            state.lastID += 1
+            return state.lastID
+        }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isOver = state.withLock { state in
+                    if state.requests.count >= count || Task.isCancelled { return true }
+                    state.watchers[id] = (count, continuation)
+                    return false
+                }
+                if isOver { continuation.resume() }
             }
-            if isSo { continuation.resume() }
+        } onCancel: {
+            state.withLock { $0.watchers.removeValue(forKey: id) }?.continuation.resume()
         }
     }
 
@@ -80,8 +89,8 @@ public final class StubTransport: HTTPTransport {
         let (found, watchers) = state.withLock { state in
             state.requests.append(asked)
             let count = state.requests.count
-            let due = state.watchers.filter { $0.count <= count }.map(\.continuation)
-            state.watchers.removeAll { $0.count <= count }
+            let due = state.watchers.values.filter { $0.count <= count }.map(\.continuation)
+            state.watchers = state.watchers.filter { $0.value.count > count }
             return (StubTransport.take(asked, &state.routes), due)
         }
         for watcher in watchers { watcher.resume() }

@@ -23,7 +23,7 @@ import Testing
         policy: AuthorizationInterceptor.ClientCredentialPolicy,
         expected: String
     ) async throws {
-        let authorizer = try #require(StaticAuthorizer.bearer(Secret("ours")))
+        let authorizer = try StaticAuthorizer.bearer(Secret("ours"))
         let upstream = Upstream { arrived, _ in
             Response(status: arrived.request.target == "/busy" ? 503 : 200)
         }
@@ -63,8 +63,8 @@ import Testing
     func `a credential of ours is not taken for the app's by another attempt`(
         policy: AuthorizationInterceptor.ClientCredentialPolicy
     ) async throws {
-        let authorizer = try #require(StaticAuthorizer.bearer(Secret("ours")))
-        let key = try #require(StaticAuthorizer.header("X-Api-Key", Secret("key")))
+        let authorizer = try StaticAuthorizer.bearer(Secret("ours"))
+        let key = try StaticAuthorizer.header("X-Api-Key", Secret("key"))
         let upstream = Upstream { _, count in Response(status: count == 1 ? 503 : 200) }
         let elsewhere = Origin(scheme: .https, host: "elsewhere.example")
         let chain = RequestChain(
@@ -94,7 +94,7 @@ import Testing
     }
 
     @Test func `another attempt does not say that a credential was overridden`() async throws {
-        let authorizer = try #require(StaticAuthorizer.bearer(Secret("ours")))
+        let authorizer = try StaticAuthorizer.bearer(Secret("ours"))
         let upstream = Upstream { _, count in Response(status: count == 1 ? 503 : 200) }
         let chain = RequestChain(
             [

@@ -13,15 +13,15 @@ import Testing
     }
 
     @Test(arguments: Showing.allCases)
-    func `nor does the text of what holds it`(_ showing: Showing) {
+    func `nor does the text of what holds it`(_ showing: Showing) throws {
         let secret = Secret(Secrets.text)
         var configuration = OAuthHarness.configuration(.refreshToken(initial: secret))
         configuration.clientSecret = secret
         let holders: [Any] = [
             [secret], ["key": secret], (1, secret), Optional(secret) as Any,
             Credential(.authorization, secret) as Any,
-            StaticAuthorizer.header("X-Api-Key", secret) as Any,
-            StaticAuthorizer.bearer(secret) as Any, configuration,
+            try StaticAuthorizer.header("X-Api-Key", secret),
+            try StaticAuthorizer.bearer(secret), configuration,
             TokenResponse(accessToken: secret, refreshToken: secret),
             TokenGrant.refreshToken(secret),
         ]
@@ -52,7 +52,7 @@ import Testing
 
 @Suite struct StaticCredentials {
     @Test func `bearer is the scheme and the token`() throws {
-        let authorizer = try #require(StaticAuthorizer.bearer(Secret("token")))
+        let authorizer = try StaticAuthorizer.bearer(Secret("token"))
         let credential = authorizer.credential(until: nil)
         #expect(authorizer.kind == "bearer")
         #expect(credential.name == .authorization)
@@ -69,8 +69,9 @@ import Testing
         _ password: String,
         _ encoded: String
     ) throws {
-        let authorizer = try #require(
-            StaticAuthorizer.basic(username: name, password: Secret(password))
+        let authorizer = try StaticAuthorizer.basic(
+            username: name,
+            password: Secret(password)
         )
         let credential = authorizer.credential(until: nil)
         #expect(authorizer.kind == "basic")
@@ -79,7 +80,7 @@ import Testing
     }
 
     @Test func `a field of the API's own carries the value as it is`() throws {
-        let authorizer = try #require(StaticAuthorizer.header("X-Api-Key", Secret("k e/y")))
+        let authorizer = try StaticAuthorizer.header("X-Api-Key", Secret("k e/y"))
         let credential = authorizer.credential(until: nil)
         #expect(authorizer.kind == "header")
         #expect(credential.name == "X-Api-Key")
@@ -88,7 +89,7 @@ import Testing
 
     @Test func `a rejected one is not tried again`() async throws {
         let upstream = Upstream.accepting { _ in false }
-        let authorizer = try #require(StaticAuthorizer.bearer(Secret("token")))
+        let authorizer = try StaticAuthorizer.bearer(Secret("token"))
         let (response, context) = try await RequestChain.authorized(by: authorizer, upstream)
             .exchange()
         #expect(response.status == 401)
@@ -97,10 +98,17 @@ import Testing
         #expect(context.authorization?.notReplayed == "static_credential")
     }
 
-    @Test(arguments: ["to\r\nken", "to\u{0}ken", "token\n"])
-    func `one that no field may hold is none`(_ token: String) {
-        #expect(StaticAuthorizer.bearer(Secret(token)) == nil)
-        #expect(StaticAuthorizer.header("X-Api-Key", Secret(token)) == nil)
+    @Test(arguments: ["to\r\nken", "to\u{0}ken", "token\n", ""])
+    func `one that no field may hold is refused, and not shown`(_ token: String) {
+        for make in [
+            { try StaticAuthorizer.bearer(Secret(token)) },
+            { try StaticAuthorizer.header("X-Api-Key", Secret(token)) },
+        ] {
+            let error = #expect(throws: NetworkError.self) { try make() }
+            #expect(error?.kind == .credentialUnavailable)
+            #expect(error?.detail.contains("unfit for a header field") == true)
+            #expect(token.isEmpty || error?.detail.contains(token) == false)
+        }
     }
 }
 

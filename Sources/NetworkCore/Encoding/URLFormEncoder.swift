@@ -15,13 +15,14 @@ import FoundationEssentials
 public struct URLFormEncoder: Sendable, Hashable {
     /// How a list is written.
     public enum Lists: Sendable, Hashable, CaseIterable {
-        /// `tag=a&tag=b`
+        /// `tag=a&tag=b`; of nested values it is not told which belong together, as it is with
+        /// `indices`.
         case repeated
         /// `tag[]=a&tag[]=b`
         case brackets
         /// `tag[0]=a&tag[1]=b`
         case indices
-        /// `tag=a,b`; lists of plain values only.
+        /// `tag=a,b`; lists of plain values without commas only.
         case commas
     }
 
@@ -155,10 +156,16 @@ public struct URLFormEncoder: Sendable, Hashable {
                     to: &items
                 )
             }
-        case .list(let elements):
+        case .list(let list):
+            let elements = list.filter { if case .null = $0 { false } else { true } }
             switch lists {
             case .commas:
-                items.append(name, try elements.map { try plain($0, name) }.joined(separator: ","))
+                guard !elements.isEmpty else { break }
+                let texts = try elements.map { try plain($0, name) }
+                guard !texts.contains(where: { $0.contains(",") }) else {
+                    throw URLFormEncoder.ambiguous(name, "a list with commas holds no commas")
+                }
+                items.append(name, texts.joined(separator: ","))
             case .repeated:
                 for element in elements { try append(element, named: name, to: &items) }
             case .brackets:
@@ -180,14 +187,15 @@ public struct URLFormEncoder: Sendable, Hashable {
             return bools == .digits ? (value ? "1" : "0") : value ? "true" : "false"
         case .date(let date): return text(of: date)
         case .list, .map:
-            throw EncodingError.invalidValue(
-                name,
-                EncodingError.Context(
-                    codingPath: [],
-                    debugDescription: "a list with commas holds plain values only"
-                )
-            )
+            throw URLFormEncoder.ambiguous(name, "a list with commas holds plain values only")
         }
+    }
+
+    private static func ambiguous(_ name: String, _ reason: String) -> EncodingError {
+        EncodingError.invalidValue(
+            name,
+            EncodingError.Context(codingPath: [], debugDescription: reason)
+        )
     }
 
     private func text(of date: Date) -> String {

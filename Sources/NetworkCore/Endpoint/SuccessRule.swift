@@ -7,7 +7,7 @@ public struct SuccessRule: Sendable {
     /// The media types that are accepted, such as `application/json`, `image/*` or `*/*`; empty
     /// accepts all.
     ///
-    /// Content of length zero has no type to check.
+    /// Content that is known to be empty when its head comes has no type to check.
     public var contentTypes: [String]
 
     /// Makes a rule of statuses and media types.

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Synchronization
 
 /// The way of every call: build, send through the chain, judge, report.
 ///
@@ -136,12 +137,13 @@ struct CallPipeline<Item: Endpoint>: Sendable {
             if let timeout = call.timeout, timeout <= .zero { throw CallDeadline.overdue }
             let result: Result
             if let deadline = context.deadline, !keepsDeadline(of: call) {
-                (result, exchange) = try await CallDeadline.run(until: deadline, on: channel.clock)
-                {
-                    [exchange] in
-                    var exchange = exchange
-                    let result = try await body(call, &exchange)
-                    return (result, exchange)
+                // However it ends, the report tells what was tried.
+                let kept = KeptExchange(exchange)
+                defer { exchange = kept.value.withLock { $0 } }
+                result = try await CallDeadline.run(until: deadline, on: channel.clock) {
+                    var exchange = kept.value.withLock { $0 }
+                    defer { kept.value.withLock { [exchange] in $0 = exchange } }
+                    return try await body(call, &exchange)
                 }
             } else {
                 result = try await body(call, &exchange)
@@ -228,6 +230,15 @@ struct CallPipeline<Item: Endpoint>: Sendable {
         let event = event()
         channel.logger?.log(event)
         channel.onEvent?(event)
+    }
+}
+
+/// What is known of a call so far, for whoever may not get its result.
+private final class KeptExchange: Sendable {
+    let value: Mutex<NetworkExchange>
+
+    init(_ exchange: NetworkExchange) {
+        value = Mutex(exchange)
     }
 }
 

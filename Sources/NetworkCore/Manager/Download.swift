@@ -6,6 +6,8 @@ struct Download {
     private let partialPath: String
     private let progress: (@Sendable (TransferProgress) -> Void)?
     private var validator: String?
+    /// How long all of it is, as far as an answer has told in this process.
+    private var total: Int?
     private(set) var received = 0
     /// Whether the last attempt brought anything: an origin that never does is not asked for ever.
     private(set) var hasProgressed = false
@@ -82,14 +84,15 @@ struct Download {
         let range = response.headers[.contentRange].flatMap(ContentRange.init)
         do {
             switch response.status {
-            case 206 where canResume && range?.start == received: break
+            case 206 where canResume && range?.start == received && isSame(response, range):
+                total = range?.total ?? total
             case 416 where canResume && range?.total == received:
                 response.body.cancel()
                 return try PartialFile(path: partialPath, keeping: received).finish(as: path)
             case 206, 416:
                 response.body.cancel()
                 beginsAnew = canResume
-                (validator, received) = (nil, 0)
+                (validator, received, total) = (nil, 0, nil)
                 throw NetworkError(
                     .httpProtocolError,
                     side: .upstream,
@@ -98,6 +101,7 @@ struct Download {
             default:
                 received = 0
                 validator = Download.validator(of: response.headers)
+                total = response.body.length
             }
             let file = try PartialFile(path: partialPath, keeping: received)
             hasFile = true
@@ -116,6 +120,15 @@ struct Download {
         } catch {
             throw NetworkError.of(error)
         }
+    }
+
+    /// Whether a part is one of the representation that the other parts are of, as far as it tells:
+    /// some servers do not look at `If-Range` (RFC 9110 §15.3.7.3).
+    private func isSame(_ part: Response, _ range: ContentRange?) -> Bool {
+        if let total, let all = range?.total, all != total { return false }
+        guard let validator else { return false }
+        let stated = part.headers[validator.hasPrefix("\"") ? .etag : .lastModified]
+        return stated == nil || stated == validator
     }
 
     private mutating func write(
@@ -169,10 +182,15 @@ struct Download {
         return error
     }
 
-    /// A strong entity tag, else a date (RFC 9110 §13.1.5).
+    /// A strong entity tag, else a date that is a strong validator: the content cannot have changed
+    /// twice in its second (RFC 9110 §8.8.2.2, §13.1.5).
     private static func validator(of headers: HTTPHeaders) -> String? {
-        if let tag = headers[.etag] { return tag.hasPrefix("W/") ? nil : tag }
-        return headers[.lastModified]
+        if let tag = headers[.etag] { return tag.hasPrefix("\"") ? tag : nil }
+        guard let text = headers[.lastModified], let modified = RetryAfter.date(text),
+            let date = headers[.date].flatMap(RetryAfter.date),
+            date - modified >= .seconds(1)
+        else { return nil }
+        return text
     }
 }
 

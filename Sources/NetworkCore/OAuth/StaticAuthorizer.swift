@@ -6,31 +6,57 @@ public struct StaticAuthorizer: Authorizing {
     public let kind: String
     private let credential: Credential
 
-    private init?(kind: String, _ credential: Credential?) {
-        guard let credential else { return nil }
+    private init(kind: String, _ credential: Credential?) throws(NetworkError) {
+        guard let credential else {
+            throw NetworkError(
+                .credentialUnavailable,
+                side: .proxy,
+                retry: .safe,
+                detail: "the \(kind) credential is unfit for a header field: it is empty, or has "
+                    + "control bytes or outer blanks, such as the newline at the end of a file"
+            )
+        }
         self.kind = kind
         self.credential = credential
     }
 
-    /// `Authorization: Bearer …` (RFC 6750 §2.1); nothing if the token is unfit for a field.
-    public static func bearer(_ token: Secret) -> StaticAuthorizer? {
-        guard !token.isEmpty else { return nil }
-        return StaticAuthorizer(
-            kind: "bearer",
-            Credential(.authorization, Secret("Bearer \(token.reveal())"))
+    /// `Authorization: Bearer …` (RFC 6750 §2.1).
+    ///
+    /// - Throws: `credential_unavailable` if the token is unfit for a field.
+    public static func bearer(_ token: Secret) throws(NetworkError) -> StaticAuthorizer {
+        let value = token.isEmpty ? token : Secret("Bearer \(token.reveal())")
+        return try StaticAuthorizer(kind: "bearer", Credential(.authorization, value))
+    }
+
+    /// `Authorization: Basic …` in UTF-8 (RFC 7617 §2).
+    ///
+    /// - Throws: `credential_unavailable` if the name holds a colon.
+    public static func basic(
+        username: String,
+        password: Secret
+    ) throws(NetworkError) -> StaticAuthorizer {
+        guard let field = HTTPField.basic(username: username, password: password) else {
+            throw NetworkError(
+                .credentialUnavailable,
+                side: .proxy,
+                retry: .safe,
+                detail: "the user name of a Basic credential must not have a colon"
+            )
+        }
+        return try StaticAuthorizer(
+            kind: "basic",
+            Credential(field.name, Secret(field.value))
         )
     }
 
-    /// `Authorization: Basic …` in UTF-8 (RFC 7617 §2); nothing if the name holds a colon.
-    public static func basic(username: String, password: Secret) -> StaticAuthorizer? {
-        guard let field = HTTPField.basic(username: username, password: password)
-        else { return nil }
-        return StaticAuthorizer(kind: "basic", Credential(field.name, Secret(field.value)))
-    }
-
-    /// A field of its own, such as `X-Api-Key`; nothing if the value is unfit for a field.
-    public static func header(_ name: HTTPFieldName, _ value: Secret) -> StaticAuthorizer? {
-        StaticAuthorizer(kind: "header", Credential(name, value))
+    /// A field of its own, such as `X-Api-Key`.
+    ///
+    /// - Throws: `credential_unavailable` if the value is unfit for a field.
+    public static func header(
+        _ name: HTTPFieldName,
+        _ value: Secret
+    ) throws(NetworkError) -> StaticAuthorizer {
+        try StaticAuthorizer(kind: "header", Credential(name, value))
     }
 
     /// The field the credential stands in.

@@ -34,6 +34,8 @@ extension EventFeed {
         private var parser = EventParser()
         private var lines: LineStream.Iterator?
         private var failures = 0
+        /// Whether the last connection has brought no event.
+        private var isBarren = true
         private var isOver = false
 
         init(_ feed: EventFeed) {
@@ -52,7 +54,10 @@ extension EventFeed {
                 do {
                     if lines == nil { try await connect() }
                     while let line = try await lines?.next() {
-                        if let event = try parser.push(line) { return event }
+                        if let event = try parser.push(line) {
+                            isBarren = false
+                            return event
+                        }
                     }
                     if !isOver { try await pause() }
                 } catch {
@@ -84,7 +89,12 @@ extension EventFeed {
         private mutating func pause() async throws {
             lines = nil
             let clock = feed.pipeline.channel.clock
-            let wait = feed.reconnection.wait(after: failures, retry: parser.reconnectionTime)
+            let wait = feed.reconnection.wait(
+                after: failures,
+                retry: parser.reconnectionTime,
+                isBarren: isBarren
+            )
+            isBarren = true
             try await clock.sleep(until: clock.now + wait)
         }
 
@@ -114,13 +124,17 @@ extension EventFeed {
     private func call(after lastEventID: String) throws(NetworkError) -> NetworkCall {
         let call = try pipeline.call(endpoint, options)
         var request = call.request
-        var fields: [(HTTPFieldName, String)] = [
-            (.accept, "text/event-stream"), (.cacheControl, "no-store"),
-        ]
-        if !lastEventID.isEmpty { fields.append(("Last-Event-ID", lastEventID)) }
-        for (name, value) in fields {
-            guard let field = HTTPField(name, value) else { throw HTTPHeaders.unfit(name.text) }
+        request.headers.set(HTTPField(validated: .accept, "text/event-stream"))
+        request.headers.set(HTTPField(validated: .cacheControl, "no-store"))
+        // What the server calls an event is its own affair: an id that no field may hold is left out.
+        let isBlank: (Character) -> Bool = { $0 == " " || $0 == "\t" }
+        var id = lastEventID.drop(while: isBlank)
+        while let last = id.last, isBlank(last) { id.removeLast() }
+        if !id.isEmpty, let field = HTTPField("Last-Event-ID", String(id)) {
             request.headers.set(field)
+        } else if !id.isEmpty, lastEventID == reconnection.lastEventID {
+            // The program's own.
+            throw HTTPHeaders.unfit("Last-Event-ID")
         }
         var rule = EventFeed.rule
         rule.statuses.insert(204)

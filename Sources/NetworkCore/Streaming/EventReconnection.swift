@@ -30,11 +30,13 @@ public struct EventReconnection: Sendable, Hashable {
 
     /// How long to wait after so many failures in a row; 0 stands for a stream that just ended.
     ///
-    /// A day at most, whatever the stream says; and never again and again without any wait.
-    func wait(after failures: Int, retry: Duration?) -> Duration {
+    /// A day at most, whatever the stream says; and never again and again without any wait, which
+    /// `isBarren` says would be: the connection brought no event.
+    func wait(after failures: Int, retry: Duration?, isBarren: Bool = false) -> Duration {
+        let least = Duration.milliseconds(100)
         let first = min(retry ?? delay, .seconds(24 * 60 * 60))
-        guard failures > 1 else { return first }
-        let doubled = max(first, .milliseconds(100)) * (1 << min(failures - 1, 20))
+        guard failures > 1 else { return isBarren ? max(first, least) : first }
+        let doubled = max(first, least) * (1 << min(failures - 1, 20))
         return max(first, min(doubled, maximum))
     }
 

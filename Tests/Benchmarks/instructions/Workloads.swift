@@ -73,7 +73,7 @@ enum Workloads {
         let stack = InterceptorStack(
             headers: DefaultHeadersInterceptor(defaults: Messages.defaults),
             retry: RetryInterceptor(policy: RetryPolicy(), budget: RetryBudget()),
-            authorizer: StaticAuthorizer.bearer(Secret(Messages.token)),
+            authorizer: try StaticAuthorizer.bearer(Secret(Messages.token)),
             replaysUnauthorized: true,
             replayLimit: 64 * 1024,
             spill: nil,

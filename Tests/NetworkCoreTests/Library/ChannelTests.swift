@@ -6,7 +6,11 @@ import Testing
 
 @Suite struct ChannelTests {
     private let stub = StubTransport { _ in .status(204) }
-    private let token = StaticAuthorizer.bearer(Secret("t"))
+    private let token: StaticAuthorizer
+
+    init() throws {
+        token = try StaticAuthorizer.bearer(Secret("t"))
+    }
 
     @Test func `a channel's credential goes where an endpoint wants it`() async throws {
         let manager = NetworkManager<OrderEndpoint>(.stubbed(stub, authorizer: token))

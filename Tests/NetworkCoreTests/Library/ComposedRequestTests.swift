@@ -73,7 +73,7 @@ import Testing
         }
         let stub = StubTransport { _ in .status(404) }
         let manager = NetworkManager<OrderEndpoint>(
-            .stubbed(stub, authorizer: StaticAuthorizer.bearer(Secret("t")))
+            .stubbed(stub, authorizer: try StaticAuthorizer.bearer(Secret("t")))
         )
         #expect(try await manager.perform(RequestBuilder(Strict())).status == 404)
         let rule = CallOptions.accepting(.any)

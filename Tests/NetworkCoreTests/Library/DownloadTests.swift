@@ -10,6 +10,10 @@ import Testing
         side: .upstream,
         detail: "cut"
     )
+    /// The content cannot have changed twice in the second that it was last changed in.
+    private static let dated: HTTPHeaders = [
+        .lastModified: "Sat, 21 Nov 2026 06:00:00 GMT", .date: "Sat, 21 Nov 2026 06:00:01 GMT",
+    ]
     private let target = FileManager.default.temporaryDirectory
         .appending(path: "netproxy-download-\(UUID().uuidString)").path()
     private let endpoint = PathEndpoint("/file", of: "https://a.example")
@@ -59,7 +63,7 @@ import Testing
         stub.answer(
             .get,
             "/file",
-            with: .pieces(["abc"], headers: [.lastModified: "then"], then: Self.cut),
+            with: .pieces(["abc"], headers: Self.dated, then: Self.cut),
             .pieces(["def"], status: 206, headers: [.contentRange: "bytes 3-5/6"])
         )
         let manager = manager(stub, resumptions: 0)
@@ -73,7 +77,7 @@ import Testing
             from: JSONEncoder().encode(point)
         )
         _ = try await manager.download(endpoint, to: target, resuming: stored)
-        #expect(stub.requests[1].request.headers[.ifRange] == "then")
+        #expect(stub.requests[1].request.headers[.ifRange] == Self.dated[.lastModified])
         #expect(try content(target) == "abcdef")
     }
 
@@ -87,6 +91,59 @@ import Testing
         )
         _ = try await manager(stub).download(endpoint, to: target)
         #expect(try content(target) == "new content")
+    }
+
+    /// As servers do that do not look at `If-Range`.
+    @Test(arguments: ["\"2\"", "W/\"1\""])
+    func `a part of other content is not put behind what came before`(tag: String) async throws {
+        let stub = StubTransport()
+        stub.answer(
+            .get,
+            "/file",
+            with: .pieces(["old"], headers: [.etag: "\"1\""], then: Self.cut),
+            .pieces(["new"], status: 206, headers: [.contentRange: "bytes 3-5/6", .etag: tag]),
+            .pieces(["new content"], headers: [.etag: "\"2\""])
+        )
+        _ = try await manager(stub).download(endpoint, to: target)
+        #expect(try content(target) == "new content")
+        #expect(stub.requests[2].request.headers[.range] == nil)
+    }
+
+    @Test func `nor is a part of content of another length`() async throws {
+        let stub = StubTransport()
+        let (first, second): (HTTPHeaders, HTTPHeaders) = (
+            [.contentRange: "bytes 3-5/9"], [.contentRange: "bytes 6-8/10"]
+        )
+        stub.answer(
+            .get,
+            "/file",
+            with: .pieces(["old"], headers: [.etag: "\"1\""], then: Self.cut),
+            .pieces(["mid"], status: 206, headers: first, then: Self.cut),
+            .pieces(["new"], status: 206, headers: second),
+            .pieces(["new content"], headers: [.etag: "\"1\""])
+        )
+        _ = try await manager(stub, resumptions: 4).download(endpoint, to: target)
+        #expect(try content(target) == "new content")
+    }
+
+    @Test(
+        arguments: [
+            [.lastModified: "Sat, 21 Nov 2026 06:00:00 GMT"],
+            [
+                .lastModified: "Sat, 21 Nov 2026 06:00:00 GMT",
+                .date: "Sat, 21 Nov 2026 06:00:00 GMT",
+            ],
+            [.lastModified: "then", .date: "Sat, 21 Nov 2026 06:00:01 GMT"],
+            [.etag: "1"],
+        ] as [HTTPHeaders]
+    )
+    func `what is no strong validator proves nothing`(headers: HTTPHeaders) async throws {
+        let stub = StubTransport { _ in .pieces(["abc"], headers: headers, then: Self.cut) }
+        let error = await #expect(throws: NetworkError.self) {
+            try await manager(stub).download(endpoint, to: target)
+        }
+        #expect(error?.resumePoint == nil)
+        #expect(stub.requests.count == 1)
     }
 
     @Test func `nothing is missing any more`() async throws {

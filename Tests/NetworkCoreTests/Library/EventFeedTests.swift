@@ -104,7 +104,21 @@ import Testing
     {
         stub.answer(.get, "/feed", with: events("retry: 0\n\n"), refused, refused, .status(204))
         #expect(try await data() == [])
-        #expect(clock.slept == [.zero, .zero, .milliseconds(200)])
+        let least = Duration.milliseconds(100)
+        #expect(clock.slept == [least, least, .milliseconds(200)])
+    }
+
+    @Test func `a stream that wants no wait gets none behind an event`() async throws {
+        stub.answer(.get, "/feed", with: events("retry: 0\ndata: a\n\n"), .status(204))
+        #expect(try await data() == ["a"])
+        #expect(clock.slept == [.zero])
+    }
+
+    @Test(arguments: [("5 ", "5"), (" 5", "5"), ("a\u{1}b", nil), ("é", "é")])
+    func `an id that no field may hold is left out`(id: String, sent: String?) async throws {
+        stub.answer(.get, "/feed", with: events("id: \(id)\ndata: a\n\n"), .status(204))
+        #expect(try await data() == ["a"])
+        #expect(lastIDs == [nil, sent])
     }
 
     @Test func `a feed gives up after as many failures as it may have`() async throws {

@@ -32,12 +32,12 @@ import Testing
     private func logged(
         _ stub: StubTransport,
         _ call: (NetworkManager<PathEndpoint>) async throws -> Void
-    ) async -> [String] {
+    ) async throws -> [String] {
         let lines = Lines()
         let logger = Logger(label: "test") { _ in Handler(lines: lines) }
         var channel = NetworkChannel.stubbed(
             stub,
-            authorizer: StaticAuthorizer.bearer(Secret("secret-token"))
+            authorizer: try StaticAuthorizer.bearer(Secret("secret-token"))
         )
         channel.logger = SwiftLogNetworkLogger(logger)
         try? await call(NetworkManager(channel))
@@ -52,7 +52,7 @@ import Testing
     )
 
     @Test func `a call is a start and an end with facts, and no secret`() async throws {
-        let lines = await logged(StubTransport { _ in .json("[1]") }) {
+        let lines = try await logged(StubTransport { _ in .json("[1]") }) {
             try await $0.send(endpoint)
         }
         #expect(lines.count == 2)
@@ -69,13 +69,13 @@ import Testing
     }
 
     @Test func `failures and undecodable content are told apart`() async throws {
-        let failed = await logged(StubTransport { _ in .json("{}", status: 404) }) {
+        let failed = try await logged(StubTransport { _ in .json("{}", status: 404) }) {
             try await $0.send(endpoint)
         }
         #expect(failed.last?.contains("request failed") == true)
         #expect(failed.last?.contains("error=unacceptable_response") == true)
         #expect(failed.last?.contains("status=404") == true)
-        let undecodable = await logged(StubTransport { _ in .json("{}") }) {
+        let undecodable = try await logged(StubTransport { _ in .json("{}") }) {
             _ = try await $0.request(endpoint, as: Order.self)
         }
         #expect(undecodable.last?.contains("content not decodable") == true)

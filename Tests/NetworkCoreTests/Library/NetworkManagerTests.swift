@@ -151,7 +151,7 @@ import Testing
         snake.keyDecodingStrategy = .convertFromSnakeCase
         stub.answer(.get, "/v1/orders", with: .json(#"{"order_name":"x"}"#, status: 503))
         let manager = NetworkManager<OrderEndpoint>(
-            .stubbed(stub, authorizer: StaticAuthorizer.bearer(Secret("t")))
+            .stubbed(stub, authorizer: try StaticAuthorizer.bearer(Secret("t")))
         )
         var options = CallOptions()
         options.decoder = snake

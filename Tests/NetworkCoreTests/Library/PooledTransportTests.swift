@@ -45,7 +45,7 @@ import Testing
         }
         let channel = try NetworkChannel(
             host: "127.0.0.1:\(origin.port)",
-            authorizer: StaticAuthorizer.bearer(Secret("t"))
+            authorizer: try StaticAuthorizer.bearer(Secret("t"))
         )
         let manager = NetworkManager<PathEndpoint>(channel)
         let base: BaseURL = "http://127.0.0.1:\(origin.port)"

@@ -163,6 +163,22 @@ import Testing
         #expect(try URLFormEncoder().query(value) == "a=1&c=3")
     }
 
+    @Test func `what is nothing is left out of a list, however it is written`() throws {
+        let value: [String: [String?]] = ["a": ["x", nil, "y"], "b": [nil], "c": []]
+        let queries = try URLFormEncoder.Lists.allCases.map {
+            try URLFormEncoder(lists: $0).query(value)
+        }
+        #expect(
+            queries == ["a=x&a=y", "a%5B%5D=x&a%5B%5D=y", "a%5B0%5D=x&a%5B1%5D=y", "a=x%2Cy"]
+        )
+    }
+
+    @Test func `a comma that would be taken for a separator is refused`() {
+        #expect(throws: EncodingError.self) {
+            try URLFormEncoder(lists: .commas).query(["a": ["x,y", "z"]])
+        }
+    }
+
     @Test func `a list of lists with commas is refused`() {
         #expect(throws: EncodingError.self) {
             try URLFormEncoder(lists: .commas).query(["a": [[1], [2]]])
