@@ -86,10 +86,10 @@ struct ChunkedDecoder: Sendable {
     private mutating func stepSize(_ byte: UInt8) throws(HTTP1Error) {
         if let digit = Grammar.hexValue(byte) {
             // Fifteen digits fit in a signed word; tinyproxy's CVE-2026-3945 was one that did not.
-            // Zeros in front mean nothing, but there is an end to them.
-            if rest == 0, digits > 0 { try countExtension() } else { digits += 1 }
-            guard digits <= 15 else { throw .malformedChunkSize }
+            // Noughts in front mean nothing, but no more than twenty digits are read, like h11.
+            guard digits < 20, rest < 1 << 56 else { throw .malformedChunkSize }
             rest = rest << 4 | Int(digit)
+            digits += 1
             return
         }
         guard digits > 0 else { throw .malformedChunkSize }
@@ -106,11 +106,6 @@ struct ChunkedDecoder: Sendable {
             return
         }
         try chunkExtension.step(byte)
-        try countExtension()
-    }
-
-    /// Counts a byte of a size's line that says nothing.
-    private mutating func countExtension() throws(HTTP1Error) {
         extensionSize += 1
         extensionTotal += 1
         guard extensionSize <= extensionLimit,

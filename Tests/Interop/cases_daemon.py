@@ -220,6 +220,26 @@ def sigterm_ends_within_drain_whatever_hangs(world):
         check(0.5 < seconds < 3, f"drain of 1 s took {seconds:.1f} s")
 
 
+@case
+def a_second_signal_ends_the_drain(world):
+    client = world.auth.register()
+    with Netproxy(world, {"orders": world.oauth_channel(client)}, drain="1m") as proxy:
+        curl(proxy, proxy.url("/orders/" + world.unique("first")))
+        app = threading.Thread(target=lambda: curl(proxy, proxy.url("/orders/slow?seconds=10")))
+        app.start()
+        time.sleep(0.5)
+        proxy.child.signal(signal.SIGTERM)
+        eventually(lambda: "stopping; " in proxy.child.stderr(), "the first signal is told")
+        started = time.monotonic()
+        proxy.child.signal(signal.SIGINT)
+        status = proxy.child.wait(6)
+        seconds = time.monotonic() - started
+        app.join(15)
+        equal(status, 0, f"exit status ({proxy.last_words()})")
+        check(seconds < 3, f"it took {seconds:.1f} s")
+        equal(proxy.exchange("orders", "slow")["aborted_by"], "proxy", "who ended the exchange")
+
+
 def client_seen(world, proxy):
     word = world.unique("reload")
     answer = curl(proxy, proxy.url("/static/hello.txt?" + word))

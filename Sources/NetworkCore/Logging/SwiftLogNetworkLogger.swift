@@ -3,8 +3,9 @@ public import Logging
 /// Records calls with swift-log, labelled by subsystem and category.
 ///
 /// Messages are fixed, facts are metadata: `request_id`, `endpoint`, `method`, `host`, `path`,
-/// `status`, `bytes`, `duration_ms`, `attempts`, `retries`, `error`. No field value and no content is
-/// ever among them; at `trace`, the request is, as a curl command without credentials.
+/// `status`, `bytes`, `duration_ms`, `first_byte_ms`, `attempts`, `retries`, `error`, `detail`,
+/// `interceptor`. No field value and no content is ever among them; at `trace`, the request is, as a
+/// curl command without credentials.
 public struct SwiftLogNetworkLogger: NetworkLogger {
     private let logger: Logger
     private let level: Logger.Level
@@ -92,7 +93,10 @@ public struct SwiftLogNetworkLogger: NetworkLogger {
         if let first = context.timings.firstByte {
             facts["first_byte_ms"] = .string(first.milliseconds)
         }
-        if let error { facts["error"] = .string(error.kind.rawValue) }
+        if let error {
+            facts["error"] = .string(error.kind.rawValue)
+            facts["detail"] = .string(error.detail)
+        }
         if let name = error?.interceptor { facts["interceptor"] = .string(name) }
         return facts
     }

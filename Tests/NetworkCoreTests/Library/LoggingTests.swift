@@ -167,4 +167,20 @@ import Testing
         #expect(exchanges[1].context.earlierAttempts.map(\.status) == [503])
         #expect(exchanges[1].contentLength == 2)
     }
+
+    @Test func `a call that fails under a timeout tells what was tried`() async throws {
+        let ends = Mutex<[NetworkExchange]>([])
+        let stub = StubTransport { _ in .status(503) }
+        var channel = NetworkChannel.stubbed(stub)
+        channel.timeout = .seconds(3600)
+        channel.onEvent = { event in
+            if case .failed(let exchange, _) = event { ends.withLock { $0.append(exchange) } }
+        }
+        let manager = NetworkManager<PathEndpoint>(channel)
+        await #expect(throws: NetworkError.self) { try await manager.send(endpoint) }
+        let context = try #require(ends.withLock { $0 }.first?.context)
+        #expect(context.attempts == stub.requests.count)
+        #expect(context.attempts > 1)
+        #expect(context.retries.allSatisfy { $0 == .status(503) })
+    }
 }
