@@ -211,6 +211,7 @@ import Testing
         ("'\u{301}; rm -rf ~ #", #"'x-note: '\''́; rm -rf ~ #'"#),
         ("'\u{200d}'`id`", "'x-note: '\\''\u{200d}'\\''`id`'"),
         ("\u{9b}2J", #"'x-note: '"$(printf '\302\233')"'2J'"#),
+        ("\u{202e}a", #"'x-note: '"$(printf '\342\200\256')"'a'"#),
         ("a\tb", "'x-note: a\tb'"),
     ])
     func `a curl command quotes what an app has sent`(value: String, word: String) throws {

@@ -62,8 +62,8 @@ package struct CurlCommand: Sendable, CustomStringConvertible {
     /// One word for the shell.
     ///
     /// Scalar by scalar: as a character, a quote with an accent is none, but the shell ends the word
-    /// there. What a terminal would obey (DEL and the C1 controls, which a field value may have) is
-    /// left to `printf`.
+    /// there. What a terminal would obey (DEL, the C1 controls and those of writing direction, which a field
+    /// value may have) is left to `printf`.
     private static func quoted(_ text: String) -> String {
         let safe = text.utf8.allSatisfy { byte in
             switch byte {
@@ -78,8 +78,7 @@ package struct CurlCommand: Sendable, CustomStringConvertible {
         for scalar in text.unicodeScalars {
             if scalar == "'" {
                 word += #"'\''"#
-            } else if scalar.properties.generalCategory == .control, scalar != "\t", scalar != "\n"
-            {
+            } else if LogText.isObeyed(scalar), scalar != "\t", scalar != "\n" {
                 word += #"'"$(printf '"# + octal(scalar) + #"')"'"#
             } else {
                 word.unicodeScalars.append(scalar)

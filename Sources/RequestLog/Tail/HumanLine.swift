@@ -99,13 +99,13 @@ extension String {
         count < width ? self + String(repeating: " ", count: width - count) : self
     }
 
-    /// The text without what a terminal would obey: C0 and C1 controls and DEL become U+FFFD.
+    /// The text without what a terminal would obey, which becomes U+FFFD.
     fileprivate var harmless: String {
         let isClean = utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7f }
         guard !isClean else { return self }
         var scalars = String.UnicodeScalarView()
         for scalar in unicodeScalars {
-            let isControl = scalar.properties.generalCategory == .control
+            let isControl = LogText.isObeyed(scalar)
             scalars.append(isControl ? "\u{fffd}" : scalar)
         }
         return String(scalars)
