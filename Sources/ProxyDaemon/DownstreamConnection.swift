@@ -241,13 +241,20 @@ final class DownstreamConnection {
         if isIdle { socket.cancelRead() }
     }
 
-    /// Ends it now, in the middle of whatever it does.
+    /// Ends it now, in the middle of whatever it does; an app whose answer has not begun is told why.
     func cut() {
         isCut = true
         task?.cancel()
         relay?.abort()
-        socket.abort()
+        if isIdle || isParked || isAnswered || isWritingInterim {
+            socket.abort()
+        } else {
+            socket.cancelRead()
+        }
     }
+
+    /// Ends it, if even the word why does not get through.
+    func abort() { socket.abort() }
 
     /// Ends it, unless that has happened by itself: its task is gone then.
     func cutUnlessClosed() {

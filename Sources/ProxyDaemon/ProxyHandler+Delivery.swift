@@ -125,6 +125,15 @@ extension ProxyHandler {
         app.reset()
     }
 
+    /// The error of an exchange that had the time of the drain, and did not get to its answer.
+    private static var cutShort: NetworkError {
+        NetworkError(
+            .httpResponseTimeout,
+            side: .proxy,
+            detail: "netproxy stops, or listens there no more, and drain was over before the answer"
+        )
+    }
+
     /// Writes to the app, in the place of a response, why there is none, and the record to the log.
     func explain(
         _ error: NetworkError,
@@ -132,6 +141,7 @@ extension ProxyHandler {
         _ exchange: inout Exchange
     ) async -> Bool {
         exchange.noteWish()
+        let error = app.isCut && error.kind == .cancelled ? ProxyHandler.cutShort : error
         exchange.fail(error)
         guard error.kind != .cancelled else {
             finish(&exchange, app)

@@ -23,6 +23,7 @@ extension ProxyHandler {
         _ exchange: inout Exchange
     ) async {
         exchange.status = opening.status
+        app.isAnswered = true
         do {
             try await app.write(opening)
         } catch {

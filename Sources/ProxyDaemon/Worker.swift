@@ -14,6 +14,8 @@ final class Worker {
     /// After so many parked connections the memory of their tasks is given back to the system.
     private static let trimThreshold = 64
     private static let trimDelay = Duration.milliseconds(500)
+    /// How long an app whose exchange is cut may take to hear why.
+    private static let lastWord = Duration.milliseconds(500)
     /// Lets no line wait longer than this in a loop's buffer.
     private static let flushInterval = Duration.milliseconds(200)
 
@@ -30,6 +32,7 @@ final class Worker {
     private var flusher: ActionTimer?
     private var isFlusherArmed = false
     private var trimmer: ActionTimer?
+    private var cutter: ActionTimer?
     private var parkedCount = 0
     private var onDrained: (() -> Void)?
     /// The number of the listener that was opened last.
@@ -314,6 +317,11 @@ final class Worker {
         }
         for connection in connections.values { connection.cut() }
         if connections.isEmpty { onDrained?() }
+        let cutter = ActionTimer { [unowned self] in
+            for connection in connections.values { connection.abort() }
+        }
+        self.cutter = cutter
+        loop.schedule(cutter, at: loop.deadline(after: Worker.lastWord))
     }
 
     /// Writes the logs.
@@ -323,6 +331,8 @@ final class Worker {
         flusher = nil
         if let trimmer { loop.remove(trimmer) }
         trimmer = nil
+        if let cutter { loop.remove(cutter) }
+        cutter = nil
     }
 
     private func armFlusher() {

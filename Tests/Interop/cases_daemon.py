@@ -237,7 +237,7 @@ def a_second_signal_ends_the_drain(world):
         app.join(15)
         equal(status, 0, f"exit status ({proxy.last_words()})")
         check(seconds < 3, f"it took {seconds:.1f} s")
-        equal(proxy.exchange("orders", "slow")["aborted_by"], "proxy", "who ended the exchange")
+        equal(proxy.exchange("orders", "slow")["error"], "http_response_timeout", "the log's word")
 
 
 def client_seen(world, proxy):

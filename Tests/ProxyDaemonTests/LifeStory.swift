@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 @Suite struct LifeStory {
-    @Test func `an exchange that outlasts the drain is cut, and told as cut here`() async throws {
+    @Test func `an exchange that outlasts the drain is 504, and told as cut here`() async throws {
         let asked = Gate()
         let origin = try await OriginServer.start { wire in
             _ = try await wire.message()
@@ -20,11 +20,59 @@ import Testing
             try await app.send(Raw.get("/orders/1"))
             try await asked.wait()
             await proxy.stop()
-            #expect(try await app.rest().text == "")
+            let (text, end) = try await app.rest()
+            #expect(text.hasPrefix("HTTP/1.1 504 "))
+            #expect(text.contains("drain was over before the answer"))
+            #expect(end == .closed)
             let facts = try await proxy.onlyLine("orders").facts
-            #expect(facts.status == nil)
+            #expect(facts.status == 504)
+            #expect(facts.error == "http_response_timeout")
+        }
+    }
+
+    @Test func `an answer that outlasts the drain is cut, and told as cut here`() async throws {
+        let origin = try await OriginServer.start { wire in
+            _ = try await wire.message()
+            try await wire.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello")
+            try await wire.rest()
+        }
+        // Waits for a drain of 200 ms.
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }",
+            root: "drain: 200ms"
+        ) { proxy async throws in
+            let app = try await proxy.connect()
+            try await app.send(Raw.get("/orders/1"))
+            try await app.read(through: "hello")
+            await proxy.stop()
+            #expect(try await app.rest().end == .reset)
+            let facts = try await proxy.onlyLine("orders").facts
+            #expect(facts.status == 200)
             #expect(facts.error == nil)
             #expect(facts.abortedBy == "proxy")
+        }
+    }
+
+    @Test func `an upload that outlasts the drain is 504`() async throws {
+        let asked = Gate()
+        let origin = try await OriginServer.start { wire in
+            try await wire.read(through: "part")
+            asked.open()
+            try await wire.rest()
+        }
+        // Waits for a drain of 200 ms.
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }",
+            root: "drain: 200ms"
+        ) { proxy async throws in
+            let app = try await proxy.connect()
+            try await app.send(
+                "POST /orders/1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10000\r\n\r\npart"
+            )
+            try await asked.wait()
+            await proxy.stop()
+            #expect(try await app.rest().text.hasPrefix("HTTP/1.1 504 "))
+            #expect(try await proxy.onlyLine("orders").facts.status == 504)
         }
     }
 

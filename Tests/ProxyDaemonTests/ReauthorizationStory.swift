@@ -203,6 +203,25 @@ import Testing
         }
     }
 
+    @Test func `an exchange that waits for a token when the drain is over is 504`() async throws {
+        let asked = Gate()
+        let tokens = try await OriginServer.start { wire in
+            _ = try await wire.message()
+            asked.open()
+            try await wire.rest()
+        }
+        let origin = try await api(accepting: "token-1")
+        // Waits for a drain of 200 ms.
+        try await DaemonHarness.run(channels: channel(origin, tokens), root: "drain: 200ms") {
+            proxy async throws in
+            let app = try await RawClient.connect(to: proxy.port, sending: Raw.get("/orders/1"))
+            try await asked.wait()
+            await proxy.stop()
+            #expect(try await app.rest().text.hasPrefix("HTTP/1.1 504 "))
+            #expect(try await proxy.onlyLine("orders").facts.error == "http_response_timeout")
+        }
+    }
+
     @Test func `an exchange whose time ends while it waits for a token is 504`() async throws {
         let tokens = try await OriginServer.start { wire in try await wire.rest() }
         let origin = try await api(accepting: "token-1")
