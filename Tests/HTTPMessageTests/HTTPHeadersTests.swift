@@ -35,12 +35,16 @@ import Testing
 
     @Test(arguments: [
         ("Authorization", true), ("Proxy-Authorization", true), ("cookie", true),
-        ("Set-Cookie", true), ("DPoP", true), ("X-Other", false),
+        ("Set-Cookie", true), ("DPoP", true), ("X-Other", false), ("X-Api-Key", true),
+        ("x_api_key", true), ("Apikey", true), ("X_Other", false),
     ])
     func `a credential is no part of a description`(name: String, isHidden: Bool) throws {
         let known = try #require(HTTPFieldName(name))
         let field = try #require(HTTPField(known, "s3cret"))
         #expect("\(field)" == "\(name): \(isHidden ? "<redacted>" : "s3cret")")
+        var dumped = ""
+        dump(field, to: &dumped)
+        #expect(dumped.contains("s3cret") != isHidden)
     }
 
     @Test func `an attached field is one like the others`() throws {

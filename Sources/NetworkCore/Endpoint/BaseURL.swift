@@ -44,7 +44,7 @@ public struct BaseURL: Sendable, Hashable, ExpressibleByStringInterpolation,
     }
 
     /// The text it was made from, without a password in it.
-    public var description: String { Redaction.standard.url(text) }
+    public var description: String { Redaction.standard.malformedURL(text) }
 
     /// Bytes, not characters: most endpoints make their base URL for each call.
     private static func parse(_ text: String) -> (Origin, String)? {

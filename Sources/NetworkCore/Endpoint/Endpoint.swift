@@ -86,7 +86,7 @@ extension Endpoint {
     /// Base URL and path as one text, without the query.
     public var url: String {
         baseURL.path.isEmpty && baseURL.origin == nil
-            ? "\(baseURL.text)\(path)"
+            ? "\(baseURL)\(path)"
             : "\(baseURL.origin?.description ?? "")\(PercentEncoding.join(baseURL.path, path))"
     }
 

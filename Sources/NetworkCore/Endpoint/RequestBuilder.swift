@@ -153,7 +153,7 @@ public struct RequestBuilder: Sendable {
         query.removeAll(where: \.isEmpty)
         var target = PercentEncoding.join(baseURL.path, path)
         guard TargetPath(target).staysUnder(baseURL.path.isEmpty ? "/" : baseURL.path) else {
-            throw NetworkError.unsendable("the path leaves the base URL \(baseURL.text)")
+            throw NetworkError.unsendable("the path leaves the base URL \(baseURL)")
         }
         guard !PercentEncoding.hasEncodedStep(path) else {
             throw NetworkError.unsendable("a segment of the path is '.' or '..'")

@@ -49,12 +49,7 @@ public struct Redaction: Sendable, Hashable {
     public func value(of field: HTTPField) -> String {
         if hides(field.name) { return Redaction.mark }
         guard Redaction.urlFields.contains(field.name) else { return field.value }
-        return url(field.value)
-    }
-
-    /// A URL, or a text with some in it, as it may be shown.
-    package func url(_ text: String) -> String {
-        target(Redaction.withoutUserInformation(text))
+        return target(Redaction.withoutUserInformation(field.value))
     }
 
     /// A text that should be a URL or an authority and is none, as it may be shown.

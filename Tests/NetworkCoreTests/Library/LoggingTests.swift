@@ -1,3 +1,4 @@
+import Bytes
 import Logging
 import NetworkCore
 import NetworkTesting
@@ -127,6 +128,32 @@ import Testing
                 == "/token=a?device_code=<redacted>&%6Bey=<redacted>&page=2&jwt=<redacted>"
                 + "?pwd=<redacted>&="
         )
+    }
+
+    @Test(arguments: [
+        ("accessToken=a", "accessToken=<redacted>"), ("login%5Bpassword%5D=a", nil),
+        ("access_token[]=a", nil), ("user.password=a", nil), ("Access-Token=a", nil),
+        ("tokens=a", "tokens=a"), ("keyboard=a", "keyboard=a"), ("sort[by]=a", "sort[by]=a"),
+    ])
+    func `a parameter with a credential is known by its parts`(query: String, shown: String?) {
+        let hidden = query.replacing("=a", with: "=<redacted>")
+        #expect(Redaction.standard.target("/?\(query)") == "/?\(shown ?? hidden)")
+        var own = Redaction.standard
+        own.parameters = ["keyboard"]
+        #expect(own.target("/?keyBoard=a&token=a") == "/?keyBoard=<redacted>&token=a")
+    }
+
+    @Test func `what is no text is not shown as one`() throws {
+        for bytes in [[0xFF, 0xFE, 0x41], [0x61, 0x00, 0x62]] as [[UInt8]] {
+            var request = Request.forTests()
+            request.body = .bytes(ByteSlice(bytes))
+            #expect(request.curlCommand(body: .shown).contains("--data-binary @-"))
+        }
+    }
+
+    @Test func `the name of an endpoint shows no password`() {
+        let endpoint = PathEndpoint("/x", of: "https://user:s3cret@a.example/v1?token=s3cret")
+        #expect(!"\(endpoint)".contains("s3cret"))
     }
 
     @Test func `no mark that combines hides the end of a quoted word`() throws {

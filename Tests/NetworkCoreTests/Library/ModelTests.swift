@@ -12,6 +12,17 @@ import Testing
         #expect(try await manager.request(.list, as: Int.self) == 12)
     }
 
+    @Test func `a wait for what does not come ends with its task`() async {
+        let (stub, clock) = (StubTransport(), ManualClock())
+        let waits = [
+            Task { await stub.untilRequested(1) }, Task { await clock.untilSomebodySleeps() },
+        ]
+        for wait in waits {
+            wait.cancel()
+            await wait.value
+        }
+    }
+
     @Test func `an authorization server knows a token of any letters`() async throws {
         let server = AuthorizationServerModel()
         server.admit(refreshToken: "a/b+c=\"")
