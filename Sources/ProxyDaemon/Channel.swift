@@ -5,7 +5,6 @@ import NetworkCore
 import OriginTransport
 import ProxyConfig
 import RequestLog
-import Synchronization
 
 /// A channel on one loop: its chain, its pool, its log buffer.
 ///
@@ -108,13 +107,11 @@ final class Channel {
         context.deadline = deadline
         let (chain, request) = (chain, request)
         // However it ends, the record tells what was tried: past the deadline nothing is returned.
-        let kept = KeptContext(context)
-        defer { context = kept.value.withLock { $0 } }
+        let kept = Kept(context)
+        defer { context = kept.value }
         let response = try await Deadline.run(on: loop, until: deadline) {
             () async throws -> Response in
-            var context = kept.value.withLock { $0 }
-            defer { kept.value.withLock { [context] in $0 = context } }
-            return try await chain.send(request, context: &context)
+            try await kept.change { try await chain.send(request, context: &$0) }
         }
         guard case .stream(let source, let length) = response.body else { return response }
         var limited = response
@@ -141,15 +138,6 @@ final class Channel {
     func retire() {
         for pool in pools { pool.close() }
         log.flush(now: .now)
-    }
-}
-
-/// What an attempt found out, for whoever started it and may not get its result.
-private final class KeptContext: Sendable {
-    let value: Mutex<RequestContext>
-
-    init(_ context: RequestContext) {
-        value = Mutex(context)
     }
 }
 

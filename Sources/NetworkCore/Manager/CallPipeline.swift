@@ -1,5 +1,4 @@
 import FoundationEssentials
-import Synchronization
 
 /// The way of every call: build, send through the chain, judge, report.
 ///
@@ -138,12 +137,10 @@ struct CallPipeline<Item: Endpoint>: Sendable {
             let result: Result
             if let deadline = context.deadline, !keepsDeadline(of: call) {
                 // However it ends, the report tells what was tried.
-                let kept = KeptExchange(exchange)
-                defer { exchange = kept.value.withLock { $0 } }
+                let kept = Kept(exchange)
+                defer { exchange = kept.value }
                 result = try await CallDeadline.run(until: deadline, on: channel.clock) {
-                    var exchange = kept.value.withLock { $0 }
-                    defer { kept.value.withLock { [exchange] in $0 = exchange } }
-                    return try await body(call, &exchange)
+                    try await kept.change { try await body(call, &$0) }
                 }
             } else {
                 result = try await body(call, &exchange)
@@ -230,15 +227,6 @@ struct CallPipeline<Item: Endpoint>: Sendable {
         let event = event()
         channel.logger?.log(event)
         channel.onEvent?(event)
-    }
-}
-
-/// What is known of a call so far, for whoever may not get its result.
-private final class KeptExchange: Sendable {
-    let value: Mutex<NetworkExchange>
-
-    init(_ exchange: NetworkExchange) {
-        value = Mutex(exchange)
     }
 }
 
