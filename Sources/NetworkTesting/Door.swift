@@ -2,50 +2,27 @@ import Synchronization
 
 /// A door that the test opens and closes; whoever comes to a closed one waits.
 public final class Door: Sendable {
-    private struct State {
-        var isOpen: Bool
-        var waiting: [Int: CheckedContinuation<Void, Never>] = [:]
-        var nextID = 0
-    }
+    private let isOpen = Atomic(true)
+    private let waiters = Waiters<Void>()
 
-    private let state = Mutex(State(isOpen: true))
-
-    /// An open gate.
+    /// An open door.
     public init() {}
 
     /// How many wait.
-    public var waiting: Int { state.withLock { $0.waiting.count } }
+    public var waiting: Int { waiters.count }
 
     /// Lets nobody through from now on.
-    public func close() { state.withLock { $0.isOpen = false } }
+    public func close() { isOpen.store(false, ordering: .sequentiallyConsistent) }
 
     /// Lets everybody through.
     public func open() {
-        let waiting = state.withLock { state in
-            state.isOpen = true
-            defer { state.waiting = [:] }
-            return Array(state.waiting.values)
-        }
-        for continuation in waiting { continuation.resume() }
+        isOpen.store(true, ordering: .sequentiallyConsistent)
+        waiters.release { true }
     }
 
-    /// Returns when the gate is open or the task is cancelled.
+    /// Returns when the door is open or the task is cancelled.
     public func pass() async {
-        let id = state.withLock { state in
-            state.nextID += 1
-            return state.nextID
-        }
-        await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let isFree = state.withLock { state in
-                    if state.isOpen || Task.isCancelled { return true }
-                    state.waiting[id] = continuation
-                    return false
-                }
-                if isFree { continuation.resume() }
-            }
-        } onCancel: {
-            state.withLock { $0.waiting.removeValue(forKey: id) }?.resume()
-        }
+        if isOpen.load(ordering: .sequentiallyConsistent) { return }
+        await waiters.wait(for: ()) { isOpen.load(ordering: .sequentiallyConsistent) }
     }
 }

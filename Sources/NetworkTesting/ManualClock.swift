@@ -22,13 +22,13 @@ public final class ManualClock: NetworkClock {
         var slept: [Duration] = []
         var lastID = 0
         var sleepers: [Int: Sleeper] = [:]
-        var watchers: [Int: CheckedContinuation<Void, Never>] = [:]
     }
 
     private let start = ContinuousClock.now
     private let wallStart: UnixTime
     private let sleeping: Sleeping
     private let state = Mutex(State())
+    private let watchers = Waiters<Void>()
 
     /// Makes a clock that stands still.
     public init(wall: Double = 1_800_000_000, sleeping: Sleeping = .held) {
@@ -86,17 +86,13 @@ public final class ManualClock: NetworkClock {
         }
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                let (isOver, watchers) = state.withLock { state in
+                let isOver = state.withLock { state in
                     state.slept.append((start + state.elapsed).duration(to: instant))
-                    guard start + state.elapsed < instant, !Task.isCancelled else {
-                        return (true, [CheckedContinuation<Void, Never>]())
-                    }
+                    guard start + state.elapsed < instant, !Task.isCancelled else { return true }
                     state.sleepers[id] = Sleeper(instant: instant, continuation: continuation)
-                    defer { state.watchers = [:] }
-                    return (false, Array(state.watchers.values))
+                    return false
                 }
-                if isOver { continuation.resume() }
-                for watcher in watchers { watcher.resume() }
+                if isOver { continuation.resume() } else { watchers.release { true } }
             }
         } onCancel: {
             state.withLock { $0.sleepers.removeValue(forKey: id) }?.continuation.resume()
@@ -106,21 +102,6 @@ public final class ManualClock: NetworkClock {
 
     /// Returns when somebody sleeps, or the task is cancelled.
     public func untilSomebodySleeps() async {
-        let id = state.withLock { state in
-            state.lastID += 1
-            return state.lastID
-        }
-        await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let isOver = state.withLock { state in
-                    if !state.sleepers.isEmpty || Task.isCancelled { return true }
-                    state.watchers[id] = continuation
-                    return false
-                }
-                if isOver { continuation.resume() }
-            }
-        } onCancel: {
-            state.withLock { $0.watchers.removeValue(forKey: id) }?.resume()
-        }
+        await watchers.wait(for: ()) { sleepers > 0 }
     }
 }

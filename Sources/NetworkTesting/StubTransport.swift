@@ -19,13 +19,12 @@ public final class StubTransport: HTTPTransport {
     private struct State {
         var routes: [Route] = []
         var requests: [StubbedRequest] = []
-        var watchers: [Int: (count: Int, continuation: CheckedContinuation<Void, Never>)] = [:]
-        var lastID = 0
     }
 
     private let fallback: @Sendable (StubbedRequest) throws -> StubAnswer
     private let clock: any NetworkClock
     private let state = Mutex(State())
+    private let watchers = Waiters<Int>()
 
     /// Makes a stub.
     ///
@@ -60,22 +59,7 @@ public final class StubTransport: HTTPTransport {
 
     /// Returns when so many requests have arrived, or the task is cancelled.
     public func untilRequested(_ count: Int) async {
-        let id = state.withLock { state in
-            state.lastID += 1
-            return state.lastID
-        }
-        await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let isOver = state.withLock { state in
-                    if state.requests.count >= count || Task.isCancelled { return true }
-                    state.watchers[id] = (count, continuation)
-                    return false
-                }
-                if isOver { continuation.resume() }
-            }
-        } onCancel: {
-            state.withLock { $0.watchers.removeValue(forKey: id) }?.continuation.resume()
-        }
+        await watchers.wait(for: count) { requests.count >= count }
     }
 
     /// Answers a request.
@@ -86,14 +70,11 @@ public final class StubTransport: HTTPTransport {
         context.attempts += 1
         let content = try await request.body.collect(upTo: .max)
         let asked = StubbedRequest(request: request, content: content)
-        let (found, watchers) = state.withLock { state in
+        let (found, arrived) = state.withLock { state in
             state.requests.append(asked)
-            let count = state.requests.count
-            let due = state.watchers.values.filter { $0.count <= count }.map(\.continuation)
-            state.watchers = state.watchers.filter { $0.value.count > count }
-            return (StubTransport.take(asked, &state.routes), due)
+            return (StubTransport.take(asked, &state.routes), state.requests.count)
         }
-        for watcher in watchers { watcher.resume() }
+        watchers.release { $0 <= arrived }
         let response = try await (found ?? fallback(asked)).answer(on: clock)
         context.upstreamStatus = response.status
         return response

@@ -15,16 +15,25 @@ import Testing
         )
     }
 
+    /// Another manager of the same store: of another process, or of this one after a restart.
+    private func companion(
+        of first: OAuthHarness,
+        configure: (inout OAuthConfiguration) -> Void = { _ in }
+    ) -> OAuthHarness {
+        OAuthHarness(
+            grant: .refreshToken(initial: Secret("initial")),
+            clock: first.clock,
+            server: first.server,
+            store: first.store,
+            configure: configure
+        )
+    }
+
     @Test func `a stored access token serves after a restart`() async throws {
         let first = harness()
         _ = try await first.token()
         first.clock.advance(by: .seconds(600))
-        let second = OAuthHarness(
-            grant: .refreshToken(initial: Secret("initial")),
-            clock: first.clock,
-            server: first.server,
-            store: first.store
-        )
+        let second = companion(of: first)
         #expect(try await second.token() == "Bearer access-1")
         #expect(await second.manager.status().expiresIn == .seconds(3000))
         #expect(first.requests == 1)
@@ -34,12 +43,7 @@ import Testing
         let first = harness()
         _ = try await first.token()
         first.clock.setWall(by: .seconds(-86_400))
-        let second = OAuthHarness(
-            grant: .refreshToken(initial: Secret("initial")),
-            clock: first.clock,
-            server: first.server,
-            store: first.store
-        )
+        let second = companion(of: first)
         #expect(try await second.token() == "Bearer access-1")
         let status = await second.manager.status()
         #expect(status.expiresIn == .seconds(3600))
@@ -70,12 +74,7 @@ import Testing
     @Test func `another audience does not get the stored token`() async throws {
         let first = harness()
         _ = try await first.token()
-        let second = OAuthHarness(
-            grant: .refreshToken(initial: Secret("initial")),
-            clock: first.clock,
-            server: first.server,
-            store: first.store
-        ) { $0.audience = "https://other.example.com" }
+        let second = companion(of: first) { $0.audience = "https://other.example.com" }
         #expect(try await second.token() == "Bearer access-2")
         #expect(first.server.requests[1].form["refresh_token"] == "refresh-1")
     }
@@ -95,12 +94,7 @@ import Testing
 
     @Test func `what another manager has renewed is taken over`() async throws {
         let first = harness()
-        let second = OAuthHarness(
-            grant: .refreshToken(initial: Secret("initial")),
-            clock: first.clock,
-            server: first.server,
-            store: first.store
-        )
+        let second = companion(of: first)
         _ = try await first.token()
         _ = try await second.token()
         first.server.revokeAccess()
@@ -114,12 +108,7 @@ import Testing
         async throws
     {
         let first = harness()
-        let second = OAuthHarness(
-            grant: .refreshToken(initial: Secret("initial")),
-            clock: first.clock,
-            server: first.server,
-            store: first.store
-        )
+        let second = companion(of: first)
         _ = try await first.token()
         _ = try await second.token()
         first.server.revokeAccess()
@@ -137,12 +126,7 @@ import Testing
         async throws
     {
         let first = harness { $0.audience = "a" }
-        let second = OAuthHarness(
-            grant: .refreshToken(initial: Secret("initial")),
-            clock: first.clock,
-            server: first.server,
-            store: first.store
-        ) { $0.audience = "b" }
+        let second = companion(of: first) { $0.audience = "b" }
         async let one = first.token()
         async let other = second.token()
         #expect(try await Set([one, other]).count == 2)

@@ -12,7 +12,8 @@ import Testing
         #expect(try await manager.request(.list, as: Int.self) == 12)
     }
 
-    @Test func `a wait for what does not come ends with its task`() async {
+    @Test(.timeLimit(.minutes(1)))
+    func `a wait for what does not come ends with its task`() async {
         let (stub, clock) = (StubTransport(), ManualClock())
         let waits = [
             Task { await stub.untilRequested(1) }, Task { await clock.untilSomebodySleeps() },
