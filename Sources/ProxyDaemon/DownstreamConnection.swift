@@ -253,9 +253,6 @@ final class DownstreamConnection {
         }
     }
 
-    /// Ends it, if even the word why does not get through.
-    func abort() { socket.abort() }
-
     /// Ends it, unless that has happened by itself: its task is gone then.
     func cutUnlessClosed() {
         if task != nil || isParked { cut() }

@@ -1,0 +1,134 @@
+import EventIO
+import HTTP1
+import HTTPMessage
+import NetworkCore
+import RequestLog
+
+/// The connections of apps: whose they are, and their tasks.
+extension Worker {
+    /// Who should have the connection that has come over a listener.
+    func betterPlace(_ number: Int) -> ((AcceptedSocket) -> Void)? {
+        guard let load, let other = settings.spread?.lighter(than: load) else { return nil }
+        let channel = listeners[number]?.channel
+        return { accepted in
+            other.loop.submit {
+                other.value.adopt(accepted, listener: number, channel: channel)
+            }
+        }
+    }
+
+    /// Takes a connection that another loop has accepted.
+    private func adopt(_ accepted: AcceptedSocket, listener: Int, channel: String?) {
+        // A listener that is not here may be about to come; one that was here is closed.
+        let own = listeners[listener]
+        guard !isDraining, own != nil || listener > lastListener else {
+            load?.remove()
+            return
+        }
+        serve(
+            accepted.open(on: loop),
+            listener: listener,
+            channel: own == nil ? channel : own?.channel
+        )
+    }
+
+    /// Serves a connection that counts already.
+    func serve(_ socket: StreamSocket, listener: Int, channel: String?) {
+        guard settings.connectionCount.add(upTo: settings.connections) else {
+            // Cheaper than an answer, and the kernel tells the app.
+            socket.reset()
+            load?.remove()
+            return
+        }
+        let connection = DownstreamConnection(
+            socket,
+            bounds: settings.bounds,
+            dedicatedChannel: channel
+        )
+        connection.listener = listener
+        connections[ObjectIdentifier(connection)] = connection
+        connection.parksAfter = Worker.parkDelay
+        connection.beginParked()
+        leaveToLoop(connection)
+    }
+
+    /// One task for as long as the connection has something to do; it never leaves the loop.
+    private func start(_ connection: DownstreamConnection) {
+        if connection.isResting {
+            connection.isResting = false
+            load?.add()
+        }
+        let bound = LoopBound((worker: self, connection: connection), on: loop)
+        let relay = AbortRelay()
+        connection.relay = relay
+        connection.interim = handler.interimWriter(for: connection)
+        let reference = AbortRelay.Reference(relay, on: loop)
+        let task = Task(executorPreference: loop) {
+            await AbortRelay.$current.withValue(reference) {
+                let (worker, connection) = bound.value
+                await worker.run(connection)
+            }
+        }
+        connection.task = task
+        // An app that goes away takes its exchange with it. Its end may have come with its first bytes.
+        let end = {
+            task.cancel()
+            relay.abort()
+        }
+        connection.socket.onPeerClosed = end
+        if connection.socket.isPeerClosed { end() }
+    }
+
+    private func leaveToLoop(_ connection: DownstreamConnection) {
+        connection.socket.park(until: connection.idleDeadline) {
+            [unowned self, unowned connection] in
+            start(connection)
+        }
+    }
+
+    /// Leaves an idle connection to the loop: what serves it is many times the rest of it.
+    private func park(_ connection: DownstreamConnection) {
+        connection.task = nil
+        connection.relay = nil
+        connection.interim = nil
+        connection.socket.onPeerClosed = nil
+        if connection.isResting { load?.remove() }
+        leaveToLoop(connection)
+        parkedCount += 1
+        guard parkedCount == Worker.trimThreshold else { return }
+        let trimmer =
+            trimmer
+            ?? ActionTimer { [unowned self] in
+                parkedCount = 0
+                HeapMemory.returnUnused()
+            }
+        self.trimmer = trimmer
+        loop.schedule(trimmer, at: loop.deadline(after: Worker.trimDelay))
+    }
+
+    private func run(_ connection: DownstreamConnection) async {
+        do {
+            while try await connection.nextHead() {
+                guard await handler.handle(on: connection) else { break }
+            }
+        } catch let error as HTTP1Error {
+            await handler.refuse(NetworkError(error), on: connection)
+        } catch {
+            await handler.refuse(
+                NetworkError(
+                    .requestHeadTimeout,
+                    side: .downstream,
+                    detail: "the head of the request did not arrive in time"
+                ),
+                on: connection
+            )
+        }
+        if connection.isParked { return park(connection) }
+        await connection.end()
+        connection.task = nil
+        connections[ObjectIdentifier(connection)] = nil
+        load?.remove()
+        settings.connectionCount.remove()
+        if connections.isEmpty { onDrained?() }
+    }
+}
