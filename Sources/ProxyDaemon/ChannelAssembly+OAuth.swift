@@ -40,8 +40,11 @@ extension ChannelAssembly {
             }
         case .header(let name, let value):
             let secret = try await secrets.secret(value)
+            guard let field = HTTPFieldName(name) else {
+                throw IOError.system("channel \(channel.name): auth.header.name is no field's name")
+            }
             return try fit("header", of: channel) { () throws(NetworkError) in
-                try StaticAuthorizer.header(HTTPFieldName(name) ?? .authorization, secret)
+                try StaticAuthorizer.header(field, secret)
             }
         }
     }

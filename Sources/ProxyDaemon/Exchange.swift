@@ -78,13 +78,18 @@ struct Exchange: ~Copyable {
     mutating func noteResponse(_ response: borrowing Response) {
         guard let channel, channel.logsHeaders else { return }
         let names = channel.loggedHeaders
+        let fields = response.headers.filter { names.contains($0.name) }
+        guard !fields.isEmpty, let credential = channel.shared.authorizer?.currentCredential()
+        else {
+            record.responseHeaders = fields
+            return
+        }
         // An API may repeat what it was sent, in the reason of a 401 for one.
-        let secrets = channel.shared.authorizer?.currentCredential()?.secrets ?? []
-        record.responseHeaders = response.headers.filter { names.contains($0.name) }
-            .map { field in
-                let value = Redaction.hiding(secrets, in: field.value)
-                return value == field.value ? field : HTTPField(field.name, value) ?? field
-            }
+        let secrets = credential.secrets
+        record.responseHeaders = fields.map { field in
+            let value = Redaction.hiding(secrets, in: field.value)
+            return value == field.value ? field : HTTPField(field.name, value) ?? field
+        }
     }
 
     /// Begins a trace, if the app's request belongs to none and the channel wants one.

@@ -169,7 +169,8 @@ def exit_codes(world):
             check(done.stderr.startswith(b"netproxy: standard output: "), f"{done.stderr}")
         for words in (("why",), ("status", "--bogus"), ("exec",), ("token", "nobody"),
                       ("login", "nobody"), ("logout", "nobody"),
-                      ("tail", "--where", "status")):
+                      ("tail", "--where", "status"), ("tail", "--json", "--as", "curl"),
+                      ("status", "--config", "")):
             equal(proxy.command(*words).returncode, 64, " ".join(words))
         for name in ("run", "check", "demo", "tail", "status", "why", "exec", "reload", "token",
                      "version"):

@@ -4,10 +4,19 @@ import TestSupport
 import Testing
 
 @Suite struct LifeStory {
-    @Test func `an exchange that outlasts the drain is 504, and told as cut here`() async throws {
+    /// Stops with an exchange under way, which the origin does not end.
+    ///
+    /// The stop begins when `answer`, which the origin sends at once, has reached the app, or when the
+    /// request has reached the origin if there is none.
+    private func stopAmid(
+        _ request: String,
+        answer: String = "",
+        _ story: (_ text: String, _ end: Wire.End, LogLine.Facts) throws -> Void
+    ) async throws {
         let asked = Gate()
         let origin = try await OriginServer.start { wire in
-            _ = try await wire.message()
+            try await wire.read(through: "\r\n\r\n")
+            try await wire.send(answer)
             asked.open()
             try await wire.rest()
         }
@@ -17,62 +26,37 @@ import Testing
             root: "drain: 200ms"
         ) { proxy async throws in
             let app = try await proxy.connect()
-            try await app.send(Raw.get("/orders/1"))
+            try await app.send(request)
             try await asked.wait()
+            if !answer.isEmpty { try await app.read(through: "hello") }
             await proxy.stop()
             let (text, end) = try await app.rest()
+            try story(text, end, try await proxy.onlyLine("orders").facts)
+        }
+    }
+
+    @Test(arguments: [
+        Raw.get("/orders/1"),
+        "POST /orders/1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10000\r\n\r\npart",
+    ])
+    func `an exchange that outlasts the drain is 504, and told as cut here`(
+        request: String
+    ) async throws {
+        try await stopAmid(request) { text, _, facts in
             #expect(text.hasPrefix("HTTP/1.1 504 "))
             #expect(text.contains("drain was over before the answer"))
-            #expect(end == .closed)
-            let facts = try await proxy.onlyLine("orders").facts
             #expect(facts.status == 504)
             #expect(facts.error == "http_response_timeout")
         }
     }
 
     @Test func `an answer that outlasts the drain is cut, and told as cut here`() async throws {
-        let origin = try await OriginServer.start { wire in
-            _ = try await wire.message()
-            try await wire.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello")
-            try await wire.rest()
-        }
-        // Waits for a drain of 200 ms.
-        try await DaemonHarness.run(
-            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }",
-            root: "drain: 200ms"
-        ) { proxy async throws in
-            let app = try await proxy.connect()
-            try await app.send(Raw.get("/orders/1"))
-            try await app.read(through: "hello")
-            await proxy.stop()
-            #expect(try await app.rest().end == .reset)
-            let facts = try await proxy.onlyLine("orders").facts
+        let answer = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello"
+        try await stopAmid(Raw.get("/orders/1"), answer: answer) { _, end, facts in
+            #expect(end == .reset)
             #expect(facts.status == 200)
             #expect(facts.error == nil)
             #expect(facts.abortedBy == "proxy")
-        }
-    }
-
-    @Test func `an upload that outlasts the drain is 504`() async throws {
-        let asked = Gate()
-        let origin = try await OriginServer.start { wire in
-            try await wire.read(through: "part")
-            asked.open()
-            try await wire.rest()
-        }
-        // Waits for a drain of 200 ms.
-        try await DaemonHarness.run(
-            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }",
-            root: "drain: 200ms"
-        ) { proxy async throws in
-            let app = try await proxy.connect()
-            try await app.send(
-                "POST /orders/1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10000\r\n\r\npart"
-            )
-            try await asked.wait()
-            await proxy.stop()
-            #expect(try await app.rest().text.hasPrefix("HTTP/1.1 504 "))
-            #expect(try await proxy.onlyLine("orders").facts.status == 504)
         }
     }
 
