@@ -7,9 +7,14 @@ extension RequestHead {
     /// Of the bytes only the method counts: whoever asked with HEAD must get no content (RFC 9110
     /// §9.3.2), whatever is wrong with the rest.
     package static func unreadable(_ bytes: Span<UInt8>) -> RequestHead {
+        refused(isHead(bytes) ? .head : .get, .origin("/"))
+    }
+
+    /// A head of which only the request line counts, since something in it is wrong.
+    static func refused(_ method: HTTPMethod, _ target: RequestTarget) -> RequestHead {
         RequestHead(
-            method: isHead(bytes) ? .head : .get,
-            target: .origin("/"),
+            method: method,
+            target: target,
             version: .http11,
             headers: [:],
             framing: .none,

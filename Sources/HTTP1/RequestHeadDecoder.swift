@@ -59,6 +59,17 @@ package struct RequestHeadDecoder: Sendable {
         return (request, length)
     }
 
+    /// What the request line of a refused head tells, for the log: method and target, and no fields.
+    ///
+    /// Nil where the line is not complete, or is what the head was refused for. `bytes` are the ones
+    /// that were decoded last.
+    package func requestLine(of bytes: Span<UInt8>) -> RequestHead? {
+        guard let end = lines.lineEnds.first,
+            let line = try? RequestLine(bytes.extracting(lines.start..<end), targetLimit)
+        else { return nil }
+        return .refused(line.method, line.target)
+    }
+
     /// RFC 9112 §3.2: exactly one Host, well-formed, and the same as the target's authority.
     private mutating func host(
         _ fields: FieldSection,

@@ -170,8 +170,14 @@ final class DownstreamConnection {
         }
     }
 
-    /// What can be told of a head that was refused, or did not arrive in time: it is still here.
+    /// Stands for a head that was refused, or did not arrive in time: its bytes are still here.
     var unreadHead: RequestHead { buffer.withSpan { RequestHead.unreadable($0) } }
+
+    /// The request line of a head that was refused, or did not arrive in time; nothing where it
+    /// cannot be read.
+    var requestLine: RequestHead? {
+        buffer.withSpan { bytes in intake?.decoder.requestLine(of: bytes) }
+    }
 
     // Never inlined: what it holds takes no room among what is kept while a request waits.
     @inline(never)

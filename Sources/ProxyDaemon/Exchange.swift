@@ -22,21 +22,21 @@ struct Exchange: ~Copyable {
     private let app: DownstreamConnection
     private let started: UInt64
 
-    /// Begins with a head; what is no request has no method and no target in the record.
+    /// Begins with a head; where it only stands for one, the record has no method and no target.
     ///
     /// Nothing is changed here once it has its value: that would have all of it copied.
     init(
         of head: consuming RequestHead,
         on app: DownstreamConnection,
         id: String,
-        isRequest: Bool = true
+        isKnown: Bool = true
     ) {
-        let target = isRequest ? head.target.pathAndQuery ?? "" : ""
+        let target = isKnown ? head.target.pathAndQuery ?? "" : ""
         record = ExchangeRecord(
             time: WallTime(nanosecondsSince1970: app.loop.wallNow),
             requestID: id,
             client: app.client,
-            method: isRequest ? head.method.rawValue : "",
+            method: isKnown ? head.method.rawValue : "",
             target: target
         )
         fields = head.headers.knownFields

@@ -192,8 +192,11 @@ final class ProxyHandler {
 
     /// Refuses what is no request, and closes the connection.
     func refuse(_ error: NetworkError, on app: DownstreamConnection) async {
+        let line = app.requestLine
+        let head = line ?? app.unreadHead
         let id = requestIDs.next()
-        var exchange = Exchange(of: app.unreadHead, on: app, id: id, isRequest: false)
+        var exchange = Exchange(of: head, on: app, id: id, isKnown: line != nil)
+        if line != nil { exchange.noteRequest() }
         _ = await explain(error, on: app, &exchange)
     }
 

@@ -78,13 +78,34 @@ import Testing
         }
     }
 
-    @Test func `what is no request has no method and no path, and a reason`() async throws {
+    @Test(arguments: [
+        ("GET /orders/1?key=1 HTTP/1.1\r\n\r\n", "GET", "/orders/1", "the Host field is missing"),
+        (
+            "\r\nPUT /orders/1 HTTP/1.1\r\nHost: localhost\r\nExpect: a\r\nContent-Length: 1\r\n\r\n",
+            "PUT", "/orders/1", "the only expectation understood is 100-continue"
+        ),
+        (
+            "GET http://a.example/b HTTP/1.1\r\nA: \n", "GET", "/b",
+            "a line ends with LF alone instead of CRLF"
+        ),
+        (
+            "GET /orders/\u{1} HTTP/1.1\r\nHost: localhost\r\n\r\n", nil, nil,
+            "the field section holds a control byte"
+        ),
+    ])
+    func `of a head that is refused, the log has what its request line tells, and a reason`(
+        head: String,
+        method: String?,
+        path: String?,
+        reason: String
+    ) async throws {
         try await DaemonHarness.run(channels: "orders: { upstream: http://127.0.0.1:9 }") { proxy in
-            _ = try await proxy.exchange("GET /orders/1 HTTP/1.1\r\n\r\n")
+            _ = try await proxy.exchange(head)
             let line = try await proxy.onlyLine("netproxy")
-            #expect(line.facts.method == nil)
-            #expect(line.facts.path == nil)
-            #expect(line.text.contains(#""detail":"the Host field is missing""#))
+            #expect(line.facts.method == method)
+            #expect(line.facts.path == path)
+            #expect(line.text.contains(#""detail":"\#(reason)""#))
+            #expect(!line.text.contains("key=1"))
         }
     }
 

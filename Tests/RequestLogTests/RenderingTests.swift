@@ -347,6 +347,21 @@ import Testing
         )
     }
 
+    @Test(arguments: [
+        (nil, "/v1/42?a=1", "http://localhost/v1/42?a=1"), (nil, "", "http://localhost/"),
+        ("a.example:443", "", "http://a.example:443/"),
+    ])
+    func `every URL of an archive is absolute`(host: String?, target: String, url: String) throws {
+        var record = Self.record()
+        (record.host, record.target) = (host, target)
+        let labels = LogLabels(channel: "orders", query: .full)
+        let line = try #require(Samples.parsed(Samples.line(record, labels)))
+        var printer = LogPrinter(.archive(version: "1.0"))
+        let text = String(decoding: printer.render([line]) + printer.end(), as: UTF8.self)
+        let entry = try #require(Samples.parsed(text)?["log"]?["entries"]?.list?.first)
+        #expect(entry["request"]?["url"]?.text == url)
+    }
+
     @Test func `a HAR document without exchanges is valid`() throws {
         let output = OutputBuffer()
         let document = HARDocument()

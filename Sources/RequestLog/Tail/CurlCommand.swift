@@ -106,6 +106,17 @@ struct RequestURL: CustomStringConvertible {
 
     init?(_ line: LogLine, hasWholeQuery: Bool) {
         guard let host = line["host"]?.text, let target = line["path"]?.text else { return nil }
+        self.init(line, host: host, target: target, hasWholeQuery: hasWholeQuery)
+    }
+
+    /// The URL as far as the line has one: what was refused went nowhere, but came to this machine.
+    init(ofAny line: LogLine, hasWholeQuery: Bool) {
+        let target = line["path"]?.text ?? "/"
+        let host = line["host"]?.text ?? "localhost"
+        self.init(line, host: host, target: target, hasWholeQuery: hasWholeQuery)
+    }
+
+    private init(_ line: LogLine, host: String, target: String, hasWholeQuery: Bool) {
         isAsterisk = target == "*"
         let path = isAsterisk ? "" : target
         var query = line["query"]?.text ?? ""

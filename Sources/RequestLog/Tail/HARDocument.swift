@@ -38,7 +38,7 @@ package struct HARDocument {
         string(line.time, output)
         output.append(",\"time\":")
         number(line["duration_ms"], output)
-        request(line, RequestURL(line, hasWholeQuery: hasWholeQuery), output)
+        request(line, RequestURL(ofAny: line, hasWholeQuery: hasWholeQuery), output)
         response(line, output)
         output.append(#","cache":{}"#)
         timings(line, output)
@@ -52,14 +52,14 @@ package struct HARDocument {
         output.append("}")
     }
 
-    private func request(_ line: LogLine, _ url: RequestURL?, _ output: OutputBuffer) {
+    private func request(_ line: LogLine, _ url: RequestURL, _ output: OutputBuffer) {
         output.append(#","request":{"method":"#)
         string(line["method"]?.text ?? "", output)
         output.append(",\"url\":")
-        string(url?.description ?? (line["path"] ?? line["host"])?.text ?? "", output)
+        string(url.description, output)
         message(line, fields: line["headers"], output)
         output.append(#","queryString":["#)
-        for (index, parameter) in (url?.parameters ?? []).enumerated() {
+        for (index, parameter) in url.parameters.enumerated() {
             if index > 0 { output.append(",") }
             pair(parameter.name, parameter.value ?? "", output)
         }
