@@ -16,6 +16,8 @@ package struct ConfigurationError: Error, Sendable, Hashable, CustomStringConver
 /// All errors of a configuration, in the order of the file; never empty.
 package struct ConfigurationErrors: Error, Sendable, Hashable, CustomStringConvertible {
     package var errors: [ConfigurationError]
+    /// Where a daemon with this configuration would answer; nothing if that is among what is wrong.
+    package var admin: AdminAddress?
 
     /// One line per error.
     package var description: String {

@@ -74,7 +74,15 @@ package enum ConfigurationLoader {
             )
         }
         guard errors.isEmpty else {
-            return .failure(ConfigurationErrors(errors: sorted(errors)))
+            // The default is in the state directory.
+            let needed = [RootKey.admin, .state].map(\.rawValue)
+            let isKnown = !errors.contains { needed.contains($0.key) }
+            return .failure(
+                ConfigurationErrors(
+                    errors: sorted(errors),
+                    admin: isKnown ? configuration.admin : nil
+                )
+            )
         }
         return .success(configuration)
     }

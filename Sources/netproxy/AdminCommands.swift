@@ -8,9 +8,18 @@ import ProxyDaemon
 /// allowed to read its secrets, and its environment has some that his has not.
 struct AdminSession {
     private let client: AdminClient
+    /// How a command ends to which no daemon answers.
+    private var unreachable = ExitStatus.unavailable
 
     init(_ configuration: ProxyConfiguration) {
         client = AdminClient(configuration.admin)
+    }
+
+    /// Asks a daemon what it does; with a file that is wrong the command ends with 78 if none answers.
+    init(asking file: ConfigurationOption) throws {
+        let admin = try file.admin()
+        client = AdminClient(admin.address)
+        if !admin.isValid { unreachable = ExitStatus.configuration }
     }
 
     func send(_ method: String, _ target: String) async throws -> AdminClient.Answer {
@@ -35,7 +44,7 @@ struct AdminSession {
         do {
             return try await ask()
         } catch let error as AdminClient.Unreachable {
-            try StandardError.fail(error.description, ExitStatus.unavailable)
+            try StandardError.fail(error.description, unreachable)
         }
     }
 
@@ -76,7 +85,7 @@ struct StatusCommand: AsyncParsableCommand {
     @Flag(help: "Print the daemon's JSON as it is.") var json = false
 
     func run() async throws {
-        let session = AdminSession(try file.load(checksFiles: false))
+        let session = try AdminSession(asking: file)
         if json { return try await session.perform("GET", "/status") }
         try StandardOutput.write(try await session.status().lines.joined(separator: "\n"))
     }
@@ -98,7 +107,7 @@ struct WhyCommand: AsyncParsableCommand {
     @Flag(help: "Print the daemon's JSON as it is.") var json = false
 
     func run() async throws {
-        let session = AdminSession(try file.load(checksFiles: false))
+        let session = try AdminSession(asking: file)
         let target = "/why/\(AdminClient.pathSegment(requestID))"
         if json { return try await session.perform("GET", target) }
         let text = try await session.answer("GET", target)

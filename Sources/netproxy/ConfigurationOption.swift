@@ -33,12 +33,35 @@ struct ConfigurationOption: ParsableArguments {
     /// - Throws: exit status 78, after every error was printed on standard error.
     func load(checksFiles: Bool = true, isService: Bool = false) throws -> ProxyConfiguration {
         let file = ConfigurationFile(path: config, isService: isService)
-        switch file.read(checksFiles: checksFiles) {
-        case .success(let configuration): return configuration
-        case .failure(let errors):
-            for error in errors.errors { StandardError.write("\(error)") }
+        do {
+            return try file.read(checksFiles: checksFiles).get()
+        } catch {
+            error.print()
             throw ExitStatus.configuration
         }
+    }
+
+    /// Reads where the daemon answers, which goes on with what it read last, whatever has become of
+    /// the file since.
+    ///
+    /// - Returns: the address, and whether the file is as it should be; else every error was printed.
+    /// - Throws: exit status 78, if the address is not to be had.
+    func admin() throws -> (address: AdminAddress, isValid: Bool) {
+        let file = ConfigurationFile(path: config, isService: false)
+        do {
+            return (try file.read(checksFiles: false).get().admin, true)
+        } catch {
+            error.print()
+            guard let admin = error.admin else { throw ExitStatus.configuration }
+            return (admin, false)
+        }
+    }
+}
+
+extension ConfigurationErrors {
+    /// Tells the person who wrote the file, one error a line.
+    fileprivate func print() {
+        for error in errors { StandardError.write("\(error)") }
     }
 }
 

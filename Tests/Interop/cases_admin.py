@@ -190,6 +190,12 @@ def exit_codes(world):
         done = proxy.command("tail", "bogus")
         equal(done.returncode, 64, "tail of a channel that is not there")
         check("there are: files" in done.stderr, f"no advice: {done.stderr}")
+        with open(proxy.config_path, "a", encoding="utf-8") as file:
+            file.write("wrokers: 1\n")
+        done = proxy.command("status")
+        equal(done.returncode, 0, f"status of a daemon whose file is broken by now: {done.stderr}")
+        check("wrokers" in done.stderr and "files" in done.stdout, f"{done.stderr}{done.stdout}")
+        proxy.write_config()
         proxy.stop()
         for words in (("status",), ("reload",), ("why", "x"), ("token", "files")):
             done = proxy.command(*words)

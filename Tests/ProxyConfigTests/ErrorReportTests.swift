@@ -45,6 +45,23 @@ import Testing
     }
 
     @Test(arguments: [
+        ("wrokers: 1", AdminAddress.unix("/run/here.sock")), ("admin: off", nil),
+        ("state: 17", nil), ("admin: { a: b }", nil), ("channels: [", nil),
+    ])
+    func `a broken file tells where the daemon answers, unless that is what is broken`(
+        line: String,
+        admin: AdminAddress?
+    ) {
+        let text = """
+            admin: unix:/run/here.sock
+            channels: { orders: { upstream: https://api.example.com } }
+            \(line)
+            """
+        #expect(!errors(in: text).isEmpty)
+        #expect(failure(of: text)?.admin == admin)
+    }
+
+    @Test(arguments: [
         ("", "1:1: expected a map with listen, channels and other keys, found an empty file"),
         (
             "# nothing\n",

@@ -10,9 +10,14 @@ func load(_ text: String) throws -> ProxyConfiguration {
 
 /// The lines that a text leads to; none when it is right.
 func errors(in text: String) -> [String] {
+    failure(of: text)?.errors.map(\.description) ?? []
+}
+
+/// What a text that is wrong leads to; nil when it is right.
+func failure(of text: String) -> ConfigurationErrors? {
     switch ConfigurationLoader.load(text: text, file: "netproxy.yaml", environment: someone) {
-    case .success: []
-    case .failure(let failure): failure.errors.map(\.description)
+    case .success: nil
+    case .failure(let failure): failure
     }
 }
 
