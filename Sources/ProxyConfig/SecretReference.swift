@@ -35,6 +35,15 @@ package enum SecretReference: Sendable, Hashable {
         }
     }
 
+    /// The reference as it is written, which may be a secret or have one in it.
+    package var text: String {
+        switch self {
+        case .file, .environment, .credential: description
+        case .exec(let command): "exec:" + command.joined(separator: " ")
+        case .literal(let secret): "literal:" + secret
+        }
+    }
+
     private static func isNameByte(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

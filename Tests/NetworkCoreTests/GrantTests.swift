@@ -138,6 +138,18 @@ import Testing
         #expect(form["scope"] == "read")
     }
 
+    @Test func `what one exchange obtains serves no other`() {
+        func token(_ type: String) -> ExchangeGrant.Token { .init(type: type) { Secret("t") } }
+        let grants = [
+            ExchangeGrant(subject: token("urn:a"), identity: "alice"),
+            ExchangeGrant(subject: token("urn:a"), identity: "bob"),
+            ExchangeGrant(subject: token("urn:b"), identity: "alice"),
+            ExchangeGrant(subject: token("urn:a"), actor: token("urn:b"), identity: "alice"),
+            ExchangeGrant(subject: token("urn:a"), requestedType: "urn:b", identity: "alice"),
+        ]
+        #expect(Set(grants.map(\.identity)).count == grants.count)
+    }
+
     @Test func `a subject token that cannot be read is a failure that says so`() async throws {
         struct Missing: Error, CustomStringConvertible {
             let description = "cannot read /run/token"

@@ -233,6 +233,29 @@ import Testing
         #expect(server.seen.map(\.url).last == "https://login.example.com/t?x=1")
     }
 
+    @Test func `an assertion is for the issuer whose metadata it is`() async throws {
+        server.script(inFront, document("https://login.example.com"))
+        server.script("/t?x=1", .json(200, ScriptedServer.good))
+        var (client, configuration) = client(.none)
+        configuration.grant = .provided(
+            AssertionGrant(
+                key: try SigningKey(pem: SampleKeys.p256),
+                issuer: "app",
+                subject: "alice"
+            )
+        )
+        let manager = OAuthManager(
+            service: client,
+            tokenStore: MemoryTokenStore(),
+            configuration: configuration,
+            clock: clock
+        )
+        _ = try await manager.credential(until: nil)
+        let assertion = try #require(server.seen.last?.form["assertion"])
+        let claims = try SignedToken(Secret(assertion)).claims
+        #expect(claims["aud"] as? String == "https://login.example.com")
+    }
+
     @Test func `a way to authenticate that is not offered is told, and no other is tried`() async {
         server.script(
             inFront,

@@ -15,12 +15,24 @@ import Testing
         let harness = OAuthHarness()
         // Every token ends at once, so every request wants one.
         harness.server.setLifetime("0")
-        for _ in 0..<5 { _ = try await harness.token() }
+        for round in 0..<4 {
+            _ = try await harness.token()
+            _ = await harness.reject(2 * round + 1)
+        }
+        _ = try await harness.token()
+        #expect(await harness.reject(9) == .passThrough(.excess))
         let error = await harness.failure()
         #expect(error?.kind == .credentialUnavailable)
         #expect(error?.retryAfter == 30)
         #expect(error?.detail.contains("renewed 5 times within 30 s") == true)
-        #expect(harness.requests == 5)
+        #expect(harness.requests == 9)
+    }
+
+    @Test func `tokens for one use that the API takes are no excess`() async throws {
+        let harness = OAuthHarness()
+        harness.server.setLifetime("0")
+        for _ in 1...20 { #expect(try await harness.send().0.status == 200) }
+        #expect(harness.requests == 20)
     }
 
     @Test func `what a person forces is neither counted nor refused`() async throws {

@@ -170,6 +170,17 @@ import Testing
         #expect(await eventually { harness.requests == 2 })
     }
 
+    @Test func `the server's hint holds for whoever finds the token in the store`() async throws {
+        let first = OAuthHarness(store: MemoryTokenStore())
+        first.server.setExtra(#","refresh_in":600"#)
+        _ = try await first.token()
+        first.clock.advance(by: .seconds(601))
+        let second = OAuthHarness(clock: first.clock, server: first.server, store: first.store)
+        #expect(try await second.token() == "Bearer access-1")
+        #expect(try await second.token() == "Bearer access-1")
+        #expect(await eventually { first.requests == 2 })
+    }
+
     @Test func `a hint that comes too late is none`() async throws {
         let harness = OAuthHarness()
         harness.server.setExtra(#","refresh_in":3590"#)

@@ -32,6 +32,20 @@ import Testing
         #expect(harness.server.requests[0].form["scope"] == nil)
     }
 
+    @Test func `what was granted stays so, unless a refresh says otherwise`() async throws {
+        let store = MemoryTokenStore()
+        let harness = harness(store: store)
+        func granted() -> [String?] { store.record?.accessTokens.values.map(\.scope) ?? [] }
+        harness.server.setExtra(#","scope":"read some""#)
+        _ = try await harness.token()
+        harness.server.setExtra("")
+        #expect(await harness.reject(1) == .replay)
+        #expect(granted() == ["read some"])
+        harness.server.setExtra(#","scope":"read none""#)
+        #expect(await harness.reject(2) == .replay)
+        #expect(granted() == ["read none"])
+    }
+
     @Test func `a server that does not rotate keeps its refresh token`() async throws {
         let harness = OAuthHarness(grant: .refreshToken(initial: Secret("initial")), rotates: false)
         _ = try await harness.token()

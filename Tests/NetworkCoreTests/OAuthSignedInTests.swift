@@ -125,6 +125,22 @@ import Testing
         #expect(harness.requests == 0)
     }
 
+    @Test func `a lifetime of zero means at a sign-in what it means later`() async throws {
+        let store = MemoryTokenStore()
+        let clock = ManualClock()
+        var configuration = OAuthHarness.configuration(.refreshToken(initial: nil))
+        configuration.zeroLifetime = .unknown
+        configuration.defaultLifetime = .seconds(60)
+        try await store.keepSignIn(
+            TokenResponse(accessToken: Secret("by-a-person"), lifetime: .zero, refreshToken: nil),
+            configuration: configuration,
+            asked: clock.wallNow,
+            clock: clock
+        )
+        let ends = store.record?.accessTokens.values.map(\.expiresAt)
+        #expect(ends == [clock.wallNow + .seconds(60)])
+    }
+
     @Test func `an offline token has no end`() async throws {
         let store = MemoryTokenStore()
         let harness = harness("initial", store)

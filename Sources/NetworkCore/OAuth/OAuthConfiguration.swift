@@ -212,6 +212,12 @@ extension OAuthConfiguration {
         return record.seed == TokenRecord.fingerprint(seed)
     }
 
+    /// How long a token lives, as far as the server or the configuration say.
+    func lifetime(of response: TokenResponse) -> Duration? {
+        let told = response.lifetime == .zero && zeroLifetime == .unknown ? nil : response.lifetime
+        return told ?? defaultLifetime
+    }
+
     /// Whom and what the token should be good for, as form parameters.
     var targets: [FormParameter] {
         let audience = audience.map { [FormParameter("audience", $0)] } ?? []

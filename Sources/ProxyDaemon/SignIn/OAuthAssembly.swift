@@ -129,11 +129,19 @@ struct OAuthAssembly: Sendable {
                     subject: token(exchange.subjectToken, exchange.subjectTokenType),
                     actor: exchange.actorToken.map { token($0, exchange.actorTokenType) },
                     requestedType: exchange.requestedTokenType,
-                    identity: "\(exchange.subjectToken)"
+                    identity: identity(of: exchange.subjectToken, exchange.actorToken)
                 )
             )
         }
         throw IOError.system("auth.oauth lacks what the grant \(settings.grant.rawValue) presents")
+    }
+
+    /// Tells apart where tokens come from, who may be another person with other arguments or another
+    /// literal, without showing either.
+    private func identity(of references: SecretReference?...) -> String {
+        references.map { reference in
+            reference.map { TokenRecord.fingerprint(Secret($0.text)) } ?? ""
+        }.joined(separator: " ")
     }
 
     /// A token that is read anew for each request, as those in files are replaced.

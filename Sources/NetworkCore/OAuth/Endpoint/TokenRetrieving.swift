@@ -20,11 +20,17 @@ public protocol TokenRetrieving: Sendable {
 
     /// How far the authorization server's clock is ahead of ours, as far as is known.
     var clockOffset: Duration { get }
+
+    /// What the authorization server calls itself (RFC 8414 §2), where the service has found that out:
+    /// assertions are made for it, if the configuration names no issuer.
+    var issuer: String? { get }
 }
 
 extension TokenRetrieving {
     /// Both clocks agree.
     public var clockOffset: Duration { .zero }
+    /// Only the configuration knows it.
+    public var issuer: String? { nil }
 }
 
 /// Knows which page a person must open to sign in.

@@ -22,6 +22,7 @@ public struct ExchangeGrant: GrantProviding {
     private let subject: Token
     private let actor: Token?
     private let requestedType: String?
+    private let source: String
 
     /// Exchanges the subject's token, on behalf of an actor if there is one.
     ///
@@ -29,7 +30,8 @@ public struct ExchangeGrant: GrantProviding {
     ///   - subject: whose token it is.
     ///   - actor: who acts for the subject.
     ///   - requestedType: the URI of the type that is wanted; nothing leaves it to the server.
-    ///   - identity: tells where the tokens come from, without secrets.
+    ///   - identity: tells where the subject's token and the actor's come from, without secrets: what
+    ///     is obtained for one identity serves no other.
     public init(
         subject: Token,
         actor: Token? = nil,
@@ -39,11 +41,18 @@ public struct ExchangeGrant: GrantProviding {
         self.subject = subject
         self.actor = actor
         self.requestedType = requestedType
-        self.identity = identity
+        source = identity
     }
 
-    /// Where the tokens come from.
-    public let identity: String
+    /// Where the tokens come from, and of what types all of them are.
+    public var identity: String {
+        FormEncoding.encode([
+            FormParameter("from", source),
+            FormParameter("subject_token_type", subject.type),
+            FormParameter("actor_token_type", actor?.type ?? ""),
+            FormParameter("requested_token_type", requestedType ?? ""),
+        ])
+    }
 
     /// Reads the tokens.
     ///

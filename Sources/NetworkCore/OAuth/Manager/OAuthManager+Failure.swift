@@ -40,12 +40,12 @@ extension OAuthManager {
         return .failed(failure)
     }
 
-    /// Whether the token at hand was never doubted and has lived half of its time at least: its
-    /// renewal is no excess, however often tokens that live for seconds need one.
+    /// Whether the token at hand was never doubted and has lived half of its time at least, or was for
+    /// one use: its renewal is no excess, however often tokens that live for seconds need one.
     var hasRunItsCourse: Bool {
-        guard let current, current.doubt == .none, let end = current.token.expiresAt else {
-            return false
-        }
+        guard let current, current.doubt == .none else { return false }
+        if current.token.isForOneUse { return true }
+        guard let end = current.token.expiresAt else { return false }
         let issued = current.token.issuedAt
         let lifetime = end.remaining(at: issued)
         return lifetime >= .seconds(1) && clock.now - issued.steady >= lifetime / 2

@@ -19,6 +19,8 @@ extension OAuthManager {
         case .clientCredentials:
             return .grant(.clientCredentials(scopes: configuration.scopes))
         case .provided(let provider):
+            var configuration = configuration
+            configuration.issuer = configuration.issuer ?? service.issuer
             return .grant(
                 try await provider.grant(
                     for: configuration,

@@ -202,19 +202,20 @@ extension OAuthManager {
         sent: Moment,
         generation: Int
     ) -> Token {
-        var lifetime = response.lifetime
-        if lifetime == .zero, configuration.zeroLifetime == .unknown { lifetime = nil }
-        let known = lifetime ?? configuration.defaultLifetime
+        let lifetime = configuration.lifetime(of: response)
+        // RFC 6749 §6: a refresh token that is presented without scopes keeps those it has.
+        let known = current?.token.scope ?? record?.accessTokens[configuration.credentialKey]?.scope
+        let kept = grant.refreshToken == nil ? nil : known
         return Token(
             value: response.accessToken,
             issuedAt: sent,
-            expiresAt: known.map { sent + $0 },
+            expiresAt: lifetime.map { sent + $0 },
             refreshAt: response.refreshIn.map { sent + $0 },
             refreshToken: response.refreshToken ?? grant.refreshToken,
             generation: generation,
-            scope: response.scope ?? configuration.scopes.joined(separator: " "),
+            scope: response.scope ?? kept ?? configuration.scopes.joined(separator: " "),
             scheme: response.scheme,
-            isForOneUse: known == .zero,
+            isForOneUse: lifetime == .zero,
             proof: configuration.proof
         )
     }

@@ -38,6 +38,7 @@ extension OAuthManager {
                 value: token.value,
                 issuedAt: token.issuedAt.wall,
                 expiresAt: token.expiresAt?.wall,
+                refreshAt: token.refreshAt?.wall,
                 scope: token.scope,
                 scheme: token.scheme
             )

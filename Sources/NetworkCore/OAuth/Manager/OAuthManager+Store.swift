@@ -76,7 +76,7 @@ extension OAuthManager {
             value: kept.value,
             issuedAt: now + (.zero - age),
             expiresAt: left.map { now + $0 },
-            refreshAt: nil,
+            refreshAt: kept.refreshAt.map { now + ($0 - now.wall) },
             refreshToken: record.refreshToken,
             generation: generation + 1,
             scope: kept.scope,

@@ -12,6 +12,9 @@ public struct DiscoveringTokenClient: OAuthService {
         self.directory = directory
     }
 
+    /// Whose metadata it is.
+    public var issuer: String? { directory.issuer }
+
     /// How far the token endpoint's clock is ahead of ours.
     public var clockOffset: Duration { client.clockOffset }
 

@@ -49,7 +49,8 @@ extension TokenStoring {
         record.accessTokens[configuration.credentialKey] = TokenRecord.AccessToken(
             value: response.accessToken,
             issuedAt: asked,
-            expiresAt: (response.lifetime ?? configuration.defaultLifetime).map { asked + $0 },
+            expiresAt: configuration.lifetime(of: response).map { asked + $0 },
+            refreshAt: response.refreshIn.map { asked + $0 },
             scope: response.scope ?? configuration.scopes.joined(separator: " "),
             scheme: response.scheme
         )

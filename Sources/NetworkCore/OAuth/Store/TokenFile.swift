@@ -22,8 +22,9 @@ enum TokenFile {
         var quarantine: Quarantine?
 
         var times: [Double] {
-            access_tokens.values.flatMap { [$0.issued_at, $0.expires_at].compactMap { $0 } }
-                + [refresh_expires_at, intent?.started_at, quarantine?.since].compactMap { $0 }
+            access_tokens.values.flatMap {
+                [$0.issued_at, $0.expires_at, $0.refresh_at].compactMap { $0 }
+            } + [refresh_expires_at, intent?.started_at, quarantine?.since].compactMap { $0 }
         }
     }
 
@@ -31,6 +32,7 @@ enum TokenFile {
         var value: String
         var issued_at: Double
         var expires_at: Double?
+        var refresh_at: Double?
         var scope: String?
         var scheme: String?
     }
@@ -61,6 +63,7 @@ enum TokenFile {
                     value: $0.value.reveal(),
                     issued_at: $0.issuedAt.secondsSinceEpoch,
                     expires_at: $0.expiresAt?.secondsSinceEpoch,
+                    refresh_at: $0.refreshAt?.secondsSinceEpoch,
                     scope: $0.scope,
                     scheme: $0.scheme == "Bearer" ? nil : $0.scheme
                 )
@@ -120,6 +123,7 @@ enum TokenFile {
                 value: Secret($0.value),
                 issuedAt: UnixTime(secondsSinceEpoch: $0.issued_at),
                 expiresAt: $0.expires_at.map { UnixTime(secondsSinceEpoch: $0) },
+                refreshAt: $0.refresh_at.map { UnixTime(secondsSinceEpoch: $0) },
                 scope: $0.scope,
                 scheme: $0.scheme ?? "Bearer"
             )

@@ -8,6 +8,8 @@ public struct TokenRecord: Sendable, Equatable {
         public var issuedAt: UnixTime
         /// When it ends; nothing if the server did not say.
         public var expiresAt: UnixTime?
+        /// When the server wants it renewed (`refresh_in`); nothing if it did not say.
+        public var refreshAt: UnixTime?
         /// What was granted.
         public var scope: String?
         /// The scheme that it is presented with.
@@ -18,12 +20,14 @@ public struct TokenRecord: Sendable, Equatable {
             value: Secret,
             issuedAt: UnixTime,
             expiresAt: UnixTime?,
+            refreshAt: UnixTime? = nil,
             scope: String?,
             scheme: String = "Bearer"
         ) {
             self.value = value
             self.issuedAt = issuedAt
             self.expiresAt = expiresAt
+            self.refreshAt = refreshAt
             self.scope = scope
             self.scheme = scheme
         }
@@ -89,7 +93,7 @@ public struct TokenRecord: Sendable, Equatable {
 
     /// Recognises a token without repeating it, inside the store only (FNV-1a, 64 bit): the record
     /// that holds it also holds tokens, so it need not withstand guessing.
-    static func fingerprint(_ secret: Secret) -> String {
+    package static func fingerprint(_ secret: Secret) -> String {
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
         for byte in secret.reveal().utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
         return String(hash, radix: 16)
