@@ -79,16 +79,14 @@ struct Exchange: ~Copyable {
         guard let channel, channel.logsHeaders else { return }
         let names = channel.loggedHeaders
         let fields = response.headers.filter { names.contains($0.name) }
-        guard !fields.isEmpty, let credential = channel.shared.authorizer?.currentCredential()
-        else {
+        guard !fields.isEmpty, let credential = record.context.sentCredential else {
             record.responseHeaders = fields
             return
         }
         // An API may repeat what it was sent, in the reason of a 401 for one.
         let secrets = credential.secrets
-        record.responseHeaders = fields.map { field in
-            let value = Redaction.hiding(secrets, in: field.value)
-            return value == field.value ? field : HTTPField(field.name, value) ?? field
+        record.responseHeaders = fields.compactMap { field in
+            HTTPField(field.name, Redaction.hiding(secrets, in: field.value))
         }
     }
 

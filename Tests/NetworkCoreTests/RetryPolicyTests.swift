@@ -115,6 +115,16 @@ import Testing
         #expect((0..<100).count { _ in later.takeRetry(now: 10) } == 10)
     }
 
+    @Test(arguments: [-1, -10, Int.min, .max])
+    func `a budget begins at any second, and takes one that is past for the latest`(start: Int) {
+        let budget = RetryBudget(share: 0)
+        budget.countRequest(now: start)
+        #expect((0..<20).count { _ in budget.takeRetry(now: start) } == 10)
+        #expect(!budget.takeRetry(now: .min))
+        budget.countRequest(now: .max)
+        #expect(budget.takeRetry(now: .max) == (start < .max))
+    }
+
     @Test func `a long pause empties the window`() {
         let budget = RetryBudget(share: 0.2)
         for _ in 0..<100 { budget.countRequest(now: 3) }

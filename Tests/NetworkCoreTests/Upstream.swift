@@ -36,7 +36,6 @@ final class Upstream: HTTPTransport {
     var arrived: [Arrived] { arrivals.withLock { $0 } }
 
     func send(_ request: Request, context: inout RequestContext) async throws -> Response {
-        context.attempts += 1
         let body = try await request.body.collect(upTo: 1 << 20)
         let arrival = Arrived(request: request, body: String(decoding: body.array, as: UTF8.self))
         let count = arrivals.withLock { arrivals in

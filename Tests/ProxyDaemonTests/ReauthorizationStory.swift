@@ -65,6 +65,26 @@ import Testing
         }
     }
 
+    @Test func `a token that is refused for good is not logged where the API repeats it`()
+        async throws
+    {
+        let tokens = try await tokenEndpoint()
+        let origin = try await OriginServer.start { request in
+            Raw.response(
+                "401 Unauthorized",
+                fields: ["WWW-Authenticate: Bearer", "X-Seen: \(request["Authorization"] ?? "")"]
+            )
+        }
+        let channel = channel(origin, tokens, "log: { headers: [X-Seen] }")
+        try await DaemonHarness.run(channels: channel) { proxy in
+            for _ in 1...3 { _ = try await proxy.exchange(Raw.get("/orders/1")) }
+            let lines = try await proxy.log("orders")
+            #expect(lines.count { $0.text.contains(#""x-seen":"<redacted>""#) } == 3)
+            let logs = try await proxy.allLogs()
+            #expect(!logs.contains("token-"))
+        }
+    }
+
     @Test func `a 401 whose content stalls does not hold its replay up until the idle timeout`()
         async throws
     {

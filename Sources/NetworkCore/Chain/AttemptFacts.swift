@@ -1,5 +1,7 @@
 /// What became of an attempt that was followed by another one.
 public struct AttemptFacts: Sendable {
+    /// Where it went, if not where the request says.
+    public var destination: RequestContext.Destination?
     /// Address and port of its connection, if it got one.
     public var upstreamAddress: String?
     /// Whether a pooled connection served it.
@@ -19,6 +21,7 @@ extension RequestContext {
     public mutating func beginNextAttempt(because reason: RetryReason) {
         earlierAttempts.append(
             AttemptFacts(
+                destination: destination,
                 upstreamAddress: upstreamAddress,
                 isConnectionReused: isConnectionReused,
                 timings: timings,
@@ -40,6 +43,7 @@ extension RequestContext {
         guard let last = earlierAttempts.popLast() else { return }
         retries.removeLast()
         timings = last.timings
+        destination = last.destination
         upstreamAddress = last.upstreamAddress
         isConnectionReused = last.isConnectionReused
         upstreamStatus = last.status

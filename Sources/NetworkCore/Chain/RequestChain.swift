@@ -73,6 +73,9 @@ public struct RequestChain: Sendable {
         do {
             try pass(&request, &passage, &context)
             if passage.position == links.steps.count {
+                let earlier = context.attempts
+                // Not every transport counts.
+                defer { if context.attempts == earlier { context.attempts += 1 } }
                 response = try await links.transport.send(consume request, context: &context)
             } else {
                 response = try await intercept(request, at: passage.position, &context)

@@ -36,6 +36,8 @@ public struct RequestContext: Sendable {
     public var onInformational: (@Sendable (HTTPStatus, HTTPHeaders) async throws -> Void)?
     /// What the next attempt is signed with, where nobody else gets that credential.
     var ownCredential: Credential?
+    /// The last of our credentials that an attempt carried: whoever shows the answer hides it there.
+    package internal(set) var sentCredential: Credential?
     private var limit: Limit?
 
     // A box: how large an instant is, and so whatever holds one, is known at run time only, which

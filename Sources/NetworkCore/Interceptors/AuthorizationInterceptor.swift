@@ -126,6 +126,7 @@ public struct AuthorizationInterceptor: PassingInterceptor {
         facts.generation = credential.generation
         facts.age = credential.age(by: authorizer.clock)
         context.authorization = facts
+        context.sentCredential = credential
         request.headers.remove(credential.name)
         request.headers.attach(credential.field)
     }

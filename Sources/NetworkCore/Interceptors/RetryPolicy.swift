@@ -63,17 +63,23 @@ public struct RetryPolicy: Sendable {
 /// Shared by all loops.
 public final class RetryBudget: Sendable {
     private struct Window {
-        var second = 0
+        /// The latest second, in its place among ten.
+        var slot = 0
         var requests = [Int](repeating: 0, count: 10)
         var retries = [Int](repeating: 0, count: 10)
+        private var latest: Int?
 
+        /// Goes on to a second; one that is past counts as the latest.
         mutating func advance(to now: Int) {
-            guard now > second else { return }
-            for step in 1...min(now - second, 10) {
-                requests[(second + step) % 10] = 0
-                retries[(second + step) % 10] = 0
+            let latest = latest ?? now
+            self.latest = max(latest, now)
+            guard now > latest else { return }
+            let (elapsed, isHuge) = now.subtractingReportingOverflow(latest)
+            for _ in 0..<(isHuge ? 10 : min(elapsed, 10)) {
+                slot = (slot + 1) % 10
+                requests[slot] = 0
+                retries[slot] = 0
             }
-            second = now
         }
     }
 
@@ -85,11 +91,11 @@ public final class RetryBudget: Sendable {
         self.share = share
     }
 
-    /// Counts a request; `now` is in seconds of any clock that does not go back.
+    /// Counts a request; `now` is in seconds of any clock, and one that goes back stands still here.
     public func countRequest(now: Int) {
         window.withLock { window in
             window.advance(to: now)
-            window.requests[now % 10] += 1
+            window.requests[window.slot] += 1
         }
     }
 
@@ -98,10 +104,10 @@ public final class RetryBudget: Sendable {
         window.withLock { window in
             window.advance(to: now)
             let allowed =
-                window.retries[now % 10] < 10
+                window.retries[window.slot] < 10
                 || Double(window.retries.reduce(0, +))
                     < share * Double(window.requests.reduce(0, +))
-            if allowed { window.retries[now % 10] += 1 }
+            if allowed { window.retries[window.slot] += 1 }
             return allowed
         }
     }
