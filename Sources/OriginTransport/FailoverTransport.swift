@@ -33,9 +33,12 @@ package struct FailoverTransport: HTTPTransport {
         }
 
         /// Those that worked lately first, and the others after them, rather than none.
-        func order(now: UInt64) -> [Int] {
-            all.indices.filter { restsUntil[$0] <= now }
-                + all.indices.filter { restsUntil[$0] > now }
+        func order(for target: String, now: UInt64) -> [Int] {
+            // What is for a server as a whole (`*`) would reach beyond a base path.
+            let usable = all.indices.filter {
+                target != "*" || all[$0].basePath == all[0].basePath
+            }
+            return usable.filter { restsUntil[$0] <= now } + usable.filter { restsUntil[$0] > now }
         }
     }
 
@@ -54,7 +57,7 @@ package struct FailoverTransport: HTTPTransport {
         context: inout RequestContext
     ) async throws -> Response {
         let (bound, loop) = (routes.value, routes.loop)
-        let order = bound.order(now: loop.now)
+        let order = bound.order(for: request.target, now: loop.now)
         for index in order.dropLast() {
             do {
                 return try await send(request, over: index, context: &context)

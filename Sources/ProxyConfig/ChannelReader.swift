@@ -81,7 +81,8 @@ struct ChannelReader {
             path: match.value(.path, expected: "a path such as /\(name)", parse: Self.prefix)
                 ?? "/\(name)",
             hosts: match.list(.hosts, of: "a host name", default: ["\(name).localhost"]) { text in
-                HostText.isName(text) ? text.lowercased() : nil
+                // What resolvers take for a short address no request may have (`127.1`).
+                HostText.isName(text) && !HostText.isShortAddress(text) ? text.lowercased() : nil
             },
             listen: listen,
             strip: match.flag(.strip, default: true) ? .remove : .keep

@@ -9,6 +9,16 @@ enum HostText {
         }
     }
 
+    /// Whether resolvers take the name for an IPv4 address although it has not four numbers: its last
+    /// label is one, in digits or with `0x`.
+    static func isShortAddress(_ name: String) -> Bool {
+        guard let last = name.lowercased().split(separator: ".").last else { return false }
+        let isNumber =
+            last.hasPrefix("0x")
+            ? last.dropFirst(2).allSatisfy(\.isHexDigit) : last.allSatisfy(\.isWholeNumber)
+        return isNumber && bytes(ofIPv4: name) == nil
+    }
+
     /// Whether the text is a name, `*.suffix` or, for everything, `*`.
     static func isPattern(_ text: String) -> Bool {
         text == "*" || isName(text.hasPrefix("*.") ? text.dropFirst(2) : text[...])

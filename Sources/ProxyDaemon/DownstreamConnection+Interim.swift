@@ -21,10 +21,10 @@ extension ProxyHandler {
 }
 
 extension DownstreamConnection {
-    /// Returns once the interim answer that is being written is out: what follows may be.
+    /// Returns once no interim answer is being written: what follows may be.
     func settleInterim() async {
-        precondition(isWritingInterim, "somebody waits for what is being written")
-        await withCheckedContinuation { interimEnd = $0 }
+        // Whoever goes on first may write the next one.
+        while isWritingInterim { await withCheckedContinuation { interimEnds.append($0) } }
     }
 
     /// Writes an interim answer in front of the final one.
@@ -34,13 +34,16 @@ extension DownstreamConnection {
     ///
     /// - Throws: `NetworkError` on the app's side, `CancellationError`.
     func writeInterim(_ status: HTTPStatus, _ headers: HTTPHeaders = [:]) async throws {
-        while isWritingInterim { try await loop.sleep(for: .milliseconds(20)) }
+        await settleInterim()
+        try Task.checkCancellation()
         // The final answer may have come first.
         guard !isAnswered else { return }
         isWritingInterim = true
         defer {
             isWritingInterim = false
-            interimEnd.take()?.resume()
+            let ends = interimEnds
+            interimEnds = []
+            for end in ends { end.resume() }
         }
         let output = loop.outputs.take()
         defer { loop.outputs.give(output) }

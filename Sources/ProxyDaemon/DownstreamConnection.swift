@@ -54,8 +54,8 @@ final class DownstreamConnection {
     var begun: Begun?
     /// Who reads the content of the request.
     var pull = Pull()
-    /// The exchange's own task, while it waits for the end of an interim answer.
-    var interimEnd: CheckedContinuation<Void, Never>?
+    /// Who waits for the end of an interim answer: the exchange itself, or whoever has the next one.
+    var interimEnds: [CheckedContinuation<Void, Never>] = []
     /// The number of the listener that it came over.
     var listener: Int?
     /// The task that serves it; nothing while it is parked.

@@ -83,6 +83,7 @@ extension ProxyHandler {
     ) async -> Bool {
         var progress = progress
         if progress == .waiting {
+            await app.settleInterim()
             if case .tunnel(let upstream) = response.body {
                 await tunnel(
                     to: upstream,
@@ -93,7 +94,6 @@ extension ProxyHandler {
                 )
                 return false
             }
-            await app.settleInterim()
             progress = write(response, on: app, &exchange)
         }
         if progress == .begun, let opening = app.begun.take()?.opening {
@@ -148,7 +148,7 @@ extension ProxyHandler {
             app.reset()
             return false
         }
-        if app.isWritingInterim { await app.settleInterim() }
+        await app.settleInterim()
         let response = ErrorResponder.response(
             to: error,
             channel: exchange.channel?.name,

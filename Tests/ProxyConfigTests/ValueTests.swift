@@ -193,6 +193,14 @@ import Testing
         #expect(errors(in: "channels: { a: { upstream: '\(url)' } }").count == 1)
     }
 
+    @Test(arguments: [
+        ("127.1", false), ("2130706433", false), ("0x7F.1", false), ("a.0x1", false),
+        ("10.0.0.1", true), ("a1", true), ("1.a", true), ("0x.example", true),
+    ])
+    func `a host that no request can name is refused`(host: String, isOne: Bool) {
+        #expect(errors(inChannel: "match: { hosts: ['\(host)'] }").isEmpty == isOne)
+    }
+
     @Test func `a channel of one line has every default`() throws {
         let channel = try channel("tls: null")
         #expect(channel.match.path == "/a")

@@ -49,6 +49,22 @@ import Testing
         }
     }
 
+    @Test func `a request for the whole server is not for one that has a base path`() async throws {
+        let origin = try await OriginServer.start { _ in Raw.ok() }
+        let ports = [RefusingPort.any(), origin.port]
+        let options = "OPTIONS * HTTP/1.1\r\nHost: orders.localhost\r\n\r\n"
+        try await DaemonHarness.run(channels: FailoverStory.channel(ports, ["", "/v2"])) { proxy in
+            let answer = try await proxy.exchange(options)
+            #expect(answer.status == 502)
+            #expect(origin.requests.isEmpty)
+        }
+        try await DaemonHarness.run(channels: FailoverStory.channel(ports)) { proxy in
+            let answer = try await proxy.exchange(options)
+            #expect(answer.status == 200)
+            #expect(origin.requests.map(\.startLine) == ["OPTIONS * HTTP/1.1"])
+        }
+    }
+
     @Test func `an upstream that is back is the first again`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         let channels = FailoverStory.channel([RefusingPort.any(), origin.port])

@@ -58,7 +58,7 @@ enum FileContent {
     }
 }
 
-/// A file that is read while it is sent, 64 KiB at a time, on whatever executor pulls it.
+/// A file that is read while it is sent, 64 KiB at a time, and not on the loop that sends it.
 ///
 /// Read once more, it must be what it was when it was opened: its descriptor stays the same file, whatever
 /// has taken its name meanwhile.
@@ -96,10 +96,12 @@ final class FileBody: RepeatableBodySource {
             return (offset, count)
         }
         guard count > 0 else { return nil }
-        let piece = try FileContent.read(file, count, start, path)
-        // Behind the read: what was written before it shows by now.
-        if isRepetition { try checkUnchanged() }
-        return piece
+        return try await DiskAccess.run { [self] in
+            let piece = try FileContent.read(file, count, start, path)
+            // Behind the read: what was written before it shows by now.
+            if isRepetition { try checkUnchanged() }
+            return piece
+        }
     }
 
     func fromStart() -> any RepeatableBodySource { repeated() }

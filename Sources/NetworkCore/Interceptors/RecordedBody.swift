@@ -81,29 +81,3 @@ struct RecordedBody {
     /// Forgets everything.
     mutating func clear() { self = RecordedBody() }
 }
-
-/// File access on a thread that may wait, whatever loop the caller runs on.
-enum SpillAccess {
-    static func write(
-        _ piece: ByteSlice,
-        at offset: Int,
-        to file: SpillFile?,
-        in directory: String
-    ) async throws -> SpillFile {
-        // Away from the caller's event loop; awaited on the next line, and short.
-        let work = Task(executorPreference: globalConcurrentExecutor) {
-            let file = try file ?? SpillFile(in: directory)
-            try file.write(piece, at: offset)
-            return file
-        }
-        return try await work.value
-    }
-
-    static func read(_ count: Int, at offset: Int, of file: SpillFile) async throws -> ByteSlice {
-        // Away from the caller's event loop; awaited on the next line, and short.
-        let work = Task(executorPreference: globalConcurrentExecutor) {
-            ByteSlice(try file.read(count, at: offset))
-        }
-        return try await work.value
-    }
-}

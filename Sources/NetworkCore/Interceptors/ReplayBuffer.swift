@@ -141,7 +141,9 @@ public final class ReplayBuffer: Sendable {
                 position += piece.count
                 return piece
             case .stored(let file, let offset, let count):
-                let piece = try await SpillAccess.read(count, at: offset, of: file)
+                let piece = try await DiskAccess.run {
+                    ByteSlice(try file.read(count, at: offset))
+                }
                 position += piece.count
                 return piece
             case .end: return nil
@@ -192,7 +194,11 @@ public final class ReplayBuffer: Sendable {
         if let piece, let spill, let offset = spillOffset(of: piece) {
             let known = state.withLock { $0.recorded.spillFile }
             // A full disk ends the recording and not the upload.
-            file = try? await SpillAccess.write(piece, at: offset, to: known, in: spill.directory)
+            file = try? await DiskAccess.run {
+                let file = try known ?? SpillFile(in: spill.directory)
+                try file.write(piece, at: offset)
+                return file
+            }
         }
         return finishReading(piece, owner, writtenTo: file)
     }
