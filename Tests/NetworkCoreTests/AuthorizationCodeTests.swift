@@ -6,15 +6,19 @@ import Testing
 @Suite struct AuthorizationCodeTests {
     private let proof = ProofKey(verifier: Secret("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"))
 
-    private func flow(_ change: (inout ServerMetadata) -> Void = { _ in }) -> AuthorizationCodeFlow
-    {
+    private func flow(
+        binding: ProofOfPossession? = nil,
+        _ change: (inout ServerMetadata) -> Void = { _ in }
+    ) -> AuthorizationCodeFlow {
         var server = ServerMetadata(issuer: "https://login.example.com")
         server.authorizationEndpoint = ServerEndpoint("https://login.example.com/authorize?t=1")
         change(&server)
         var configuration = OAuthHarness.configuration(.refreshToken(initial: nil))
         configuration.scopes = ["read", "a b"]
         configuration.audience = "https://api.example.com"
+        configuration.resources = ["urn:a", "urn:b"]
         configuration.parameters = [FormParameter("prompt", "login")]
+        configuration.proof = binding
         return AuthorizationCodeFlow(
             server: server,
             configuration: configuration,
@@ -55,8 +59,15 @@ import Testing
                 == "https://login.example.com/authorize?t=1&response_type=code&client_id=client"
                 + "&redirect_uri=http%3A%2F%2F127.0.0.1%3A5001%2Fcallback&scope=read+a+b&state=s%2B1"
                 + "&code_challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
-                + "&code_challenge_method=S256&audience=https%3A%2F%2Fapi.example.com&prompt=login"
+                + "&code_challenge_method=S256&audience=https%3A%2F%2Fapi.example.com"
+                + "&resource=urn%3Aa&resource=urn%3Ab&prompt=login"
         )
+    }
+
+    @Test func `with a key the page binds the code to it`() throws {
+        let binding = ProofOfPossession(key: try SigningKey(pem: SampleKeys.p256))
+        let page = try flow(binding: binding).page()
+        #expect(page.contains("&dpop_jkt=\(binding.thumbprint)&"))
     }
 
     @Test func `a server that knows PKCE but not S256 is refused`() {

@@ -9,14 +9,18 @@ import Testing
     private let codes =
         #"{"device_code":"d1","user_code":"WDJB-MJHT","verification_uri":"https://l.example/d""#
 
-    private func flow() -> DeviceFlow {
+    private func flow(
+        configure: (inout OAuthConfiguration) -> Void = { _ in }
+    ) -> DeviceFlow {
+        var configuration = OAuthHarness.configuration(.refreshToken(initial: nil))
+        configure(&configuration)
         var metadata = ServerMetadata(issuer: "https://login.example.com")
         metadata.deviceEndpoint = ServerEndpoint("https://login.example.com/device")
         return DeviceFlow(
             service: TokenEndpointClient(transport: server, clock: clock),
             transport: server,
             server: metadata,
-            configuration: OAuthHarness.configuration(.refreshToken(initial: nil)),
+            configuration: configuration,
             clock: clock
         )
     }
@@ -48,6 +52,20 @@ import Testing
         let request = try #require(server.seen.first)
         #expect(request.form == ["scope": "read"])
         #expect(request.headers[.authorization]?.hasPrefix("Basic ") == true)
+    }
+
+    @Test func `the codes are asked for with what the tokens should be good for`() async throws {
+        server.script("/device", .json(200, codes + "}"))
+        let flow = flow {
+            $0.audience = "api"
+            $0.resources = ["urn:a"]
+            $0.parameters = [FormParameter("tenant", "x")]
+        }
+        _ = try await flow.begin()
+        #expect(
+            server.seen.first?.form
+                == ["scope": "read", "audience": "api", "resource": "urn:a", "tenant": "x"]
+        )
     }
 
     @Test func `polling goes at the server's pace, and slow_down adds 5 s for good`() async throws {
@@ -112,6 +130,18 @@ import Testing
         #expect(pauses == [1, 1])
     }
 
+    @Test func `a server that wants long pauses is asked every five minutes`() async throws {
+        server.script("/device", .json(200, codes + #","expires_in":3600,"interval":1000}"#))
+        server.script(
+            "/token",
+            refuse("authorization_pending"),
+            .json(200, ScriptedServer.good)
+        )
+        let flow = flow()
+        _ = try await flow.tokens(for: try await flow.begin())
+        #expect(pauses == [300, 300])
+    }
+
     @Test func `a server that cannot be reached is left alone for longer each time`() async throws {
         server.script("/device", .json(200, codes + #","expires_in":600}"#))
         server.script(
@@ -161,6 +191,18 @@ import Testing
         let flow = flow()
         _ = try await flow.tokens(for: try await flow.begin())
         #expect(pauses == [5, 42, 20, 10])
+    }
+
+    @Test func `a wait that the server names is kept up to the limit`() async throws {
+        server.script("/device", .json(200, codes + #","expires_in":3600}"#))
+        server.script(
+            "/token",
+            .busy(503, "", retryAfter: "1000"),
+            .json(200, ScriptedServer.good)
+        )
+        let flow = flow { $0.retryAfterLimit = .seconds(60) }
+        _ = try await flow.tokens(for: try await flow.begin())
+        #expect(pauses == [5, 60])
     }
 
     @Test func `a wait beyond the code's end leaves one poll before it`() async throws {

@@ -279,6 +279,21 @@ import Testing
         #expect(server.seen.count == 1)
     }
 
+    @Test func `client assertions are made out to the issuer that was found`() async throws {
+        server.script(inFront, document("https://login.example.com"))
+        server.script("/t?x=1", .json(200, ScriptedServer.good))
+        var (client, configuration) = client(.privateKeyJWT)
+        configuration.clientKey = try SigningKey(pem: SampleKeys.p256)
+        _ = try await client.tokens(
+            for: .clientCredentials(scopes: []),
+            configuration: configuration,
+            deadline: clock.now + .seconds(10)
+        )
+        let text = try #require(server.seen.last?.form["client_assertion"])
+        let audience = try SignedToken(Secret(text)).claims["aud"] as? String
+        #expect(audience == "https://login.example.com")
+    }
+
     @Test func `an endpoint that refuses in words has not moved`() async throws {
         server.script(inFront, document("https://login.example.com"))
         server.script("/t?x=1", .json(400, #"{"error":"invalid_scope"}"#))

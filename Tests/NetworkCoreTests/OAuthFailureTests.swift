@@ -79,6 +79,13 @@ import Testing
         #expect(try await harness.token() == "Bearer access-1")
     }
 
+    @Test func `a Retry-After of nothing does not shorten the back-off`() async {
+        let harness = OAuthHarness()
+        harness.server.script(.respond(503, "", [.retryAfter: "0"]))
+        #expect(await harness.failure()?.retryAfter == 1)
+        #expect(harness.requests == 1)
+    }
+
     @Test func `Retry-After as a date counts from the server's own clock, and is capped`()
         async throws
     {
@@ -233,6 +240,16 @@ import Testing
         #expect(await eventually { !harness.manager.isSignedIn })
         #expect(try await harness.token() == "Bearer access-1")
         harness.clock.advance(by: .seconds(201))
+        #expect(await harness.failure()?.kind == .reauthorizationRequired)
+    }
+
+    @Test func `a death takes the place of the failure before it`() async throws {
+        let harness = OAuthHarness(grant: .refreshToken(initial: Secret("initial")))
+        harness.server.script(.respond(503, "", [.retryAfter: "100"]))
+        #expect(await harness.failure()?.kind == .credentialUnavailable)
+        harness.server.revokeAll()
+        await #expect(throws: NetworkError.self) { try await harness.manager.forceRefresh() }
+        harness.clock.advance(by: .seconds(6))
         #expect(await harness.failure()?.kind == .reauthorizationRequired)
     }
 

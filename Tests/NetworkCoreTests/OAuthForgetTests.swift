@@ -57,6 +57,30 @@ import Testing
         #expect(store.record?.refreshToken == Secret("refresh-2"))
     }
 
+    @Test func `forgetting is told`() async throws {
+        let harness = try await signedIn(WatchedStore())
+        try await harness.manager.forget()
+        #expect(harness.events.contains { if case .forgotten = $0 { true } else { false } })
+    }
+
+    @Test func `with the tokens a failure is forgotten, and how many there were`() async throws {
+        let harness = OAuthHarness()
+        for expected in 1...2 {
+            harness.server.script(.respond(401, #"{"error":"invalid_client"}"#, [:]))
+            #expect(await harness.failure()?.retryAfter == 60)
+            #expect(harness.requests == expected)
+            try await harness.manager.forget()
+        }
+    }
+
+    @Test func `with the tokens a death is forgotten`() async throws {
+        let harness = OAuthHarness(grant: .refreshToken(initial: Secret("initial")))
+        harness.server.script(.respond(400, #"{"error":"invalid_grant"}"#, [:]))
+        #expect(await harness.failure()?.kind == .reauthorizationRequired)
+        try await harness.manager.forget()
+        #expect(try await harness.token() == "Bearer access-1")
+    }
+
     @Test func `another client's tokens that were to be forgotten are replaced all the same`()
         async throws
     {

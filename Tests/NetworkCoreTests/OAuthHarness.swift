@@ -111,14 +111,20 @@ final class OAuthHarness: Sendable {
     func reject(
         _ generation: Int,
         challenge: String? = "Bearer error=\"invalid_token\"",
-        intent: Rejection.Intent = .replay
+        intent: Rejection.Intent = .replay,
+        until deadline: ContinuousClock.Instant? = nil
     ) async -> Verdict {
         var headers: HTTPHeaders = [:]
         if let challenge, let field = HTTPField(.wwwAuthenticate, challenge) {
             headers.append(field)
         }
         return await manager.rejected(
-            Rejection(generation: generation, headers: headers, intent: intent)
+            Rejection(
+                generation: generation,
+                headers: headers,
+                intent: intent,
+                deadline: deadline
+            )
         )
     }
 }

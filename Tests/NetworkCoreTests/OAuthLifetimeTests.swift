@@ -136,6 +136,13 @@ import Testing
         #expect(try await harness.token() == "Bearer access-2")
     }
 
+    @Test func `where an expires_in of zero means nothing the token is used on`() async throws {
+        let harness = OAuthHarness { $0.zeroLifetime = .unknown }
+        harness.server.setLifetime("0")
+        for _ in 0..<2 { #expect(try await harness.token() == "Bearer access-1") }
+        #expect(harness.requests == 1)
+    }
+
     @Test func `a token for one use is the one that its replay is sent with`() async throws {
         let harness = OAuthHarness()
         _ = try await harness.token()
@@ -215,6 +222,19 @@ import Testing
         harness.server.gate.open()
     }
 
+    @Test func `a replay waits no longer than its exchange may take`() async throws {
+        let harness = OAuthHarness()
+        _ = try await harness.token()
+        harness.server.gate.close()
+        let deadline = harness.clock.now + .seconds(2)
+        let verdict = Task { await harness.reject(1, until: deadline) }
+        #expect(await eventually { await harness.manager.status().waiters == 1 })
+        harness.clock.advance(by: .seconds(2))
+        #expect(await eventually { await harness.manager.status().waiters == 0 })
+        harness.server.gate.open()
+        #expect(await verdict.value == .passThrough(.waitTimeout))
+    }
+
     @Test func `waiting ends at the manager's own limit, before a later deadline`() async throws {
         let harness = OAuthHarness { $0.waitTimeout = .seconds(5) }
         harness.server.gate.close()
@@ -254,5 +274,7 @@ import Testing
         harness.server.gate.open()
         harness.clock.advance(by: .seconds(60))
         #expect(try await harness.token().hasPrefix("Bearer access-"))
+        // Once, though the request that was given up ended as well.
+        #expect(harness.events.count { if case .failed = $0 { true } else { false } } == 1)
     }
 }

@@ -4,8 +4,18 @@ import Testing
 
 /// What other processes and people do to the store.
 @Suite struct OAuthOutsideChanges {
-    private func harness(_ store: MemoryTokenStore) -> OAuthHarness {
-        OAuthHarness(grant: .refreshToken(initial: nil), store: store)
+    private func harness(
+        _ store: any TokenStoring,
+        beside other: OAuthHarness? = nil,
+        configure: (inout OAuthConfiguration) -> Void = { _ in }
+    ) -> OAuthHarness {
+        OAuthHarness(
+            grant: .refreshToken(initial: nil),
+            clock: other?.clock ?? ManualClock(),
+            server: other?.server,
+            store: store,
+            configure: configure
+        )
     }
 
     /// A store somebody has signed in to.
@@ -153,6 +163,26 @@ import Testing
         #expect(!server.sawReuse)
     }
 
+    @Test(arguments: ["invalid_client", "invalid_grant"])
+    func `a sign-in elsewhere while a renewal is forced makes good what failed before`(
+        error: String
+    ) async throws {
+        let store = WatchedStore()
+        try store.put { $0.refreshToken = Secret("initial") }
+        let harness = harness(store)
+        harness.server.script(.respond(400, #"{"error":"\#(error)"}"#, [:]))
+        #expect(await harness.failure() != nil)
+        store.onSave = { _ in
+            store.onSave = nil
+            try? store.put { $0.refreshToken = Secret("theirs") }
+        }
+        try await harness.manager.forceRefresh()
+        // Asked about at once, and left alone no longer than behind a first failure.
+        harness.server.script(.respond(400, #"{"error":"invalid_client"}"#, [:]))
+        #expect(await harness.failure()?.retryAfter == 60)
+        #expect(harness.server.requests.map { $0.form["refresh_token"] } == ["initial", "theirs"])
+    }
+
     @Test func `looking costs no token request and changes nothing by itself`() async throws {
         let harness = harness(signedIn())
         for _ in 0..<20 {
@@ -175,6 +205,32 @@ import Testing
         )
         #expect(try await harness.token() == "Bearer access-2")
         #expect(store.record?.refreshToken == Secret("refresh-2"))
+    }
+
+    @Test func `a sign-in ends the tokens of whoever was signed in, for every audience`()
+        async throws
+    {
+        let store = signedIn()
+        let first = harness(store)
+        #expect(try await first.token() == "Bearer access-1")
+        let other = harness(store, beside: first) { $0.audience = "other" }
+        first.server.admit(refreshToken: "somebody-else")
+        try await other.manager.signIn(with: .refreshToken(Secret("somebody-else")))
+        let restarted = harness(store, beside: first)
+        #expect(try await restarted.token() == "Bearer access-3")
+        #expect(first.server.requests.last?.form["refresh_token"] == "refresh-2")
+    }
+
+    @Test func `whether the server rotates, a sign-in does not tell`() async throws {
+        let store = signedIn()
+        let harness = harness(store)
+        _ = try await harness.token()
+        #expect(store.record?.rotates == true)
+        harness.server.setExtra(#","refresh_token":"theirs""#)
+        let code = TokenGrant.authorizationCode(Secret("c"), redirect: "r", verifier: Secret("v"))
+        try await harness.manager.signIn(with: code)
+        #expect(store.record?.refreshToken == Secret("theirs"))
+        #expect(store.record?.rotates == nil)
     }
 
     @Test func `a sign-in that fails leaves everything as it was and is not repeated`()

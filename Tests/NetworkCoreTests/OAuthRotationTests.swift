@@ -120,6 +120,19 @@ import Testing
         #expect(try await harness.store.load()?.intent == nil)
     }
 
+    @Test func `nothing is noted for a server that is known to leave the refresh token in force`()
+        async throws
+    {
+        let harness = OAuthHarness(grant: .refreshToken(initial: Secret("initial")), rotates: false)
+        _ = try await harness.token()
+        harness.server.gate.close()
+        async let verdict = harness.reject(1)
+        #expect(await eventually { harness.server.gate.waiting == 1 })
+        #expect(try await harness.store.load()?.intent == nil)
+        harness.server.gate.open()
+        #expect(await verdict == .replay)
+    }
+
     @Test func `a lost answer is asked for again within the grace window`() async throws {
         let harness = harness(grace: .seconds(30))
         harness.server.script(.lostAnswer)

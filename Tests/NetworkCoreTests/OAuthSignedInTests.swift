@@ -100,6 +100,18 @@ import Testing
         #expect(harness.manager.isSignedIn)
     }
 
+    @Test func `the end of a refresh token that stays in force need not be repeated`()
+        async throws
+    {
+        let harness = OAuthHarness(grant: .refreshToken(initial: Secret("initial")), rotates: false)
+        harness.server.setExtra(#","refresh_expires_in":7200"#)
+        _ = try await harness.token()
+        harness.server.setExtra("")
+        harness.clock.advance(by: .seconds(60))
+        try await harness.manager.forceRefresh()
+        #expect(await harness.manager.status().refreshExpiresIn == .seconds(7140))
+    }
+
     @Test func `what somebody signs in for takes the configured token's place`() async throws {
         let store = MemoryTokenStore()
         let clock = ManualClock()

@@ -71,12 +71,29 @@ import Testing
         #expect(second.server.requests.last?.form["refresh_token"] == "refresh-1")
     }
 
-    @Test func `another audience does not get the stored token`() async throws {
+    /// What an access token depends on.
+    enum Difference: CaseIterable {
+        case scopes, audience, resources, parameters
+
+        func apply(to configuration: inout OAuthConfiguration) {
+            switch self {
+            case .scopes: configuration.scopes.append("write")
+            case .audience: configuration.audience = "https://other.example.com"
+            case .resources: configuration.resources = ["https://other.example.com"]
+            case .parameters: configuration.parameters = [FormParameter("tenant", "other")]
+            }
+        }
+    }
+
+    @Test(arguments: Difference.allCases)
+    func `who asks for another token does not get the stored one`(
+        difference: Difference
+    ) async throws {
         let first = harness()
         _ = try await first.token()
-        let second = companion(of: first) { $0.audience = "https://other.example.com" }
+        let second = companion(of: first) { difference.apply(to: &$0) }
         #expect(try await second.token() == "Bearer access-2")
-        #expect(first.server.requests[1].form["refresh_token"] == "refresh-1")
+        #expect(first.server.requests.last?.form["refresh_token"] == "refresh-1")
     }
 
     @Test func `another client's refresh token is not presented`() async throws {
@@ -120,6 +137,19 @@ import Testing
         #expect(context.authorization?.notReplayed == "already_replayed")
         #expect(try await first.send().response.status == 200)
         #expect(first.requests == 3)
+    }
+
+    @Test func `a token of another manager's in its last part is no successor`() async throws {
+        let store = WatchedStore()
+        let harness = harness(store: store)
+        _ = try await harness.token()
+        harness.clock.advance(by: .seconds(3295))
+        try await harness.manager.lookIntoStore()
+        try store.put { $0.accessTokens["scope=read"]?.value = Secret("theirs") }
+        harness.clock.advance(by: .seconds(6))
+        #expect(harness.manager.currentCredential()?.generation == 1)
+        #expect(await eventually { await harness.manager.status().generation == 2 })
+        #expect(try await harness.token() == "Bearer access-2")
     }
 
     @Test func `managers of one family never present a refresh token at the same time`()

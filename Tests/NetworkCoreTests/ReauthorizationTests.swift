@@ -182,6 +182,23 @@ import Testing
         #expect(context.upstreamStatus == 401)
     }
 
+    @Test func `who goes away while the token is renewed leaves no 401 open`() async throws {
+        let harness = OAuthHarness()
+        _ = try await harness.token()
+        harness.server.gate.close()
+        let body = StalledBody()
+        let upstream = Upstream { _, _ in
+            Response(status: 401, body: .stream(body, length: nil))
+        }
+        let chain = RequestChain.authorized(by: harness.manager, upstream)
+        let exchange = Task { try await chain.exchange().0.status }
+        #expect(await eventually { await harness.manager.status().waiters == 1 })
+        exchange.cancel()
+        #expect(await networkError { try await exchange.value }?.kind == .cancelled)
+        #expect(body.isGivenUp)
+        harness.server.gate.open()
+    }
+
     @Test func `the authorizer sees the challenges of all lines`() async throws {
         let authorizer = TurnstileAuthorizer(verdict: .passThrough(.excess))
         let upstream = Upstream { _, _ in
@@ -259,7 +276,7 @@ private final class TurnstileAuthorizer: Authorizing {
 }
 
 /// Says that there is another token now, and has none when it is asked for it.
-private final class LapsingAuthorizer: Authorizing {
+final class LapsingAuthorizer: Authorizing {
     let kind = "stub"
     let fieldName = HTTPFieldName.authorization
     private let failure: ErrorKind

@@ -133,7 +133,8 @@ import Testing
     @Test(arguments: [
         ("accessToken=a", "accessToken=<redacted>"), ("login%5Bpassword%5D=a", nil),
         ("access_token[]=a", nil), ("user.password=a", nil), ("Access-Token=a", nil),
-        ("tokens=a", "tokens=a"), ("keyboard=a", "keyboard=a"), ("sort[by]=a", "sort[by]=a"),
+        ("a=1;token=b;c", "a=1;token=<redacted>"), ("token=b;c=1&d=2", "token=<redacted>&d=2"),
+        ("a;b=1;c", "a;b=1;c"), ("tokens=a", "tokens=a"), ("keyboard=a", "keyboard=a"), ("sort[by]=a", "sort[by]=a"),
     ])
     func `a parameter with a credential is known by its parts`(query: String, shown: String?) {
         let hidden = query.replacing("=a", with: "=<redacted>")
@@ -141,6 +142,31 @@ import Testing
         var own = Redaction.standard
         own.parameters = ["keyboard"]
         #expect(own.target("/?keyBoard=a&token=a") == "/?keyBoard=<redacted>&token=a")
+    }
+
+    @Test(arguments: [
+        "Ab3+d/EfG9~h12345==", "Ab3%2Bd%2FEfG9%7Eh12345%3D%3D", "Ab3%2bd/EfG9~h12345%3d%3d",
+        #"Ab3+d\/EfG9~h12345=="#, #"Ab3\u002bd/EfG9~h12345=="#, "Ab3%252Bd%252fEfG9~h12345%253D=",
+        "QWIzK2QvRWZHOX5oMTIzNDU9PQ==", "dXNlcjpBYjMrZC9FZkc5fmgxMjM0NT09",
+        "dXNlOkFiMytkL0VmRzl-aDEyMzQ1PT0", "dXM6QWIzK2QvRWZHOX5oMTIzNDU9PQ%3D%3D",
+    ])
+    func `a secret is found in whatever spelling`(spelling: String) {
+        let secret = Secret("Ab3+d/EfG9~h12345==")
+        let shown = Redaction.hiding([secret], in: "no (\(spelling)) here")
+        #expect(["no (<redacted>) here", "no (<redacted>%3D%3D) here"].contains(shown))
+        #expect(Redaction.hiding([secret], in: "Ab3+d/EfG9~h12345") == "Ab3+d/EfG9~h12345")
+    }
+
+    @Test(arguments: ["a%2Fb\\", "%25%25", "a b+c", "\\u0041", "%%%%", "\\\\\\\\"])
+    func `a secret that looks encoded is found as it is and encoded`(text: String) {
+        for spelling in [text, PercentEncoding.unreserved(text)] {
+            let shown = Redaction.hiding([Secret(text)], in: "'\(spelling)%' is wrong\\")
+            #expect(shown == "'<redacted>%' is wrong\\")
+        }
+    }
+
+    @Test func `a secret of three letters is not looked for`() {
+        #expect(Redaction.hiding([Secret("abc")], in: "abc") == "abc")
     }
 
     @Test func `what is no text is not shown as one`() throws {

@@ -101,6 +101,21 @@ import Testing
         #expect(api.seen.map(\.authorization) == [[]])
     }
 
+    @Test func `a call that was sent signed is not sent again without`() async throws {
+        // Too long to be read before the replay, which then finds nobody signed in any more.
+        let long = HTTPBody.bytes(ByteSlice(String(repeating: "no", count: 64 * 1024)))
+        let upstream = Upstream { _, _ in Response(status: 401, body: long) }
+        let authorizer = LapsingAuthorizer(.reauthorizationRequired)
+        let manager = NetworkManager<PathEndpoint>(.stubbed(upstream, authorizer: authorizer))
+        var options = CallOptions()
+        options.authorization = .optional
+        let error = await #expect(throws: NetworkError.self) {
+            try await manager.send(endpoint, options: options)
+        }
+        #expect(error?.kind == .reauthorizationRequired)
+        #expect(upstream.arrived.map(\.token) == ["Bearer 1"])
+    }
+
     @Test func `no interceptor leads a signed call to another origin`() async throws {
         let detour: any RequestInterceptor = .adapting {
             $0.origin = Origin(scheme: .https, host: "evil.example.com")

@@ -9,6 +9,8 @@ extension OAuthManager {
 
     /// Leaves the token endpoint alone for a while; the failure is everybody's.
     func fail(_ failure: TokenFailure) -> WaitingRoom.Outcome {
+        // A renewal that was given up has been counted.
+        if Task.isCancelled, let lastFailure { return .failed(lastFailure) }
         failuresInRow += 1
         var delay = BackOff.delay(failure.kind, failuresInRow: failuresInRow, jitter: jitter())
         if let asked = failure.retryAfter {

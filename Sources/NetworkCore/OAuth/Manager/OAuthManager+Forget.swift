@@ -63,7 +63,7 @@ extension OAuthManager {
             clock: clock
         )
         defer { lock.release() }
-        if let found = try await store.load(under: lock) {
+        if let found = try await store.soundRecord(under: lock) {
             try await store.remove(revision: found.revision)
         }
     }

@@ -7,11 +7,7 @@ extension TokenStoring {
     public func prepareSignIn(clock: any NetworkClock = SystemClock()) async throws {
         let lock = try await signInLock(by: clock)
         defer { lock.release() }
-        do {
-            _ = try await load(under: lock)
-        } catch TokenStoreError.corrupt {
-            // It was set aside just now.
-        }
+        _ = try await soundRecord(under: lock)
     }
 
     /// Stores what a sign-in brought, in place of whatever is stored.
@@ -32,13 +28,7 @@ extension TokenStoring {
     ) async throws {
         let lock = try await signInLock(by: clock)
         defer { lock.release() }
-        let revision: Int
-        do {
-            revision = try await load(under: lock)?.revision ?? 0
-        } catch TokenStoreError.corrupt {
-            // It was set aside just now, and this is a new beginning.
-            revision = 0
-        }
+        let revision = try await soundRecord(under: lock)?.revision ?? 0
         var record = TokenRecord(authority: configuration.authority)
         record.revision = revision + 1
         record.refreshToken = response.refreshToken
@@ -63,7 +53,18 @@ extension TokenStoring {
     public func forgetSignIn(clock: any NetworkClock = SystemClock()) async throws {
         let lock = try await signInLock(by: clock)
         defer { lock.release() }
-        if let found = try await load(under: lock) { try await remove(revision: found.revision) }
+        if let found = try await soundRecord(under: lock) {
+            try await remove(revision: found.revision)
+        }
+    }
+
+    /// What is stored; nothing for what makes no sense, which was set aside just now.
+    func soundRecord(under lock: TokenStoreLock) async throws -> TokenRecord? {
+        do {
+            return try await load(under: lock)
+        } catch TokenStoreError.corrupt {
+            return nil
+        }
     }
 
     /// A person waits for the lock, and whoever has it renews: longer than one exchange takes.
