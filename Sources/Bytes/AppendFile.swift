@@ -134,24 +134,17 @@ package struct AppendFile: ~Copyable, Sendable {
 
 /// The standard output of the process, written without ever waiting for its reader.
 package enum StandardOutput {
-    /// What a pipe takes at once if it is ready at all (pipe(7): `PIPE_BUF`), in bytes.
-    private static let pieceSize = 4096
+    private static let stream = StandardStream.output.withoutWaiting
 
     /// Writes what can be written without waiting, and returns how many bytes that were.
     ///
     /// - Throws: `EAGAIN` if the reader is so far behind that nothing can be written.
     package static func write(_ bytes: Span<UInt8>) throws(AppendFileError) -> Int {
-        // O_NONBLOCK would change the terminal of everybody who shares it; so ask first.
-        var entry = pollfd(fd: STDOUT_FILENO, events: Int16(POLLOUT), revents: 0)
-        guard unsafe poll(&entry, 1, 0) > 0 else {
-            throw AppendFileError(call: "write", code: EAGAIN)
-        }
-        let piece = bytes.extracting(0..<min(bytes.count, pieceSize))
-        return try writeOnce(piece, to: STDOUT_FILENO)
+        try stream.writePiece(bytes, patience: .zero)
     }
 }
 
-private func writeOnce(_ bytes: Span<UInt8>, to descriptor: Int32) throws(AppendFileError) -> Int {
+func writeOnce(_ bytes: Span<UInt8>, to descriptor: Int32) throws(AppendFileError) -> Int {
     // SAFETY: the span is borrowed for the call, which only reads it.
     let (count, code) = unsafe bytes.withUnsafeBytes { source in
         while true {

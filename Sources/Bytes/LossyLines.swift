@@ -29,7 +29,7 @@ package final class LossyLines: Sendable {
         patience: Duration = .milliseconds(500),
         notice: @escaping @Sendable (Int) -> String
     ) {
-        self.stream = stream
+        self.stream = stream.withoutWaiting
         self.patience = patience
         self.notice = notice
     }
@@ -66,7 +66,7 @@ package final class LossyLines: Sendable {
 
     private func take(_ bytes: [UInt8], patience: Duration) -> Int? {
         do throws(AppendFileError) {
-            return try stream.writePiece(bytes[...], patience: patience)
+            return try stream.writePiece(bytes.span, patience: patience)
         } catch {
             // A reader that has gone, a full disk: lost as well.
             return nil

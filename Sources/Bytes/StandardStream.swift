@@ -13,6 +13,17 @@ package struct StandardStream: Sendable {
         self.descriptor = descriptor
     }
 
+    /// The same stream for whoever must not wait for its reader.
+    ///
+    /// A terminal is ready for some bytes, and a write of more waits for the rest. `O_NONBLOCK` would
+    /// change it for everybody who shares it, so it is opened once more, for good.
+    package var withoutWaiting: StandardStream {
+        guard isatty(descriptor) == 1 else { return self }
+        let flags = O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC
+        let own = unsafe open("/proc/self/fd/\(descriptor)", flags)
+        return own < 0 ? self : StandardStream(descriptor: own)
+    }
+
     /// Writes a whole text.
     ///
     /// - Throws: `AppendFileError`: the reader has gone, the disk is full.
@@ -52,22 +63,18 @@ package struct StandardStream: Sendable {
     /// - Throws: `AppendFileError`: `EAGAIN` if the reader takes nothing, the reader has gone, the disk
     ///   is full.
     func writePiece(
-        _ bytes: ArraySlice<UInt8>,
+        _ bytes: Span<UInt8>,
         patience: Duration
     ) throws(AppendFileError) -> Int {
-        // O_NONBLOCK would change the terminal of everybody who shares it; so ask first.
+        // A pipe that others share may wait; so ask first.
         var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
         guard unsafe poll(&entry, 1, Int32(patience / .milliseconds(1))) > 0 else {
             throw AppendFileError(call: "write", code: EAGAIN)
         }
-        let piece = bytes.prefix(StandardStream.pieceSize)
-        // SAFETY: the slice is lent for the call with its own length.
-        let (count, code) = unsafe piece.withUnsafeBytes { source in
-            let count = unsafe Glibc.write(descriptor, source.baseAddress, source.count)
-            return (count, errno)
-        }
-        guard count >= 0 else { throw AppendFileError(call: "write", code: code) }
-        return count
+        return try writeOnce(
+            bytes.extracting(0..<min(bytes.count, StandardStream.pieceSize)),
+            to: descriptor
+        )
     }
 
     /// Has each standard stream that the process was started without be one that nothing can be

@@ -3,7 +3,8 @@ import Glibc
 
 /// What systemd wants to know and offers: the notification datagram and inherited sockets.
 package enum ServiceManager {
-    /// Sends `READY=1`, `STOPPING=1`, … to `$NOTIFY_SOCKET`, if there is one (sd_notify(3)).
+    /// Sends `READY=1`, `STOPPING=1`, … to `$NOTIFY_SOCKET`, if there is one (sd_notify(3)); what is
+    /// not taken within 100 ms is lost.
     package static func notify(_ message: String, to path: String?) {
         guard let path, let first = path.utf8.first else { return }
         let descriptor = socket(
@@ -13,6 +14,15 @@ package enum ServiceManager {
         )
         guard descriptor >= 0 else { return }
         defer { _ = close(descriptor) }
+        // A manager that does not read must not stop what it manages.
+        var patience = timeval(tv_sec: 0, tv_usec: 100_000)
+        _ = unsafe setsockopt(
+            descriptor,
+            SOL_SOCKET,
+            SO_SNDTIMEO,
+            &patience,
+            socklen_t(MemoryLayout<timeval>.size)
+        )
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
         var bytes = Array(path.utf8)

@@ -6,7 +6,12 @@ extension HTTPFieldName {
         "Authentication-Info", .proxyAuthenticationInfo, "X-Access-Token", "X-Api-Token",
         "X-Auth-Key", "X-Goog-Api-Key", "X-Functions-Key", "Ocp-Apim-Subscription-Key",
         "Private-Token", "Job-Token", "X-Vault-Token", "X-Shopify-Access-Token",
-        "X-Session-Token", "X-Authorization", "X-Client-Secret",
+        "X-Session-Token", "X-Authorization", "X-Client-Secret", "X-Refresh-Token", "X-Id-Token",
+        "Access-Token", "Refresh-Token", "Id-Token", "X-Token", "Token", "Auth-Token",
+        "X-Forwarded-Access-Token", "Cf-Access-Client-Secret", "Cf-Access-Token", "Dd-Api-Key",
+        "Dd-Application-Key", "X-Ms-Token-Aad-Access-Token", "X-Ms-Token-Aad-Id-Token",
+        "X-Ms-Token-Aad-Refresh-Token", "X-Xsrf-Token", "X-Consul-Token", "X-Gitlab-Token",
+        "X-Secret", "X-Secret-Key", "X-Access-Key", "X-Password", "X-Jwt-Assertion",
     ]
 
     /// Whether the field usually carries a credential.

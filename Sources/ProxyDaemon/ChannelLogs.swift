@@ -95,6 +95,13 @@ final class ChannelLogs: Sendable {
         for sink in state.withLock({ $0.sinks }).values { sink.reopen() }
     }
 
+    /// Completes the files, behind the last line.
+    func finish() {
+        for sink in state.withLock({ $0.sinks }).values + (stream.map { [$0] } ?? []) {
+            sink.finish(at: .now, now: .now)
+        }
+    }
+
     /// Closes the files of all channels but these; an exchange that still ends opens its own again for
     /// its line.
     func close(except channels: some Sequence<String>) {

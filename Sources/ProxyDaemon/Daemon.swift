@@ -46,6 +46,8 @@ package actor Daemon {
     private var admin: LoopBound<LocalServer>?
     private var adminSocket: SharedSocket?
     private var signals: LoopBound<SignalSource>?
+    /// The start, while it goes on.
+    private var opening: Task<Void, any Error>?
     private var stopWaiters: [CheckedContinuation<Void, Never>] = []
     private(set) var isStopping = false
     private var watchdog: Task<Void, Never>?
@@ -83,10 +85,18 @@ package actor Daemon {
 
     /// Starts loops and listeners; returns when everything serves.
     ///
+    /// A signal that ends the daemon meanwhile ends the start; then it has stopped already.
+    ///
     /// - Throws: an error that says which address, file or secret cannot be used.
     package func start(handlesSignals: Bool) async throws {
+        let opening = Task { try await open(handlesSignals: handlesSignals) }
+        self.opening = opening
+        let outcome = await opening.result
+        self.opening = nil
+        // Whoever stops a start gets what he wanted, with or without a fault.
+        if opening.isCancelled { return await stop() }
         do {
-            try await open(handlesSignals: handlesSignals)
+            try outcome.get()
         } catch {
             // What was opened before the fault is closed on its loops.
             await stop()
@@ -115,6 +125,8 @@ package actor Daemon {
             loop.start()
             loops.append(loop)
         }
+        // Reading secrets may take a while.
+        if handlesSignals { await takeSignals() }
         let assembly = try ChannelAssembly(
             configuration,
             environment: environment,
@@ -126,9 +138,9 @@ package actor Daemon {
         try await startWorkers()
         try checkReach(of: configuration)
         let places = configuration.listenPlaces
+        try Task.checkCancellation()
         try await serve(try open(places))
         try await startAdmin()
-        if handlesSignals { await takeSignals() }
         assembly.tell(.daemon, "serving \(counted)")
         notify("READY=1\nSTATUS=serving \(counted)")
         watchdog = proveLife()
@@ -230,9 +242,15 @@ package actor Daemon {
         switch signal {
         case .terminate, .interrupt:
             guard !isStopping else { return await hurry() }
+            if let opening {
+                report("stopping before everything has started")
+                return opening.cancel()
+            }
             let drain = DaemonStatus.time(configuration.drain.seconds)
             report("stopping; what is under way has \(drain) to end, or until the next signal")
             await stop()
+        // A start reads everything anyway.
+        case .hangUp where opening != nil: break
         case .hangUp: await reload()
         case .user1: reopenLogs()
         }
@@ -272,6 +290,7 @@ package actor Daemon {
         reloading?.cancel()
         _ = await reloading?.value
         for worker in workers { await worker.call { $0.close() } }
+        assembly?.logs.finish()
         if let signals { await signals.call { $0.close() } }
         await stopAdmin()
         watchdog?.cancel()

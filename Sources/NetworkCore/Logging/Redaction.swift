@@ -35,7 +35,9 @@ public struct Redaction: Sendable, Hashable {
             "actor_token", "oauth_token", "oauth_signature", "oauth_verifier", "private_token",
             "job_token", "auth_token", "api_token", "secret", "jwt", "passwd", "pwd",
             "subscription-key", "auth", "authorization", "credential", "credentials",
-            "session_token",
+            "session_token", "x-api-key", "secret_key", "access_key", "private_key", "passphrase",
+            "new_password", "old_password", "current_password", "bearer", "bearer_token", "otp",
+            "totp", "saml_response", "saml_assertion", "csrf_token", "webhook_secret",
         ]
     )
 
@@ -94,13 +96,7 @@ public struct Redaction: Sendable, Hashable {
         var isParameter = false
         while !rest.isEmpty {
             let piece = rest.prefix { $0 != "?" && $0 != "#" && $0 != "&" }
-            if isParameter, let equals = piece.firstIndex(of: "="),
-                hides(parameter: Substring(piece[..<equals]))
-            {
-                text += "\(Substring(piece[...equals]))\(Redaction.mark)"
-            } else {
-                text += Substring(piece)
-            }
+            text += isParameter ? parameter(Substring(piece)) : String(piece)
             rest = rest[piece.endIndex...]
             if let separator = rest.popFirst() {
                 text.unicodeScalars.append(separator)
@@ -108,6 +104,30 @@ public struct Redaction: Sendable, Hashable {
             }
         }
         return text
+    }
+
+    /// A parameter of a query as it may be shown.
+    package func parameter(_ text: Substring) -> String {
+        guard let equals = firstHidden(in: text.unicodeScalars) else { return String(text) }
+        return text[...equals] + Redaction.mark
+    }
+
+    /// Where the equals sign stands behind which a parameter is left out, to its end: HTML 4 has `;`
+    /// for `&`, and some servers still do, but a value may have one, too.
+    private func firstHidden(
+        in parameter: Substring.UnicodeScalarView
+    ) -> Substring.UnicodeScalarView.Index? {
+        var rest = parameter
+        while true {
+            let part = rest.prefix { $0 != ";" }
+            if let equals = part.firstIndex(of: "="),
+                hides(parameter: Substring(part[..<equals]))
+            {
+                return equals
+            }
+            guard part.endIndex < rest.endIndex else { return nil }
+            rest = rest[rest.index(after: part.endIndex)...]
+        }
     }
 
     /// Whether the value of a field is left out.
@@ -131,15 +151,6 @@ public struct Redaction: Sendable, Hashable {
 
     /// A text without some secrets, also where they stand encoded.
     package static func hiding(_ secrets: [Secret], in text: String) -> String {
-        var text = text
-        for secret in secrets where secret.reveal().utf8.count >= 4 {
-            let value = secret.reveal()
-            let base64 = Data(value.utf8).base64EncodedString()
-            let forms = [
-                value, FormEncoding.encode(value), base64, String(base64.prefix { $0 != "=" }),
-            ]
-            for form in forms { text = text.replacing(form, with: mark) }
-        }
-        return text
+        secrets.reduce(text) { SecretSearch($1).hiding(in: $0) }
     }
 }

@@ -19,15 +19,10 @@ struct QueryText {
     }
 
     private func append(parameter: Span<UInt8>, to output: OutputBuffer) {
-        let equals = parameter.firstIndex(of: UInt8(ascii: "="), from: 0)
-        let nameEnd = equals ?? parameter.count
-        output.append(escaped: parameter.extracting(0..<nameEnd))
-        guard mode == .full, let equals else { return }
-        output.append(UInt8(ascii: "="))
-        if redaction.hides(parameter: parameter.string(in: 0..<nameEnd)[...]) {
-            output.append(Redaction.mark)
-        } else {
-            output.append(escaped: parameter.extracting((equals + 1)..<parameter.count))
+        guard mode == .full else {
+            let equals = parameter.firstIndex(of: UInt8(ascii: "="), from: 0)
+            return output.append(escaped: parameter.extracting(0..<(equals ?? parameter.count)))
         }
+        output.append(escaped: redaction.parameter(parameter.string(in: parameter.indices)[...]))
     }
 }

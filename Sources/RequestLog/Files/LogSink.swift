@@ -90,6 +90,16 @@ package final class LogSink: Sendable {
         }
     }
 
+    /// Writes what is missing where no next line brings it along: the end of a line that was cut, and
+    /// how many were lost.
+    package func finish(at time: WallTime, now: ContinuousClock.Instant) {
+        state.withLock { state in
+            guard !state.rest.isEmpty || state.untold > 0 else { return }
+            let nothing: [UInt8] = []
+            _ = state.write(nothing.span, count: 0, at: time, now: now)
+        }
+    }
+
     /// Writes whole lines, or drops them.
     ///
     /// `count` is the number of lines; `time` is for the notice about lines that were lost before.

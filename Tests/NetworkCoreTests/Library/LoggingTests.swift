@@ -134,7 +134,8 @@ import Testing
         ("accessToken=a", "accessToken=<redacted>"), ("login%5Bpassword%5D=a", nil),
         ("access_token[]=a", nil), ("user.password=a", nil), ("Access-Token=a", nil),
         ("a=1;token=b;c", "a=1;token=<redacted>"), ("token=b;c=1&d=2", "token=<redacted>&d=2"),
-        ("a;b=1;c", "a;b=1;c"), ("tokens=a", "tokens=a"), ("keyboard=a", "keyboard=a"), ("sort[by]=a", "sort[by]=a"),
+        ("a;b=1;c", "a;b=1;c"),
+        ("tokens=a", "tokens=a"), ("keyboard=a", "keyboard=a"), ("sort[by]=a", "sort[by]=a"),
     ])
     func `a parameter with a credential is known by its parts`(query: String, shown: String?) {
         let hidden = query.replacing("=a", with: "=<redacted>")
