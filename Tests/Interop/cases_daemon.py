@@ -1,15 +1,17 @@
 """The daemon as an operator meets it: tail, status, why, admin, signals, stopping."""
 
 import contextlib
+import http.client
 import json
 import os
+import pty
 import signal
 import socket
 import subprocess
 import threading
 import time
 
-from harness import Failure, case, check, clean_environment, equal, eventually
+from harness import Failure, accepts, case, check, clean_environment, equal, eventually
 from proxy import Netproxy
 from traffic import curl
 from world import run
@@ -224,6 +226,63 @@ def sigterm_ends_within_drain_whatever_hangs(world):
         equal(proxy.child.wait(6), 0, f"exit status ({proxy.last_words()})")
         seconds = time.monotonic() - started
         check(0.5 < seconds < 3, f"drain of 1 s took {seconds:.1f} s")
+
+
+@contextlib.contextmanager
+def running(proxy, **streams):
+    """A daemon with streams of its own, which has not listened yet; ended if it has not done so."""
+    proxy.write_config()
+    with subprocess.Popen([proxy.world.netproxy, "run", "--config", proxy.config_path],
+                          env=proxy.environment(), cwd=proxy.directory, stdin=subprocess.DEVNULL,
+                          **streams) as daemon:
+        try:
+            yield daemon
+        finally:
+            daemon.kill()
+
+
+@case
+def sigterm_ends_a_start_that_reads_its_secrets(world):
+    reader = world.path(world.unique("helper"))
+    with open(reader, "w", encoding="utf-8") as file:
+        file.write(f"#!/bin/sh\necho $$ > {reader}.pid\nexec sleep 30\n")
+    os.chmod(reader, 0o755)
+    channel = world.channel("/files") | {"auth": {"bearer": "exec:" + reader}}
+    proxy = Netproxy(world, {"files": channel})
+    with running(proxy, stderr=subprocess.DEVNULL) as daemon:
+        eventually(lambda: os.path.exists(reader + ".pid") and os.path.getsize(reader + ".pid"),
+                   "the helper runs")
+        daemon.send_signal(signal.SIGTERM)
+        equal(daemon.wait(6), 0, "exit status")
+    with open(reader + ".pid", encoding="utf-8") as file:
+        helper = file.read().strip()
+    eventually(lambda: not os.path.exists("/proc/" + helper), "the helper has ended")
+
+
+@case
+def readers_that_do_not_read_stop_nothing(world):
+    """A terminal and a service manager, each with as much before it as it takes."""
+    manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    proxy = Netproxy(world, {"files": world.channel("/files")})
+    proxy.variables["NOTIFY_SOCKET"] = os.path.join(proxy.directory, "notify.sock")
+    manager.bind(proxy.variables["NOTIFY_SOCKET"])
+    reader, terminal = pty.openpty()
+    with running(proxy, stdout=terminal, stderr=terminal) as daemon:
+        eventually(lambda: accepts(proxy.port), "netproxy listens")
+        app = http.client.HTTPConnection("127.0.0.1", proxy.port, timeout=10)
+        for number in range(600):
+            if number % 30 == 0:
+                daemon.send_signal(signal.SIGHUP)
+            app.request("GET", "/files/" + "x" * 200)
+            app.getresponse().read()
+        app.close()
+        equal(proxy.command("reload").returncode, 0, "reload")
+        equal(proxy.command("status").returncode, 0, "status")
+        daemon.send_signal(signal.SIGTERM)
+        equal(daemon.wait(12), 0, "exit status")
+    os.close(reader)
+    os.close(terminal)
+    manager.close()
 
 
 @case
