@@ -35,7 +35,13 @@ package enum HTTP1Error: Error, Sendable, CaseIterable {
             (400, "the status line is not HTTP/1.1, a space and three digits")
         case .unsupportedVersion: (505, "only HTTP/1.1 and HTTP/1.0 are spoken here")
         case .malformedTarget:
-            (400, "the request target is malformed, wrongly percent-encoded or not for this method")
+            (
+                400,
+                """
+                the request target has a byte that must be percent-encoded, a % without two \
+                hexadecimal digits in its path, or a form that is not for this method
+                """
+            )
         case .foldedLine: (400, "a field line starts with white space")
         case .malformedFieldName: (400, "a field name is empty, no token or without a colon")
         case .spaceBeforeColon: (400, "white space stands between a field name and its colon")

@@ -34,8 +34,9 @@ public enum RequestTarget: Sendable, Hashable, CustomStringConvertible {
     /// Parses the bytes between the two spaces of a request line; nothing if they are malformed or
     /// the form does not go with the method.
     ///
-    /// Visible ASCII without `#`. A `%` must be followed by two hexadecimal digits, in the query
-    /// too (RFC 3986 §2.1): what the origin would have to guess is not forwarded. `%00` is refused,
+    /// Visible ASCII without `#`. In the path a `%` must be followed by two hexadecimal digits (RFC
+    /// 3986 §2.1): what the origin would have to guess there decides what is asked for. A query goes
+    /// on as it is, as with nginx and HAProxy: many apps leave a `%` in it. `%00` is refused in both,
     /// for what C programs make of it.
     package init?(_ bytes: Span<UInt8>, for method: HTTPMethod) {
         guard !bytes.isEmpty, RequestTarget.isWellFormed(bytes) else { return nil }
@@ -80,10 +81,16 @@ public enum RequestTarget: Sendable, Hashable, CustomStringConvertible {
         guard Grammar.isTarget(bytes) else { return false }
         var start = 0
         while let percent = bytes.firstIndex(of: UInt8(ascii: "%"), from: start) {
-            guard percent + 2 < bytes.count, let high = Grammar.hexValue(bytes[percent + 1]),
-                let low = Grammar.hexValue(bytes[percent + 2]), high | low != 0
-            else { return false }
-            start = percent + 3
+            if percent + 2 < bytes.count, let high = Grammar.hexValue(bytes[percent + 1]),
+                let low = Grammar.hexValue(bytes[percent + 2])
+            {
+                guard high | low != 0 else { return false }
+                start = percent + 3
+            } else {
+                let query = bytes.firstIndex(of: UInt8(ascii: "?"), from: 0) ?? bytes.count
+                guard percent > query else { return false }
+                start = percent + 1
+            }
         }
         return true
     }

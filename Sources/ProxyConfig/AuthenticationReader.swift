@@ -12,6 +12,14 @@ struct AuthenticationReader {
                 key: second.path
             )
         }
+        if kinds.isEmpty, section[.onClientCredential] != nil {
+            let place = section.place(of: .onClientCredential)
+            section.reading.require(
+                "is of no use without a credential (bearer, basic, header, exec or oauth)",
+                at: place.position,
+                key: place.key
+            )
+        }
         // Every kind is read, so that the errors of all of them come out.
         return kinds.map(read).first { $0 != .none } ?? .none
     }

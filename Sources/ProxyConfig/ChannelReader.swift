@@ -34,6 +34,7 @@ struct ChannelReader {
         )
         checkCredentialsStayPrivate(in: configuration)
         checkClientCertificate(of: configuration)
+        checkPins(of: configuration)
         checkProofKey(of: configuration, in: authentication.section)
         return configuration
     }
@@ -52,6 +53,15 @@ struct ChannelReader {
             at: place.position,
             key: place.key
         )
+    }
+
+    /// Pins that nothing is held against would only look like protection.
+    private func checkPins(of configuration: ChannelConfiguration) {
+        guard !configuration.tls.pins.isEmpty, !configuration.upstreams.isEmpty,
+            configuration.upstreams.allSatisfy({ $0.scheme == .http })
+        else { return }
+        let place = channel.section(.tls, TLSKey.self).place(of: .pins)
+        reading.require("an upstream with http:// has no key", at: place.position, key: place.key)
     }
 
     private func upstreams() -> [UpstreamURL] {
@@ -110,12 +120,20 @@ struct ChannelReader {
         }
         let bodies = ByteCount(0)...ByteCount.mebibytes(64)
         let spills = ByteCount(1)...ByteCount.mebibytes(16 << 10)
+        let kept =
+            retry.isOff(.replayBody)
+            ? ByteCount(0) : retry.size(.replayBody, in: bodies, default: .kibibytes(64))
+        let spill =
+            retry[.spill] == nil || retry.isOff(.spill)
+            ? nil : retry.size(.spill, in: spills, default: .mebibytes(1))
+        if let spill, spill.bytes <= kept.bytes {
+            let place = retry.place(of: .spill)
+            reading.require("must be more than replay_body", at: place.position, key: place.key)
+        }
         return ChannelConfiguration.Retry(
             unauthorized: retry.flag(.unauthorized, default: true),
-            replayBody: retry.isOff(.replayBody)
-                ? ByteCount(0) : retry.size(.replayBody, in: bodies, default: .kibibytes(64)),
-            spill: retry[.spill] == nil || retry.isOff(.spill)
-                ? nil : retry.size(.spill, in: spills, default: .mebibytes(1)),
+            replayBody: kept,
+            spill: spill,
             attempts: retry.integer(.attempts, in: 0...10, default: 2),
             status: retry.list(
                 .status,

@@ -78,6 +78,9 @@ struct OAuthReader {
         if [.basic, .basicRaw, .post].contains(authentication), section[.clientSecret] == nil {
             section.require(.clientSecret, "required, unless client_auth is none")
         }
+        if authentication == .none, let node = section[.clientSecret] {
+            section.reading.report("client_auth none presents no secret", at: node)
+        }
         if authentication == .basicRaw, settings.clientID.contains(":"),
             let node = section[.clientID]
         {

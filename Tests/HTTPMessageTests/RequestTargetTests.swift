@@ -29,6 +29,15 @@ import Testing
         #expect(target("http://a/", .options)?.pathAndQuery == "/")
     }
 
+    @Test(arguments: [
+        ("/a?%", true), ("/a?%z", true), ("/a?b%2", true), ("/a?%%41", true), ("/a?%0", true),
+        ("/a?%00", false), ("/a?%%00", false), ("/%?a", false), ("/%4?a", false), ("/%zz", false),
+        ("http://a?%", true), ("http://a/%?", false),
+    ])
+    func `an escape that is none is left alone in the query only`(_ text: String, isOne: Bool) {
+        #expect((target(text)?.pathAndQuery?.hasSuffix(text.suffix(2)) == true) == isOne)
+    }
+
     @Test(arguments: ["/x?y", "http://a.example:81/x?y", "https://[::1]/"])
     func `a target is written as it was read`(_ text: String) {
         #expect(target(text)?.description == text)

@@ -153,6 +153,33 @@ import Testing
         #expect(errors(inChannel: lines) == [expected])
     }
 
+    @Test(arguments: [
+        ("auth: { on_client_credential: reject }", "auth.on_client_credential: is of no use"),
+        ("auth: { oauth: { BASE, client_secret: env:S } }", "auth.oauth.client_secret: client_au"),
+        ("retry: { spill: 64KiB }", "retry.spill: must be more than replay_body"),
+        ("retry: { replay_body: 2MiB, spill: 1MiB }", "retry.spill: must be more than replay_body"),
+        ("proxy: http://u:p@proxy.example:3128", "proxy: a URL must not carry a user name or pass"),
+    ])
+    func `what would have no effect is refused`(lines: String, error: String) {
+        let base = "client_id: a, client_auth: none, token_url: https://l.example/t"
+        let found = errors(inChannel: lines.replacing("BASE", with: base))
+        #expect(found.count == 1)
+        #expect(found.first?.hasPrefix("channels.a.\(error)") == true)
+        #expect(found.first?.contains("use auth") == false)
+    }
+
+    @Test func `pins are for upstreams that have a key`() {
+        let pin = "sha256/" + String(repeating: "A", count: 43) + "="
+        func errors(_ upstreams: String) -> [String] {
+            ProxyConfigTests.errors(
+                in: "channels: { a: { upstream: [\(upstreams)], tls: { pins: [\(pin)] } } }"
+            )
+        }
+        #expect(errors("http://a.example").count == 1)
+        #expect(errors("http://a.example, https://a.example").isEmpty)
+        #expect(errors("https://a.example").isEmpty)
+    }
+
     @Test(arguments: ["'a b'", "'a\"b'", "'a\\b'", "é", "''"])
     func `a scope is one of the characters that RFC 6749 allows`(scope: String) {
         let rest = "token_url: https://login.example/t, client_id: a, client_auth: none"

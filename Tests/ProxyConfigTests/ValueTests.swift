@@ -45,7 +45,7 @@ import Testing
         ("retry: { status: [400, 599] }", "retry: { status: [399] }"),
         ("retry: { status: [] }", "retry: { status: [600] }"),
         ("retry: { replay_body: 64MiB }", "retry: { replay_body: 65537KiB }"),
-        ("retry: { spill: 1B }", "retry: { spill: 0B }"),
+        ("retry: { replay_body: 0B, spill: 1B }", "retry: { replay_body: 0B, spill: 0B }"),
         ("retry: { spill: 16GiB }", "retry: { spill: 17GiB }"),
         ("retry: { budget: 100% }", "retry: { budget: 101% }"),
         ("pool: { connections: 1 }", "pool: { connections: 0 }"),
