@@ -76,6 +76,7 @@ extension Daemon {
             listen: addresses.map(\.description),
             workers: loops.count,
             connections: connections,
+            connectionsRefused: connectionCount.refused,
             logLinesDropped: assembly?.logs.droppedLines ?? 0,
             process: await process(polled: polled),
             unclaimed: unclaimed.statuses,

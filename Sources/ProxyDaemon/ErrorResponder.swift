@@ -28,10 +28,12 @@ enum ErrorResponder {
         }
     }
 
-    /// The answer: problem+json (RFC 9457) with `Proxy-Status` (RFC 9209).
+    /// The answer: problem+json (RFC 9457) with `Proxy-Status` (RFC 9209); `signIn` tells who must sign
+    /// in how.
     static func response(
         to error: NetworkError,
         channel: String?,
+        signIn: String? = nil,
         requestID: String
     ) -> Response {
         let status = status(of: error)
@@ -43,7 +45,7 @@ enum ErrorResponder {
         output.append(",\"status\":")
         output.append(decimal: status.rawValue)
         output.append(",\"detail\":")
-        JSONText.append(detail(of: error, channel: channel), to: output)
+        JSONText.append(detail(of: error, signIn: signIn), to: output)
         if let channel {
             output.append(",\"channel\":")
             JSONText.append(channel, to: output)
@@ -75,9 +77,9 @@ enum ErrorResponder {
     }
 
     /// The error's clause; who must sign in is told how.
-    private static func detail(of error: NetworkError, channel: String?) -> String {
-        guard error.kind == .reauthorizationRequired, let channel else { return error.detail }
-        return "\(error.detail): netproxy login \(channel)"
+    private static func detail(of error: NetworkError, signIn: String?) -> String {
+        guard error.kind == .reauthorizationRequired, let signIn else { return error.detail }
+        return "\(error.detail): \(signIn)"
     }
 
     private static func title(of kind: ErrorKind) -> String {

@@ -152,6 +152,7 @@ extension ProxyHandler {
         let response = ErrorResponder.response(
             to: error,
             channel: exchange.channel?.name,
+            signIn: exchange.channel?.shared.configuration.signIn,
             requestID: exchange.record.context.requestID
         )
         exchange.status = response.status

@@ -10,7 +10,12 @@ import Testing
         -> Response
     {
         let error = NetworkError(kind, side: .proxy, detail: detail, retryAfter: retryAfter)
-        return ErrorResponder.response(to: error, channel: "orders", requestID: "r1")
+        return ErrorResponder.response(
+            to: error,
+            channel: "orders",
+            signIn: "netproxy login orders",
+            requestID: "r1"
+        )
     }
 
     @Test(

@@ -65,6 +65,38 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        (true, "put another token where auth.oauth.refresh_token says, then netproxy reload"),
+        (false, "netproxy login orders"),
+    ])
+    func `who has a refresh token that is dead is told what helps`(
+        isConfigured: Bool,
+        advice: String
+    ) async throws {
+        let tokens = try await OriginServer.start { _ in
+            Raw.response("400 Bad Request", body: #"{"error":"invalid_grant"}"#)
+        }
+        let page = "http://127.0.0.1:\(tokens.port)/authorize"
+        let channel = """
+            orders:
+              upstream: http://127.0.0.1:9
+              auth:
+                oauth:
+                  grant: refresh_token
+                  token_url: http://127.0.0.1:\(tokens.port)/token
+                  client_id: orders
+                  client_auth: none
+                  refresh_token: literal:dead
+                  \(isConfigured ? "" : "authorization_url: \(page)")
+            """
+        try await DaemonHarness.run(channels: channel) { proxy in
+            let answer = try await proxy.exchange(Raw.get("/orders/1"))
+            #expect(answer.status == 503)
+            #expect(answer.body.contains("sign in again, or configure another refresh token"))
+            #expect(answer.body.contains(": \(advice)\""))
+        }
+    }
+
     @Test func `a token that is refused for good is not logged where the API repeats it`()
         async throws
     {

@@ -7,6 +7,9 @@ extension DaemonStatus {
             "\(state)\(places) for \(DaemonStatus.time(uptimeS))",
             DaemonStatus.count(connections, "connection"), DaemonStatus.count(workers, "worker"),
         ]
+        if let refused = connectionsRefused, refused > 0 {
+            head.append("\(DaemonStatus.count(refused, "connection")) beyond limits.connections")
+        }
         if logLinesDropped > 0 { head.append("\(logLinesDropped) log lines dropped") }
         return [head.joined(separator: ", ")] + channels.flatMap(\.lines) + unclaimedLines
     }

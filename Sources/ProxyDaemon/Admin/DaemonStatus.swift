@@ -117,6 +117,8 @@ package struct DaemonStatus: Sendable, Codable {
     package var workers: Int
     /// Open connections from apps.
     package var connections: Int
+    /// Connections that were closed since the start because there were `limits.connections`.
+    package var connectionsRefused: Int?
     /// Lines of the request log that could not be written.
     package var logLinesDropped: Int
     /// What the process takes of the machine.
@@ -142,6 +144,7 @@ package struct DaemonStatus: Sendable, Codable {
         listen: [String],
         workers: Int,
         connections: Int,
+        connectionsRefused: Int,
         logLinesDropped: Int,
         process: Process,
         unclaimed: [String: Int],
@@ -153,6 +156,7 @@ package struct DaemonStatus: Sendable, Codable {
         self.listen = listen
         self.workers = workers
         self.connections = connections
+        self.connectionsRefused = connectionsRefused
         self.logLinesDropped = logLinesDropped
         self.process = process
         self.unclaimed = unclaimed

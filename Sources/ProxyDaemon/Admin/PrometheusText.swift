@@ -33,6 +33,12 @@ struct PrometheusText {
         )
         write(
             .counter,
+            "netproxy_connections_refused_total",
+            "Connections from apps that were closed because there were limits.connections.",
+            Double(status.connectionsRefused ?? 0)
+        )
+        write(
+            .counter,
             "netproxy_log_lines_dropped_total",
             "Log lines that could not be written.",
             Double(status.logLinesDropped)

@@ -100,9 +100,13 @@ extension OAuthManager {
             wasLost
             ? "; an earlier answer was lost, so the server probably replaced the refresh token"
             : ""
+        var alternative = ""
+        if case .refreshToken(_?) = configuration.grant {
+            alternative = ", or configure another refresh token"
+        }
         let dead = OAuthFailure(
             kind: failure.kind.rawValue,
-            detail: failure.detail + cause + "; sign in again",
+            detail: failure.detail + cause + "; sign in again" + alternative,
             serverError: failure.serverError,
             at: clock.wallNow
         )
