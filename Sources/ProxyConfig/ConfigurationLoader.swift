@@ -104,6 +104,7 @@ package enum ConfigurationLoader {
         )
         let channels = channels(of: section)
         var configuration = reader.configuration(channels: channels.map(\.configuration))
+        configuration.file = reading.file
         configuration.mentions = reading.mentions
         checkListeners(of: configuration, channels.map(\.section), section)
         checkShares(of: configuration, channels.map(\.section))

@@ -18,6 +18,8 @@ package struct ProxyConfiguration: Sendable, Equatable {
     package var log: LogSettings
     /// In the order of the file.
     package var channels: [ChannelConfiguration]
+    /// The file that says so, as errors call it.
+    package var file = ""
     /// The files and secrets that the configuration names, for ``ConfigurationChecker``.
     ///
     /// They have positions in them: to see whether a reload changes something, compare the rest.

@@ -27,7 +27,8 @@ extension Daemon {
         case .success(let next):
             do {
                 let remarks = try await install(next)
-                let lines = ["the configuration was reloaded: \(counted)"] + remarks
+                // A command may have named another file than the daemon.
+                let lines = ["the configuration was reloaded: \(counted), \(next.file)"] + remarks
                 for line in lines { report(line) }
                 assembly?.tell(.reload, "the configuration was reloaded")
                 return .success(lines)

@@ -159,7 +159,7 @@ extension Daemon {
             where !next.channels.contains(where: { $0.name == channel.name }) {
                 lines.append("removed: \(channel.name)")
             }
-            return .success(lines.isEmpty ? ["no channel would change"] : lines)
+            return .success(lines.isEmpty ? ["no channel would change: \(next.file)"] : lines)
         }
     }
 }

@@ -60,7 +60,7 @@ import Testing
     func `a plan of a reload is no reload`(query: String) async throws {
         let answer = try await ask("POST /reload?\(query)", "Netproxy-Admin: 1")
         #expect(answer.status == 200)
-        #expect(answer.body == "no channel would change\n")
+        #expect(answer.body == "no channel would change: story.yaml\n")
     }
 
     @Test func `a reload with an unknown wish is refused`() async throws {

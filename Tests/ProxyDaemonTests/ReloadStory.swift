@@ -74,7 +74,7 @@ import Testing
             """
         try await DaemonHarness.run(channels: channels) { proxy async throws in
             #expect(try await proxy.exchange(Raw.get("/orders/1")).body == "Bearer first")
-            #expect(try await proxy.plan() == ["no channel would change"])
+            #expect(try await proxy.plan() == ["no channel would change: story.yaml"])
             try write("second\n", to: path)
             #expect(try await proxy.plan() == ["changed: orders"])
             #expect(try await proxy.exchange(Raw.get("/orders/1")).body == "Bearer first")
@@ -243,7 +243,7 @@ import Testing
                 #expect(told.last == "workers, state_key: take effect at the next start")
             }
             let told = await proxy.reload(channels: channels)
-            #expect(told == ["the configuration was reloaded: 1 channel"])
+            #expect(told == ["the configuration was reloaded: 1 channel, story.yaml"])
         }
     }
 

@@ -73,12 +73,13 @@ import Testing
         #expect(try WhereExpression("auth.generation>6").matches(logfmt))
     }
 
-    @Test(arguments: ["", "true", "null", "1e3", "a=b", "a\tb", "\u{7f}"])
+    @Test(arguments: ["", "true", "null", "1e3", "a=b", "a\tb", "\u{7f}", "a\u{85}b", "\u{202e}a"])
     func `logfmt keeps a text a text`(value: String) throws {
         var record = Samples.minimal()
         record.detail = value
         let line = try #require(Samples.parsed(String(try text(.logfmt, record).dropLast())))
         #expect(line["detail"] == .text(value))
+        #expect(try text(.logfmt, record).contains(#" detail=""#))
     }
 
     @Test func `tail prints JSON of a logfmt file too`() throws {

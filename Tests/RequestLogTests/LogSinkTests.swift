@@ -83,6 +83,19 @@ private final class ScriptBox: Sendable {
         #expect(box.lines[2].contains(#""message":"lines were dropped","dropped":1"#))
     }
 
+    @Test func `what is missing at the end is written then, as soon as there is room`() {
+        let box = ScriptBox([8, nil, nil])
+        let sink = Self.sink(box)
+        Self.write("first\nsecond\nthird\n", to: sink)
+        sink.finish(at: Samples.time, now: .now)
+        #expect(box.lines == ["first", "se"])
+        sink.finish(at: Samples.time, now: .now)
+        sink.finish(at: Samples.time, now: .now)
+        #expect(box.lines.count == 4 && box.lines[1] == "second" && box.lines[3] == "")
+        #expect(box.lines[2].contains(#""message":"lines were dropped","dropped":1"#))
+        #expect(sink.counters.written == 2)
+    }
+
     @Test func `a line that just fitted is whole, and has no rest`() {
         let box = ScriptBox([6, nil])
         let sink = Self.sink(box)

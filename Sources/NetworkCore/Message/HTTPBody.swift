@@ -45,7 +45,11 @@ public enum HTTPBody: Sendable {
         case .bytes(let bytes):
             guard bytes.count <= limit else { throw NetworkError.tooLarge(limit: limit) }
             return bytes
-        case .stream(let source, _):
+        case .stream(let source, let length):
+            guard length ?? 0 <= limit else {
+                source.cancel()
+                throw NetworkError.tooLarge(limit: limit)
+            }
             guard let first = try await source.next() else { return ByteSlice([]) }
             guard first.count <= limit else {
                 source.cancel()

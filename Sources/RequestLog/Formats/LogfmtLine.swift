@@ -40,7 +40,9 @@ enum LogfmtLine {
 
     private static func needsQuotes(_ text: String) -> Bool {
         text.isEmpty || Double(text) != nil || ["true", "false", "null"].contains(text)
-            || text.utf8.contains { $0 <= 0x20 || $0 == 0x22 || $0 == 0x3d || $0 == 0x7f }
+            || text.unicodeScalars.contains {
+                $0.value <= 0x20 || $0 == "\"" || $0 == "=" || LogText.isObeyed($0)
+            }
     }
 
     // MARK: - Reading
