@@ -1,5 +1,7 @@
 import CLibevent
 import Glibc
+// The C struct timeval counts as this module's or as Glibc's, whichever the compiler loads first.
+import SwiftOverlayShims
 
 /// What systemd wants to know and offers: the notification datagram and inherited sockets.
 package enum ServiceManager {
