@@ -75,9 +75,12 @@ package struct ProxyHop: Sendable, Hashable {
                     decoder = ResponseHeadDecoder(limits: UpstreamConnection.limits)
                     continue
                 }
-                // The origin speaks second: what comes before that is not its.
-                guard head.status.kind == .successful, buffer.isEmpty else {
+                guard head.status.kind == .successful else {
                     throw IOError.system("\(name) refuses a tunnel with \(head.status)")
+                }
+                // The origin speaks second.
+                guard buffer.isEmpty else {
+                    throw IOError.system("\(name) sent something behind the head of its answer")
                 }
                 return
             }

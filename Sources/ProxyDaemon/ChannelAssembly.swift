@@ -136,7 +136,7 @@ final class ChannelAssembly: Sendable {
                 channel: configuration.name,
                 subsystem: configuration.log.subsystem,
                 category: configuration.log.category,
-                query: QueryMode(rawValue: configuration.log.query.rawValue) ?? .keys,
+                query: QueryMode(configuration.log.query),
                 headers: configuration.log.headers.compactMap { HTTPFieldName($0) },
                 credentialField: configuration.authentication.credentialFields.first
             )

@@ -160,8 +160,27 @@ final class ChannelLogs: Sendable {
 
 extension LogSettings {
     /// The form of the configuration.
-    fileprivate var messageFormat: LogFormat { LogFormat(rawValue: format.rawValue) ?? .json }
+    fileprivate var messageFormat: LogFormat {
+        switch format {
+        case .json: .json
+        case .logfmt: .logfmt
+        case .ecs: .ecs
+        case .clf: .clf
+        }
+    }
 
     /// The form that loops hand over: the journal takes lines apart, and shapes its messages itself.
     fileprivate var lineFormat: LogFormat { output == .journal ? .json : messageFormat }
+}
+
+extension QueryMode {
+    /// As the configuration has it.
+    init(_ query: ChannelConfiguration.LogLabels.Query) {
+        self =
+            switch query {
+            case .keys: .keys
+            case .full: .full
+            case .off: .off
+            }
+    }
 }

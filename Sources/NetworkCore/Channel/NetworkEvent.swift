@@ -43,6 +43,32 @@ public struct NetworkExchange: Sendable {
     /// Asked for its words only by those who listen.
     private let subject: any CustomStringConvertible & Sendable
 
+    /// Describes an exchange, for the tests of those who are told of one.
+    ///
+    /// - Parameters:
+    ///   - endpoint: what it is for.
+    ///   - request: as the endpoint describes it.
+    ///   - context: what is known beside the messages.
+    ///   - status: of the response, if one came.
+    ///   - headers: its fields.
+    ///   - contentLength: how many bytes of content came.
+    ///   - duration: how long the call took so far.
+    public init(
+        of endpoint: any CustomStringConvertible & Sendable,
+        request: Request,
+        context: RequestContext = RequestContext(),
+        status: HTTPStatus? = nil,
+        headers: HTTPHeaders? = nil,
+        contentLength: Int? = nil,
+        duration: Duration = .zero
+    ) {
+        self.init(endpoint, request: request, context: context, started: .now)
+        self.status = status
+        self.headers = headers
+        self.contentLength = contentLength
+        self.duration = duration
+    }
+
     init(
         _ subject: any CustomStringConvertible & Sendable,
         request: Request,

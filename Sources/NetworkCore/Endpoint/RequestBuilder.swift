@@ -71,7 +71,22 @@ public struct RequestBuilder: Sendable {
     }
 
     /// Replaces all that an endpoint says something about.
-    public func endpoint(_ endpoint: some Endpoint) -> Self { RequestBuilder(endpoint) }
+    ///
+    /// Scheme, host and base path that were named one by one stay in place of its own, queries add up,
+    /// and so do fields of different names.
+    public func endpoint(_ endpoint: some Endpoint) -> Self {
+        var next = RequestBuilder(endpoint)
+        next.location = location.over(endpoint.baseURL)
+        next.query = query
+        next.headers = headers(next.headers).headers
+        next.fault = fault ?? next.fault
+        next.timeout = next.timeout ?? timeout
+        next.validation = next.validation ?? validation
+        next.decoder = next.decoder ?? decoder
+        next.encoder = next.encoder ?? encoder
+        next.formEncoder = next.formEncoder ?? formEncoder
+        return next
+    }
 
     /// Replaces the timeout.
     public func timeout(_ timeout: Duration) -> Self { changed { $0.timeout = timeout } }

@@ -9,6 +9,13 @@ struct RequestLocation: Sendable {
         named = baseURL
     }
 
+    /// The parts that were named, in place of those of another base URL.
+    func over(_ baseURL: BaseURL) -> RequestLocation {
+        var location = RequestLocation(baseURL: baseURL)
+        (location.basePath, location.scheme, location.host) = (basePath, scheme, host)
+        return location
+    }
+
     /// The base URL with the parts in place; one that is none stays as it was written.
     var baseURL: BaseURL {
         guard basePath != nil || scheme != nil || host != nil else { return named }

@@ -53,6 +53,13 @@ public struct TransferProgress: Sendable, Hashable {
     /// How many bytes there are in all, where that is known.
     public let total: Int?
 
+    /// Describes how far a transfer is.
+    public init(direction: Direction, transferred: Int, total: Int?) {
+        self.direction = direction
+        self.transferred = transferred
+        self.total = total
+    }
+
     /// From 0 to 1, where the total is known.
     public var fraction: Double? {
         total.map { $0 == 0 ? 1 : Double(transferred) / Double($0) }

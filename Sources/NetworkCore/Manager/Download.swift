@@ -203,8 +203,13 @@ private struct ContentRange {
         guard text.hasPrefix("bytes ") else { return nil }
         let parts = text.dropFirst(6).split(separator: "/", omittingEmptySubsequences: false)
         guard parts.count == 2 else { return nil }
-        total = Int(parts[1])
-        start = parts[0].split(separator: "-").first.flatMap { Int($0) }
-        guard start != nil || parts[0] == "*", start ?? 0 >= 0, total ?? 0 >= 0 else { return nil }
+        total = ContentRange.number(parts[1])
+        start = parts[0].split(separator: "-").first.flatMap(ContentRange.number)
+        guard start != nil || parts[0] == "*" else { return nil }
+    }
+
+    /// Digits and nothing else: `Int` takes a sign.
+    private static func number(_ text: Substring) -> Int? {
+        text.utf8.allSatisfy(Grammar.isDigit) ? Int(text) : nil
     }
 }

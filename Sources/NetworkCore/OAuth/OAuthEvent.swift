@@ -50,6 +50,21 @@ public struct OAuthFailure: Sendable, Hashable {
     public var at: UnixTime
     /// When the token endpoint is asked again at the earliest; nothing if only a person can help.
     public var nextAttempt: UnixTime?
+
+    /// Describes a failure.
+    public init(
+        kind: String,
+        detail: String,
+        serverError: String? = nil,
+        at: UnixTime,
+        nextAttempt: UnixTime? = nil
+    ) {
+        self.kind = kind
+        self.detail = detail
+        self.serverError = serverError
+        self.at = at
+        self.nextAttempt = nextAttempt
+    }
 }
 
 /// What an OAuth manager is doing, for `status` and people; no secrets.
@@ -83,17 +98,23 @@ public struct OAuthStatus: Sendable, Hashable {
     /// What it is good for, as granted.
     public var scope: String?
     /// Whether there is a refresh token.
-    public var hasRefreshToken: Bool
+    public var hasRefreshToken = false
     /// How long that still lives; nothing if the server did not say.
     public var refreshExpiresIn: Duration?
     /// Whether the last token is not in the store, because writing failed.
-    public var isUnsaved: Bool
+    public var isUnsaved = false
     /// How many requests wait.
-    public var waiters: Int
+    public var waiters = 0
     /// What went wrong last, until a token comes.
     public var lastFailure: OAuthFailure?
     /// In how long the token endpoint is asked again at the earliest, after a failure.
     public var nextAttempt: Duration?
     /// How far the authorization server's clock is ahead of ours; nothing while they agree.
     public var clockOffset: Duration?
+
+    /// Describes a manager of which nothing else is known.
+    public init(state: State, generation: Int = 0) {
+        self.state = state
+        self.generation = generation
+    }
 }

@@ -6,7 +6,7 @@ import Bytes
 /// `netproxy`.
 enum ECSLine {
     private static let names: [String: String] = [
-        "request_id": "http.request.id", "trace_id": "trace.id", "client_uid": "client.user.id",
+        "request_id": "http.request.id", "trace_id": "trace.id",
         "method": "http.request.method", "scheme": "url.scheme", "path": "url.path",
         "query": "url.query", "status": "http.response.status_code",
         "bytes_in": "http.request.body.bytes", "bytes_out": "http.response.body.bytes",

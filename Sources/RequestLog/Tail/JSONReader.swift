@@ -1,3 +1,5 @@
+import HTTPMessage
+
 /// Reads one JSON value (RFC 8259), keeping the order of an object's members.
 ///
 /// Our own lines only, so nothing is tuned for anything else; but a file may hold anything, so
@@ -106,7 +108,10 @@ struct JSONReader {
     private mutating func hexadecimal() -> UInt32? {
         guard index + 4 <= bytes.count else { return nil }
         defer { index += 4 }
-        return UInt32(String(decoding: bytes[index..<(index + 4)], as: UTF8.self), radix: 16)
+        return bytes[index..<(index + 4)].reduce(0 as UInt32?) { value, byte in
+            guard let value, let digit = Grammar.hexValue(byte) else { return nil }
+            return value << 4 | UInt32(digit)
+        }
     }
 
     private mutating func number() -> LogValue? {

@@ -99,6 +99,20 @@ import Testing
         #expect(request.headers.values(of: .accept) == ["c/d"])
     }
 
+    @Test func `what stands in front of an endpoint is in place of its own, or added`() throws {
+        let builder = RequestBuilder().scheme(.http).host("staging.example", port: 81)
+            .basePath("/v2").query(["page": "2"]).header("X-A", "1").header("Accept", "a/b")
+            .timeout(.seconds(3)).endpoint(OrderEndpoint.list).header("X-B", "2")
+        let request = try builder.build()
+        #expect(request.origin.description == "http://staging.example:81")
+        #expect(request.target == "/v2/orders?page=2")
+        #expect(request.headers["X-A"] == "1" && request.headers["X-B"] == "2")
+        #expect(builder.timeout == .seconds(3))
+        #expect(throws: NetworkError.self) {
+            try RequestBuilder().header("a b", "1").endpoint(OrderEndpoint.list).build()
+        }
+    }
+
     @Test func `content comes from a value, a form, bytes or a text`() throws {
         let tasks: [(HTTPTask, String, String)] = [
             (.json(Filter(state: "x")), "application/json", #"{"state":"x"}"#),

@@ -241,3 +241,8 @@ public struct TokenFailure: Error, Sendable {
         mayBeSpent = kind == .lost
     }
 }
+
+extension TokenFailure: CustomStringConvertible {
+    /// The detail.
+    public var description: String { detail }
+}

@@ -28,7 +28,8 @@ extension OAuthManager {
     /// Waits for a renewal that is going on and then makes its own; neither the back-off nor the excess
     /// guard holds it up.
     ///
-    /// - Throws: `NetworkError` of kind `.credentialUnavailable` or `.reauthorizationRequired`.
+    /// - Throws: `NetworkError` of kind `.credentialUnavailable`, `.reauthorizationRequired` or
+    ///   `.cancelled`.
     public func forceRefresh() async throws {
         try await waitForRenewal()
         try await finish(renew(.forced).room)
@@ -87,20 +88,18 @@ extension OAuthManager {
     /// What the manager is doing.
     public func status() -> OAuthStatus {
         let now = clock.moment
-        return OAuthStatus(
-            state: state(at: now),
-            generation: generation,
-            age: current.map { now.steady - $0.token.issuedAt.steady },
-            expiresIn: current?.token.expiresAt.map { max($0.remaining(at: now), .zero) },
-            scope: current?.token.scope,
-            hasRefreshToken: (record?.refreshToken ?? current?.token.refreshToken) != nil,
-            refreshExpiresIn: record?.refreshExpiresAt.map { max($0 - now.wall, .zero) },
-            isUnsaved: isUnsaved,
-            waiters: renewal?.room.count ?? outage?.room.count ?? 0,
-            lastFailure: lastFailure,
-            nextAttempt: outage.map { max($0.until - now.steady, .zero) },
-            clockOffset: service.clockOffset == .zero ? nil : service.clockOffset
-        )
+        var status = OAuthStatus(state: state(at: now), generation: generation)
+        status.age = current.map { now.steady - $0.token.issuedAt.steady }
+        status.expiresIn = current?.token.expiresAt.map { max($0.remaining(at: now), .zero) }
+        status.scope = current?.token.scope
+        status.hasRefreshToken = (record?.refreshToken ?? current?.token.refreshToken) != nil
+        status.refreshExpiresIn = record?.refreshExpiresAt.map { max($0 - now.wall, .zero) }
+        status.isUnsaved = isUnsaved
+        status.waiters = renewal?.room.count ?? outage?.room.count ?? 0
+        status.lastFailure = lastFailure
+        status.nextAttempt = outage.map { max($0.until - now.steady, .zero) }
+        status.clockOffset = service.clockOffset == .zero ? nil : service.clockOffset
+        return status
     }
 
     private func state(at now: Moment) -> OAuthStatus.State {
