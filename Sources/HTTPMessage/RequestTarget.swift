@@ -80,6 +80,8 @@ public enum RequestTarget: Sendable, Hashable, CustomStringConvertible {
     private static func isWellFormed(_ bytes: Span<UInt8>) -> Bool {
         guard Grammar.isTarget(bytes) else { return false }
         var start = 0
+        // Where the query begins, once that matters: each byte is looked at once, whatever comes.
+        var query: Int?
         while let percent = bytes.firstIndex(of: UInt8(ascii: "%"), from: start) {
             if percent + 2 < bytes.count, let high = Grammar.hexValue(bytes[percent + 1]),
                 let low = Grammar.hexValue(bytes[percent + 2])
@@ -87,8 +89,9 @@ public enum RequestTarget: Sendable, Hashable, CustomStringConvertible {
                 guard high | low != 0 else { return false }
                 start = percent + 3
             } else {
-                let query = bytes.firstIndex(of: UInt8(ascii: "?"), from: 0) ?? bytes.count
-                guard percent > query else { return false }
+                let mark = query ?? bytes.firstIndex(of: UInt8(ascii: "?"), from: 0) ?? bytes.count
+                guard percent > mark else { return false }
+                query = mark
                 start = percent + 1
             }
         }

@@ -11,8 +11,9 @@ struct URLText {
     /// A URL with user information carries a password, which must not reach a terminal or a journal.
     enum Fault: String, Error {
         case scheme = "expected a URL that begins with https:// or http://"
-        case userInformation = "a URL must not carry a user name or password"
-        case upstreamUserInformation = "a URL must not carry a user name or password, use auth"
+        // Not "use auth": for a proxy's password that advice would send it to the API.
+        case userInformation =
+            "a URL must not carry a user name or password; auth is for those of an upstream"
         case authority = "expected a host, with or without a port, after the scheme"
         case query = "a URL of an upstream must not have a query"
         case fragment = "a URL must not have a fragment"

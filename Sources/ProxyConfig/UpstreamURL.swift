@@ -26,13 +26,7 @@ package struct UpstreamURL: Sendable, Hashable {
     package var isLoopback: Bool { HostText.isLoopback(host) }
 
     init(text: String) throws(URLText.Fault) {
-        let url: URLText
-        do throws(URLText.Fault) {
-            url = try URLText(text)
-        } catch {
-            // Elsewhere the advice would send the password of a proxy to the API.
-            throw error == .userInformation ? .upstreamUserInformation : error
-        }
+        let url = try URLText(text)
         guard url.query == nil else { throw .query }
         guard !url.path.split(separator: "/").contains(where: URLText.isDotSegment) else {
             throw .dotSegment

@@ -165,7 +165,6 @@ import Testing
         let found = errors(inChannel: lines.replacing("BASE", with: base))
         #expect(found.count == 1)
         #expect(found.first?.hasPrefix("channels.a.\(error)") == true)
-        #expect(found.first?.contains("use auth") == false)
     }
 
     @Test func `pins are for upstreams that have a key`() {
