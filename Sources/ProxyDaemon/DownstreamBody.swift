@@ -33,8 +33,8 @@ extension DownstreamConnection {
         case .length(let length):
             if length <= buffer.count {
                 intake?.body = nil
-                owesContinue = false
-                bytesIn = length
+                current.owesContinue = false
+                current.bytesIn = length
                 return .bytes(buffer.take(length))
             }
             return .stream(source, length: length)
@@ -43,16 +43,16 @@ extension DownstreamConnection {
     }
 
     private var source: DownstreamBody {
-        DownstreamBody(connection: LoopBound(self, on: loop), exchange: exchange)
+        DownstreamBody(connection: LoopBound(self, on: loop), exchange: current.number)
     }
 
     /// The next piece of the request's content.
     ///
     /// - Throws: `NetworkError` on the downstream side: malformed, cut short, or too slow.
     func nextPiece(of exchange: Int) async throws -> ByteSlice? {
-        guard exchange == self.exchange else { return nil }
-        if owesContinue {
-            owesContinue = false
+        guard exchange == current.number else { return nil }
+        if current.owesContinue {
+            current.owesContinue = false
             try await writeInterim(100)
         }
         while let intake, var decoder = intake.body {
@@ -66,7 +66,7 @@ extension DownstreamConnection {
             switch event {
             case .data(let skip, let count):
                 buffer.consume(skip)
-                bytesIn += count
+                current.bytesIn += count
                 return buffer.take(count)
             case .end(let consumed):
                 buffer.consume(consumed)
@@ -118,7 +118,7 @@ extension DownstreamConnection {
         defer { intake.pace.waited(from: started, to: loop.now) }
         let idle = loop.deadline(after: idleTimeout)
         do throws(IOError) {
-            let slowest = intake.pace.deadline(after: bytesIn, now: started)
+            let slowest = intake.pace.deadline(after: current.bytesIn, now: started)
             let count = try await readPiece(idle, slowest)
             guard count == 0 else { return }
             throw IOError.closedByPeer
@@ -152,7 +152,7 @@ extension DownstreamConnection {
     /// front of the answer only, since behind it an app may wait for more of it.
     private func readPiece(_ idle: UInt64, _ slowest: UInt64) async throws(IOError) -> Int {
         while true {
-            let limit = isAnswered ? idle : min(idle, slowest)
+            let limit = phase == .answering ? idle : min(idle, slowest)
             do throws(IOError) {
                 return try await socket.read(
                     into: buffer,
@@ -160,7 +160,7 @@ extension DownstreamConnection {
                     until: limit
                 )
             } catch {
-                guard error == .timedOut, limit < idle, isAnswered else { throw error }
+                guard error == .timedOut, limit < idle, phase == .answering else { throw error }
             }
         }
     }

@@ -37,7 +37,7 @@ extension DownstreamConnection {
         await settleInterim()
         try Task.checkCancellation()
         // The final answer may have come first.
-        guard !isAnswered else { return }
+        guard phase == .receiving else { return }
         isWritingInterim = true
         defer {
             isWritingInterim = false

@@ -46,9 +46,7 @@ extension DownstreamConnection {
         to head: RequestHead,
         mayContinue wanted: Bool
     ) -> Opening {
-        // An upload that goes on must not ask for its body any more.
-        isAnswered = true
-        owesContinue = false
+        beginAnswer()
         let output = loop.outputs.take()
         let isOld = head.version == .http10
         let isBare = hasNoContent(response.status, head.method)
@@ -75,7 +73,7 @@ extension DownstreamConnection {
         var announced = response.announcedLength
         if announced != nil { framing = .none }
         if response.status == 204 || response.status.kind == .informational { announced = nil }
-        let mayContinue = wanted && isRequestComplete && framing != .untilClose && !isDraining
+        let mayContinue = wanted && isRequestComplete && framing != .untilClose && ending == .none
         HeadEncoder.encodeResponse(
             status: response.status,
             headers: response.headers,
@@ -153,7 +151,7 @@ extension DownstreamConnection {
                 if isChunked {
                     output.removeAll()
                     // RFC 9110 §6.5.1: only to an app that said it would look at them.
-                    let trailers = takesTrailers ? source.trailers() : nil
+                    let trailers = current.takesTrailers ? source.trailers() : nil
                     HeadEncoder.lastChunk(trailers: trailers, into: output)
                     try await send(output, nil)
                 }

@@ -15,25 +15,13 @@ final class DownstreamConnection {
     let socket: StreamSocket
     let loop: EventLoop
     let buffer = ReadBuffer()
-    /// Numbers the requests, so that a body of an earlier one is not mistaken.
-    private(set) var exchange = 0
+    private(set) var phase = Phase.waiting
+    private(set) var ending = Ending.none
+    /// The request that is being read or answered.
+    var current = Current()
     /// How many requests came so far.
     private var served = 0
-    var bytesIn = 0
-    var owesContinue = false
-    /// Whether the app reads trailer fields.
-    private(set) var takesTrailers = false
     var isWritingInterim = false
-    /// Whether the final answer to the request has begun.
-    var isAnswered = false
-    private(set) var isIdle = true
-    var isDraining = false
-    /// Whether its task ended because there was nothing to do.
-    private(set) var isParked = false
-    /// Whether it is parked because its app had nothing to ask for some time.
-    var isResting = false
-    /// Whether the drain's limit ended it.
-    private(set) var isCut = false
     /// Takes interim answers to the app; whoever serves the connection sets it.
     var interim: InterimWriter?
     /// Until when it may stay open without a request.
@@ -63,6 +51,41 @@ final class DownstreamConnection {
     /// What the task waits on elsewhere; nothing while the connection is parked.
     var relay: AbortRelay?
     private let bounds: Bounds
+
+    /// What the connection is doing.
+    enum Phase {
+        /// It waits for a request, with its task.
+        case waiting
+        /// It is left to the loop, since its task had nothing to do.
+        case parked
+        /// As parked, because its app had nothing to ask for some time.
+        case resting
+        /// A request is being read, or its answer awaited.
+        case receiving
+        /// The final answer has begun.
+        case answering
+    }
+
+    /// Whether it goes on after its exchange.
+    enum Ending {
+        case none
+        /// It ends when there is no exchange any more.
+        case draining
+        /// It has to end, whatever it does.
+        case cut
+    }
+
+    /// What is known of one request and read of its content.
+    struct Current {
+        /// Numbers the requests, so that a body of an earlier one is not mistaken.
+        var number = 0
+        /// How much of its content was read.
+        var bytesIn = 0
+        /// Whether the app waits for `100 Continue` before it sends the content.
+        var owesContinue = false
+        /// Whether the app reads trailer fields.
+        var takesTrailers = false
+    }
 
     /// What one request of a connection may be, for all connections that began under one configuration.
     final class Bounds: Sendable {
@@ -127,23 +150,18 @@ final class DownstreamConnection {
     /// - Throws: `HTTP1Error` for what is no request, `IOError.timedOut` for a head that takes too
     ///   long.
     func nextHead() async throws -> Bool {
-        exchange += 1
-        bytesIn = 0
-        owesContinue = false
+        current = Current(number: current.number + 1)
         if buffer.isEmpty {
             buffer.release(to: loop.slabs)
-            isIdle = true
             guard let limit = beginWait() else { return false }
             do throws(IOError) {
                 try await socket.waitReadable(until: limit, into: buffer)
             } catch {
-                isParked = error == .timedOut && limit < idleDeadline && !isDraining
-                isResting = isParked
-                if isParked { intake = nil }
+                if error == .timedOut, limit < idleDeadline, ending == .none { park(.resting) }
                 return false
             }
         }
-        isIdle = false
+        phase = .receiving
         var deadline: UInt64?
         while true {
             if try decodeHead() { return true }
@@ -152,13 +170,13 @@ final class DownstreamConnection {
             if hasBegun, deadline == nil { deadline = loop.deadline(after: bounds.headTimeout) }
             do throws(IOError) {
                 guard let count = try socket.readNow(into: buffer) else {
-                    if !hasBegun, isDraining { return false }
-                    isIdle = !hasBegun
+                    if !hasBegun, ending != .none { return false }
+                    if !hasBegun { phase = .waiting }
                     try await socket.waitReadable(
                         until: deadline ?? loop.deadline(after: DownstreamConnection.keepAlive),
                         into: buffer
                     )
-                    isIdle = false
+                    phase = .receiving
                     continue
                 }
                 // A peer that goes away in the middle of a head has nobody to answer to.
@@ -201,16 +219,15 @@ final class DownstreamConnection {
     /// connection is better parked.
     private func beginWait() -> UInt64? {
         let wasParked = isParked
-        isParked = false
-        if isDraining { return nil }
+        phase = .waiting
+        if ending != .none { return nil }
         // A new connection counts as readable until somebody looks.
         socket.probe()
         // Whoever comes back from parking has waited before.
         if !wasParked { idleDeadline = loop.deadline(after: DownstreamConnection.keepAlive) }
         // Many apps send one request and keep the connection: its task's memory is the next one's.
         if parksAfter != nil, served <= 1, socket.isQuiet, loop.now < idleDeadline {
-            isParked = true
-            intake = nil
+            park(.parked)
             return nil
         }
         return min(idleDeadline, loop.deadline(after: parksAfter))
@@ -219,7 +236,30 @@ final class DownstreamConnection {
     /// Begins parked: whoever connects may take his time.
     func beginParked() {
         idleDeadline = loop.deadline(after: DownstreamConnection.keepAlive)
-        isParked = true
+        phase = .parked
+    }
+
+    private func park(_ phase: Phase) {
+        self.phase = phase
+        intake = nil
+    }
+
+    /// Whether it has no task, or is about to have none.
+    var isParked: Bool { phase == .parked || phase == .resting }
+
+    /// Has something to do once more.
+    ///
+    /// - Returns: whether it rested.
+    func wake() -> Bool {
+        defer { phase = .parked }
+        return phase == .resting
+    }
+
+    /// Begins the final answer.
+    func beginAnswer() {
+        phase = .answering
+        // An upload that goes on must not ask for its body any more.
+        current.owesContinue = false
     }
 
     private func beginIntake() -> Intake {
@@ -230,9 +270,8 @@ final class DownstreamConnection {
 
     private func begin(_ head: borrowing RequestHead, _ intake: Intake) {
         served += 1
-        isAnswered = false
-        owesContinue = head.expectsContinue && head.framing != .none
-        takesTrailers = head.takesTrailers
+        current.owesContinue = head.expectsContinue && head.framing != .none
+        current.takesTrailers = head.takesTrailers
         if head.framing == .none || head.framing == .length(0) {
             intake.body = nil
         } else {
@@ -243,19 +282,19 @@ final class DownstreamConnection {
 
     /// Ends the connection if it waits for a request; else after its exchange.
     func drain() {
-        isDraining = true
-        if isIdle { socket.cancelRead() }
+        if ending == .none { ending = .draining }
+        if phase == .waiting || isParked { socket.cancelRead() }
     }
 
     /// Ends it now, in the middle of whatever it does; an app whose answer has not begun is told why.
     func cut() {
-        isCut = true
+        ending = .cut
         task?.cancel()
         relay?.abort()
-        if isIdle || isParked || isAnswered || isWritingInterim {
-            socket.abort()
-        } else {
+        if phase == .receiving, !isWritingInterim {
             socket.cancelRead()
+        } else {
+            socket.abort()
         }
     }
 
@@ -279,7 +318,7 @@ final class DownstreamConnection {
             socket.shutdownWriting()
             let begun = loop.now
             // Like nginx's `lingering_time`; whoever wants to stop does not wait for it.
-            while loop.now &- begun < (isDraining ? 1_000_000_000 : 30_000_000_000) {
+            while loop.now &- begun < (ending == .none ? 30_000_000_000 : 1_000_000_000) {
                 buffer.consume(buffer.count)
                 let count = try? await socket.read(
                     into: buffer,

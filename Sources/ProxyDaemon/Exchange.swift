@@ -127,8 +127,8 @@ struct Exchange: ~Copyable {
     mutating func fail(_ cause: any Error) {
         let cause = ProxyHandler.networkError(cause)
         if cause.kind == .cancelled {
-            record.abortedBy = app.isCut ? .proxy : .client
-            if !app.isCut, status == nil { status = 499 }
+            record.abortedBy = app.ending == .cut ? .proxy : .client
+            if app.ending != .cut, status == nil { status = 499 }
             return
         }
         (record.error, record.detail) = (cause.kind, cause.detail)
@@ -150,7 +150,7 @@ struct Exchange: ~Copyable {
     /// Records why a tunnel ended, whose status the app has long got.
     mutating func failTunnel(_ cause: NetworkError) {
         switch cause.side {
-        case _ where app.isCut: record.abortedBy = .proxy
+        case _ where app.ending == .cut: record.abortedBy = .proxy
         case .upstream: (record.abortedBy, record.error) = (.upstream, cause.kind)
         case .downstream: record.abortedBy = .client
         case .proxy: (record.abortedBy, record.error) = (.proxy, cause.kind)
@@ -164,7 +164,7 @@ struct Exchange: ~Copyable {
             noteDestination(destination.origin, destination.target)
         }
         record.clientUID = app.userID
-        record.bytesIn = app.bytesIn
+        record.bytesIn = app.current.bytesIn
         record.duration = Duration(elapsed: now &- started)
     }
 }

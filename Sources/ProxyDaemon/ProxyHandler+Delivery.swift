@@ -141,7 +141,7 @@ extension ProxyHandler {
         _ exchange: inout Exchange
     ) async -> Bool {
         exchange.noteWish()
-        let error = app.isCut && error.kind == .cancelled ? ProxyHandler.cutShort : error
+        let error = app.ending == .cut && error.kind == .cancelled ? ProxyHandler.cutShort : error
         exchange.fail(error)
         guard error.kind != .cancelled else {
             finish(&exchange, app)

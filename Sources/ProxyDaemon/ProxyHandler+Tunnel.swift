@@ -23,7 +23,7 @@ extension ProxyHandler {
         _ exchange: inout Exchange
     ) async {
         exchange.status = opening.status
-        app.isAnswered = true
+        app.beginAnswer()
         do {
             try await app.write(opening)
         } catch {
@@ -34,7 +34,7 @@ extension ProxyHandler {
         tellOpened(opening, exchange)
         let tunnel = Tunnel(on: loop, idleTimeout: idleTimeout)
         await tunnel.run(app: app.tunnelEnd(idleTimeout: idleTimeout), upstream: upstream)
-        (app.bytesIn, exchange.bytesOut) = (tunnel.bytesIn, tunnel.bytesOut)
+        (app.current.bytesIn, exchange.bytesOut) = (tunnel.bytesIn, tunnel.bytesOut)
         if let failure = tunnel.failure { exchange.failTunnel(failure) }
         end(&exchange, app)
     }

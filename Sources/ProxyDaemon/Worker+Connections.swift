@@ -54,10 +54,7 @@ extension Worker {
 
     /// One task for as long as the connection has something to do; it never leaves the loop.
     private func start(_ connection: DownstreamConnection) {
-        if connection.isResting {
-            connection.isResting = false
-            load?.add()
-        }
+        if connection.wake() { load?.add() }
         let bound = LoopBound((worker: self, connection: connection), on: loop)
         let relay = AbortRelay()
         connection.relay = relay
@@ -92,7 +89,7 @@ extension Worker {
         connection.relay = nil
         connection.interim = nil
         connection.socket.onPeerClosed = nil
-        if connection.isResting { load?.remove() }
+        if connection.phase == .resting { load?.remove() }
         leaveToLoop(connection)
         parkedCount += 1
         guard parkedCount == Worker.trimThreshold else { return }
