@@ -82,7 +82,7 @@ let package = Package(
         ),
         .target(
             name: "ProxyConfig",
-            dependencies: ["EventIO", .product(name: "Yams", package: "Yams")],
+            dependencies: ["EventIO", "HTTPMessage", .product(name: "Yams", package: "Yams")],
             swiftSettings: strict
         ),
         .target(
@@ -147,7 +147,7 @@ let package = Package(
         ),
         .testTarget(
             name: "ProxyConfigTests",
-            dependencies: ["ProxyConfig"],
+            dependencies: ["ProxyConfig", "HTTPMessage"],
             swiftSettings: strict
         ),
         .testTarget(

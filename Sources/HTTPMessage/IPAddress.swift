@@ -1,5 +1,30 @@
 import Bytes
 
+/// An IP address, read from its text.
+package enum IPAddress: Sendable, Hashable {
+    case v4(UInt32)
+    case v6(UInt128)
+
+    /// Reads `127.0.0.1`, or an IPv6 address without brackets.
+    package init?(_ text: String) {
+        if let octets = IPv4Address.octets(text.utf8.span) {
+            self = .v4(octets)
+        } else if let address = IPv6Address(text.utf8.span) {
+            self = .v6(address.bits)
+        } else {
+            return nil
+        }
+    }
+
+    /// Whether it is one of 127.0.0.0/8, in IPv6 as well (RFC 4291 §2.5.5.2), or `::1`.
+    package var isLoopback: Bool {
+        switch self {
+        case .v4(let octets): octets >> 24 == 127
+        case .v6(let bits): bits == 1 || bits >> 24 == 0xFF_FF7F
+        }
+    }
+}
+
 /// The dotted form of an IPv4 address (RFC 3986 §3.2.2): four numbers without leading zeros.
 enum IPv4Address {
     static func isValid(_ bytes: Span<UInt8>) -> Bool { octets(bytes) != nil }
@@ -112,14 +137,11 @@ struct IPv6Address: CustomStringConvertible {
         return text
     }
 
-    /// Whether it is `::1`, or one of 127.0.0.0/8 as IPv6 (RFC 4291 §2.5.3, §2.5.5.2).
-    var isLoopback: Bool {
-        for position in 0..<5 where groups[position] != 0 { return false }
-        return switch (groups[5], groups[6], groups[7]) {
-        case (0, 0, 1): true
-        case (0xFFFF, let group, _): group >> 8 == 127
-        default: false
-        }
+    /// The groups as one number, the first in front.
+    var bits: UInt128 {
+        var bits: UInt128 = 0
+        for position in groups.indices { bits = bits << 16 | UInt128(groups[position]) }
+        return bits
     }
 
     private static func group(_ part: Span<UInt8>) -> UInt16? {

@@ -25,17 +25,22 @@ public struct Origin: Sendable, Hashable, CustomStringConvertible {
         self.scheme = scheme
         self.host = host.lowercased()
         self.port = port ?? scheme.defaultPort
-        let name = host.utf8.contains(UInt8(ascii: ":")) ? "[\(self.host)]" : self.host
+        let name = Authority.bracketed(self.host)
         authority = self.port == scheme.defaultPort ? name : "\(name):\(self.port)"
     }
 
     /// Whether a connection to the host cannot leave the machine: `localhost`, a name below it (RFC
     /// 6761 §6.3), or a loopback address.
-    public var isLoopback: Bool {
-        if let octets = IPv4Address.octets(host.utf8.span) { return octets >> 24 == 127 }
-        if let address = IPv6Address(host.utf8.span) { return address.isLoopback }
-        return host == "localhost" || host.hasSuffix(".localhost")
+    public var isLoopback: Bool { Origin.isLoopback(host) }
+
+    /// Whether a connection to a host cannot leave the machine: a name in lower case, or an address
+    /// without brackets.
+    package static func isLoopback(_ host: String) -> Bool {
+        IPAddress(host)?.isLoopback ?? (host == "localhost" || host.hasSuffix(".localhost"))
     }
+
+    /// Whether the port is the scheme's own.
+    package var hasDefaultPort: Bool { port == scheme.defaultPort }
 
     /// The origin as a URI without path.
     public var description: String { "\(scheme.rawValue)://\(authority)" }

@@ -1,3 +1,5 @@
+import HTTPMessage
+
 /// Reads which credential a channel adds.
 struct AuthenticationReader {
     let section: Section<AuthenticationKey>
@@ -63,7 +65,7 @@ struct AuthenticationReader {
             .name,
             expected: "a header name that netproxy does not write itself"
         ) { text in
-            TextRules.isToken(text) && !HeaderRulesReader.isReserved(text) ? text : nil
+            Grammar.isToken(text) && !HeaderRulesReader.isReserved(text) ? text : nil
         }
         if header[.name] == nil { header.require(.name) }
         if header[.value] == nil { header.require(.value) }

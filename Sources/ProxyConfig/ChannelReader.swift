@@ -1,3 +1,5 @@
+import HTTPMessage
+
 /// Reads one channel from its node, with the defaults already merged in.
 struct ChannelReader {
     let name: String
@@ -58,7 +60,7 @@ struct ChannelReader {
     /// Pins that nothing is held against would only look like protection.
     private func checkPins(of configuration: ChannelConfiguration) {
         guard !configuration.tls.pins.isEmpty, !configuration.upstreams.isEmpty,
-            configuration.upstreams.allSatisfy({ $0.scheme == .http })
+            configuration.upstreams.allSatisfy({ $0.origin.scheme == .http })
         else { return }
         let place = channel.section(.tls, TLSKey.self).place(of: .pins)
         reading.require("an upstream with http:// has no key", at: place.position, key: place.key)
@@ -91,8 +93,7 @@ struct ChannelReader {
             path: match.value(.path, expected: "a path such as /\(name)", parse: Self.prefix)
                 ?? "/\(name)",
             hosts: match.list(.hosts, of: "a host name", default: ["\(name).localhost"]) { text in
-                // What resolvers take for a short address no request may have (`127.1`).
-                HostText.isName(text) && !HostText.isShortAddress(text) ? text.lowercased() : nil
+                HostText.isName(text) ? text.lowercased() : nil
             },
             listen: listen,
             strip: match.flag(.strip, default: true) ? .remove : .keep
@@ -105,7 +106,7 @@ struct ChannelReader {
             subsystem: log.text(.subsystem) ?? "netproxy.\(name)",
             category: log.text(.category) ?? "network",
             query: log.choice(.query, default: .keys),
-            headers: log.list(.headers, of: "a header name") { TextRules.isToken($0) ? $0 : nil }
+            headers: log.list(.headers, of: "a header name") { Grammar.isToken($0) ? $0 : nil }
         )
     }
 
@@ -203,7 +204,7 @@ struct ChannelReader {
 
     private func checkCredentialsStayPrivate(in configuration: ChannelConfiguration) {
         guard !configuration.allowInsecure, configuration.authentication != .none,
-            configuration.upstreams.contains(where: { $0.scheme == .http && !$0.isLoopback })
+            configuration.upstreams.contains(where: { !$0.origin.isPrivate })
         else { return }
         let place = channel.place(of: .upstream)
         reading.report(
@@ -228,13 +229,12 @@ struct ChannelReader {
     private static func origin(_ text: String) -> String? {
         guard let separator = text.firstRange(of: "://"), separator.lowerBound > text.startIndex,
             text[..<separator.lowerBound].allSatisfy({ $0.isASCII && ($0.isLetter || $0 == "-") }),
-            let authority = HostPort.split(text[separator.upperBound...])
+            let authority = HostText.authority(text[separator.upperBound...])
         else { return nil }
-        let origin = text.lowercased()
-        let scheme = URLScheme(rawValue: text[..<separator.lowerBound].lowercased())
-        guard let port = authority.port, port == scheme?.defaultPort,
-            let colon = origin.lastIndex(of: ":")
-        else { return origin }
-        return String(origin[..<colon])
+        let scheme = text[..<separator.lowerBound].lowercased()
+        let isOwnPort =
+            authority.port == Origin.Scheme(rawValue: scheme)?.defaultPort
+        return isOwnPort
+            ? "\(scheme)://\(Authority.bracketed(authority.host))" : "\(scheme)://\(authority)"
     }
 }

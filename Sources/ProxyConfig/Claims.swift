@@ -1,3 +1,5 @@
+import HTTPMessage
+
 /// What two channels, or two listeners, must not both have.
 struct Claims {
     private enum Kind: Hashable {
@@ -13,8 +15,7 @@ struct Claims {
 
     /// A TCP address as the system binds it.
     private struct Bound {
-        /// Four bytes, or the eight groups of IPv6.
-        let groups: [UInt16]
+        let address: IPAddress
         let port: Int
         let owner: String
 
@@ -22,11 +23,14 @@ struct Claims {
         /// and `::` takes IPv4 connections too (ipv6(7)).
         func excludes(_ other: Bound) -> Bool {
             guard port == other.port else { return false }
-            return groups == other.groups || covers(other) || other.covers(self)
+            return address == other.address || covers(other) || other.covers(self)
         }
 
         private func covers(_ other: Bound) -> Bool {
-            groups.allSatisfy { $0 == 0 } && groups.count >= other.groups.count
+            switch (address, other.address) {
+            case (.v4(0), .v4), (.v6(0), _): true
+            default: false
+            }
         }
     }
 
@@ -88,12 +92,9 @@ struct Claims {
         guard case .tcp(let tcp) = address else {
             return claim(.init(kind: .address, text: Self.name(of: address)), owner, at: place)
         }
-        let host = tcp.host.lowercased() == "localhost" ? "127.0.0.1" : tcp.host
-        guard tcp.port != 0,
-            let groups = HostText.bytes(ofIPv4: host)?.map(UInt16.init)
-                ?? HostText.groups(ofIPv6: host)
-        else { return }
-        let wanted = Bound(groups: groups, port: tcp.port, owner: owner)
+        let host = tcp.host == "localhost" ? "127.0.0.1" : tcp.host
+        guard tcp.port != 0, let ip = IPAddress(host) else { return }
+        let wanted = Bound(address: ip, port: tcp.port, owner: owner)
         guard let earlier = bound.first(where: wanted.excludes) else {
             bound.append(wanted)
             return

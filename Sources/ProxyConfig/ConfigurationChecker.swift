@@ -1,5 +1,6 @@
 import EventIO
 import FoundationEssentials
+import HTTPMessage
 
 /// Looks at the files and secrets that a configuration names; changes nothing, runs nothing.
 package enum ConfigurationChecker {
@@ -77,7 +78,7 @@ package enum ConfigurationChecker {
 
     private static func fieldJudge(_ start: String) -> KeyJudge {
         { _, bytes in
-            TextRules.isFieldValue(start + String(decoding: bytes, as: UTF8.self))
+            Grammar.isFieldValue(start + String(decoding: bytes, as: UTF8.self))
                 ? nil : "begins or ends with a blank, which no header field may"
         }
     }

@@ -200,8 +200,10 @@ package enum ConfigurationLoader {
         _ reading: Reading
     ) {
         guard let node else { return }
-        for address in addresses {
-            let item = (node.items ?? []).first { $0.text == address.description } ?? node
+        let items = node.items ?? []
+        for (index, address) in addresses.enumerated() {
+            // After a faulty item the indices no longer match.
+            let item = items.count == addresses.count ? items[index] : node
             if case .tcp(let endpoint) = address, !endpoint.isBindable {
                 reading.report("'\(address)' has a name where an IP address must be", at: item)
             } else if !configuration.allowRemote, !address.isLocal {

@@ -1,3 +1,5 @@
+import HTTPMessage
+
 /// Reads the header fields that a channel adds, replaces and removes.
 struct HeaderRulesReader {
     let section: Section<HeadersKey>
@@ -6,7 +8,7 @@ struct HeaderRulesReader {
         HeaderRules(
             defaults: Self.fields(section[.default], in: section.reading),
             set: Self.fields(section[.set], in: section.reading),
-            remove: section.list(.remove, of: "a header name") { TextRules.isToken($0) ? $0 : nil }
+            remove: section.list(.remove, of: "a header name") { Grammar.isToken($0) ? $0 : nil }
                 .filter { Self.allowed($0, at: removed($0), in: section.reading) }
         )
     }
@@ -34,7 +36,7 @@ struct HeaderRulesReader {
         // A null value takes a default away again.
         for entry in entries where !entry.value.isNull {
             let place = (position: entry.keyPosition, key: entry.value.path)
-            guard TextRules.isToken(entry.key) else {
+            guard Grammar.isToken(entry.key) else {
                 reading.report(
                     "not a header name",
                     at: place.position,
@@ -52,7 +54,7 @@ struct HeaderRulesReader {
                 continue
             }
             // Not `found`: a value may be a credential.
-            guard let value = entry.value.text, TextRules.isFieldValue(value) else {
+            guard let value = entry.value.text, Grammar.isFieldValue(value) else {
                 reading.report(
                     "expected a header value without control characters or blanks at its ends",
                     at: entry.value

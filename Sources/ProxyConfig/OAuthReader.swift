@@ -112,7 +112,7 @@ struct OAuthReader {
     /// Secrets and tokens travel to every endpoint, so each must be private.
     private func endpoint(_ key: OAuthKey) -> EndpointURL? {
         guard let url = section.endpoint(key) else { return nil }
-        if url.scheme == .http, !url.isLoopback, !allowsInsecure {
+        if !url.origin.isPrivate, !allowsInsecure {
             let place = section.place(of: key)
             section.reading.require(
                 "would send credentials over http://, use https:// or set auth.allow_insecure: true",

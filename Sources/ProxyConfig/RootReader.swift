@@ -153,7 +153,7 @@ struct RootReader {
 extension ProxyConfiguration.ConnectPattern {
     init?(text: String) {
         if let address = HostPort(text: text), address.port > 0 {
-            self.init(host: address.host.lowercased(), port: address.port)
+            self.init(host: address.host, port: address.port)
             return
         }
         guard let colon = text.lastIndex(of: ":"),

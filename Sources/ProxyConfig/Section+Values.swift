@@ -1,3 +1,5 @@
+import HTTPMessage
+
 extension Section {
     /// Reads one scalar through a parser; reports `expected …, found …` when it declines.
     ///
@@ -154,7 +156,7 @@ extension Section {
     /// Reads the address of a proxy: plain HTTP, and no path.
     func proxy(_ key: Key) -> EndpointURL? {
         guard !isOff(key), let node = self[key], let proxy = endpoint(key) else { return nil }
-        guard proxy.scheme == .http, proxy.target == "/" else {
+        guard proxy.origin.scheme == .http, proxy.target == "/" else {
             reading.report("expected a proxy such as http://proxy.example.com:3128", at: node)
             return nil
         }

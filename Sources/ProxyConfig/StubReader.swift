@@ -1,3 +1,5 @@
+import HTTPMessage
+
 /// Reads the answers of a channel's `stub`.
 struct StubReader {
     let reading: Reading
@@ -32,7 +34,7 @@ struct StubReader {
         if node.isNull { reading.report("expected a map, found nothing", at: node) }
         let answer = SampleAnswer(
             methods: section.list(.method, of: "a method such as GET") { text in
-                TextRules.isToken(text) && text == text.uppercased() ? text : nil
+                Grammar.isToken(text) && text == text.uppercased() ? text : nil
             },
             path: section.value(.path, expected: "a path such as /orders/*, without query") {
                 Self.isPattern($0) ? $0 : nil

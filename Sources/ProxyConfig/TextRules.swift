@@ -6,28 +6,6 @@ enum TextRules {
             && text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
     }
 
-    /// `token` of RFC 9110 §5.6.2, the grammar of field names.
-    static func isToken(_ text: String) -> Bool {
-        !text.isEmpty
-            && text.utf8.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                    UInt8(ascii: "0")...UInt8(ascii: "9"):
-                    true
-                default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
-                }
-            }
-    }
-
-    /// A field value of RFC 9110 §5.5: no control characters but tab, no blank at either end.
-    static func isFieldValue(_ text: String) -> Bool {
-        let bytes = text.utf8
-        guard let first = bytes.first, let last = bytes.last else { return true }
-        let blanks = [UInt8(ascii: " "), UInt8(ascii: "\t")]
-        return !blanks.contains(first) && !blanks.contains(last)
-            && bytes.allSatisfy { $0 == UInt8(ascii: "\t") || ($0 >= 0x20 && $0 != 0x7F) }
-    }
-
     /// `[a-z0-9][a-z0-9-]*`.
     static func isChannelName(_ text: String) -> Bool {
         text.first != "-" && (1...63).contains(text.utf8.count)

@@ -1,8 +1,8 @@
+import HTTPMessage
+
 /// An `http` or `https` URL taken apart, without repairing anything.
 struct URLText {
-    let scheme: URLScheme
-    let host: String
-    let port: Int
+    let origin: Origin
     let path: String
     let query: String?
 
@@ -24,17 +24,14 @@ struct URLText {
     init(_ text: String) throws(Fault) {
         guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else { throw .bytes }
         guard let separator = text.firstRange(of: "://"),
-            let scheme = URLScheme(rawValue: text[..<separator.lowerBound].lowercased())
+            let scheme = Origin.Scheme(rawValue: text[..<separator.lowerBound].lowercased())
         else { throw .scheme }
-        self.scheme = scheme
         let rest = text[separator.upperBound...]
         guard !rest.contains("#") else { throw .fragment }
         let authorityEnd = rest.firstIndex { $0 == "/" || $0 == "?" } ?? rest.endIndex
-        let authority = rest[..<authorityEnd]
-        guard !authority.contains("@") else { throw .userInformation }
-        guard let parts = HostPort.split(authority), parts.port != 0 else { throw .authority }
-        host = parts.host.lowercased()
-        port = parts.port ?? scheme.defaultPort
+        guard !rest[..<authorityEnd].contains("@") else { throw .userInformation }
+        guard let authority = HostText.authority(rest[..<authorityEnd]) else { throw .authority }
+        origin = Origin(scheme: scheme, host: authority.host, port: authority.port)
         let target = rest[authorityEnd...]
         let pathEnd = target.firstIndex(of: "?") ?? target.endIndex
         path = String(target[..<pathEnd])

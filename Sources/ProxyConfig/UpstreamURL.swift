@@ -1,29 +1,15 @@
-/// The scheme of an upstream or an endpoint.
-package enum URLScheme: String, Sendable {
-    case http
-    case https
-
-    package var defaultPort: Int { self == .https ? 443 : 80 }
-}
+package import HTTPMessage
 
 /// Where a channel sends requests: an absolute URL with no user information, query or fragment.
 package struct UpstreamURL: Sendable, Hashable {
-    package let scheme: URLScheme
-    /// Lower case, IPv6 without brackets.
-    package let host: String
-    package let port: Int
+    package let origin: Origin
     /// What goes before every path: empty, or `/v1` without a slash at its end.
     package let basePath: String
 
-    package init(scheme: URLScheme, host: String, port: Int, basePath: String) {
-        self.scheme = scheme
-        self.host = host
-        self.port = port
+    package init(origin: Origin, basePath: String) {
+        self.origin = origin
         self.basePath = basePath
     }
-
-    /// Whether the connection cannot leave this machine, so that plain HTTP reveals nothing.
-    package var isLoopback: Bool { HostText.isLoopback(host) }
 
     init(text: String) throws(URLText.Fault) {
         let url = try URLText(text)
@@ -33,31 +19,30 @@ package struct UpstreamURL: Sendable, Hashable {
         }
         var path = url.path[...]
         while path.hasSuffix("/") { path = path.dropLast() }
-        self.init(scheme: url.scheme, host: url.host, port: url.port, basePath: String(path))
+        self.init(origin: url.origin, basePath: String(path))
     }
 }
 
 /// One fixed URL, such as a token endpoint; it may have a query (RFC 6749 §3.2).
 package struct EndpointURL: Sendable, Hashable {
-    package let scheme: URLScheme
-    /// Lower case, IPv6 without brackets.
-    package let host: String
-    package let port: Int
+    package let origin: Origin
     /// Path and query, `/` at least.
     package let target: String
 
-    package init(scheme: URLScheme, host: String, port: Int, target: String) {
-        self.scheme = scheme
-        self.host = host
-        self.port = port
+    package init(origin: Origin, target: String) {
+        self.origin = origin
         self.target = target
     }
-
-    package var isLoopback: Bool { HostText.isLoopback(host) }
 
     init(text: String) throws(URLText.Fault) {
         let url = try URLText(text)
         let target = (url.path.isEmpty ? "/" : url.path) + (url.query.map { "?\($0)" } ?? "")
-        self.init(scheme: url.scheme, host: url.host, port: url.port, target: target)
+        self.init(origin: url.origin, target: target)
     }
+}
+
+extension Origin {
+    /// Whether nobody on the way can read what is sent there: over TLS, or without leaving the
+    /// machine.
+    var isPrivate: Bool { scheme == .https || isLoopback }
 }

@@ -41,12 +41,7 @@ final class ChannelShared: Sendable {
         self.access = access
         self.log = log
         upstreams = configuration.upstreams.map { upstream in
-            let origin = Origin(
-                scheme: upstream.scheme == .https ? .https : .http,
-                host: upstream.host,
-                port: UInt16(clamping: upstream.port)
-            )
-            return (origin, upstream.basePath)
+            (upstream.origin, upstream.basePath)
         }
         samples =
             configuration.stub == nil ? nil : try SampleTransport(configuration, inputs)
@@ -102,7 +97,7 @@ final class ChannelShared: Sendable {
 extension ProxyHop {
     /// The proxy that the configuration names.
     init(_ place: EndpointURL) {
-        self.init(host: place.host, port: UInt16(clamping: place.port))
+        self.init(host: place.origin.host, port: place.origin.port)
     }
 }
 

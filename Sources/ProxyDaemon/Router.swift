@@ -32,13 +32,13 @@ final class Router: Sendable {
     /// One of a channel's URLs.
     private struct Upstream {
         let channel: Int
-        let port: Int
+        let port: UInt16
         let isDefaultPort: Bool
         let basePath: String
 
         /// Whether an authority with the same host is its, with or without a port.
         func isNamed(by authority: Authority) -> Bool {
-            authority.port.map { Int($0) == port } ?? true
+            authority.port.map { $0 == port } ?? true
         }
     }
 
@@ -60,11 +60,11 @@ final class Router: Sendable {
             byName[channel.name] = index
             for host in channel.match.hosts { byHost[host.lowercased()] = index }
             for upstream in channel.upstreams {
-                byUpstream[upstream.host, default: []].append(
+                byUpstream[upstream.origin.host, default: []].append(
                     Upstream(
                         channel: index,
-                        port: upstream.port,
-                        isDefaultPort: upstream.port == upstream.scheme.defaultPort,
+                        port: upstream.origin.port,
+                        isDefaultPort: upstream.origin.hasDefaultPort,
                         basePath: upstream.basePath
                     )
                 )

@@ -48,8 +48,8 @@ import Testing
     @Test(arguments: [
         ("listen: [proxy.example:80]", "listen[0]: 'proxy.example:80' has a name"),
         ("listen: app.localhost:80", "listen: 'app.localhost:80' has a name"),
-        ("listen: 127.1:80", "listen: '127.1:80' has a name"),
-        ("listen: 127.0.0.010:80", "listen: '127.0.0.010:80' has a name"),
+        ("listen: 127.1:80", "listen: expected host:port"),
+        ("listen: 127.0.0.010:80", "listen: expected host:port"),
         ("admin: app.localhost:80", "admin: expected unix:/path, a loopback host:port or off"),
     ])
     func `a name that no start could listen on is found`(line: String, expected: String) {
@@ -248,7 +248,7 @@ import Testing
         ("listen: unix:/run/a.sock\nadmin: unix:/run/a.sock", ["2:8: admin: 'unix:/run/a.sock'"]),
         ("listen: [0.0.0.0:80, 127.0.0.1:80]", ["1:22: listen[1]: '127.0.0.1:80'"]),
         ("listen: [127.0.0.1:80, '[::]:80']", ["1:24: listen[1]: '[::]:80'"]),
-        ("listen: ['[::1]:80', '[0:0::1]:80']", ["1:22: listen[1]: '[0:0::1]:80'"]),
+        ("listen: ['[::1]:80', '[0:0::1]:80']", ["1:22: listen[1]: '[::1]:80'"]),
         ("listen: ['[::1]:80', 0.0.0.0:80, '[::2]:80', 127.0.0.1:81]", []),
         ("listen: [127.0.0.1:0, 127.0.0.1:0]\nadmin: 127.0.0.1:0", []),
     ])

@@ -1,3 +1,4 @@
+import HTTPMessage
 import ProxyConfig
 import Testing
 
@@ -53,7 +54,7 @@ import Testing
               a:
             """
         let channel = try load(text).channels[0]
-        #expect(channel.upstreams.map(\.host) == ["a.example"])
+        #expect(channel.upstreams.map(\.origin.host) == ["a.example"])
         #expect(channel.timeouts.idle == .seconds(2))
     }
 

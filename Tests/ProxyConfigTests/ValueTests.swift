@@ -1,3 +1,4 @@
+import HTTPMessage
 import ProxyConfig
 import Testing
 
@@ -93,6 +94,7 @@ import Testing
         ("log: { rotate: { keep: 0 } }", "log: { rotate: { keep: 1001 } }"),
         ("connect: ['*.a.example:1']", "connect: ['*.a.example:0']"),
         ("connect: ['*:65535']", "connect: ['*:65536']"),
+        ("connect: ['*.a1:1']", "connect: ['*.0.0.1:1']"),
         ("connect: ['a.example:1']", "connect: ['a.example:0']"),
         ("admin: 127.0.0.1:0", "admin: 0.0.0.0:8081"),
         ("admin: '[::1]:8081'", "admin: '[::2]:8081'"),
@@ -177,9 +179,7 @@ import Testing
     @Test func `an upstream is taken apart`() throws {
         let text = "channels: { a: { upstream: 'HTTPS://API.example.com:8443/v1/' } }"
         let expected = UpstreamURL(
-            scheme: .https,
-            host: "api.example.com",
-            port: 8443,
+            origin: Origin(scheme: .https, host: "api.example.com", port: 8443),
             basePath: "/v1"
         )
         #expect(try load(text).channels[0].upstreams == [expected])

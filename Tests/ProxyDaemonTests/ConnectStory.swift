@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    @Test(arguments: ["'*:%'", "'127.0.0.1:1'", "'localhost:%'", "", "'*.0.0.1:%'"])
+    @Test(arguments: ["'*:%'", "'127.0.0.1:1'", "'localhost:%'", ""])
     func `what no pattern names is 403`(patterns: String) async throws {
         try await ConnectStory.run(connect: patterns, ConnectStory.echo) { proxy, origin in
             let app = try await proxy.connect()

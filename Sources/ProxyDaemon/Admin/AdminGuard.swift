@@ -15,7 +15,7 @@ struct AdminGuard {
     /// - Throws: `Refusal` for a name that was rebound to this machine, for a request of another
     ///   site's page, and for one that changes something without the field that no page can send.
     static func check(_ call: LocalServer.Call) throws(Refusal) {
-        guard let host = call.host, isLoopback(host) else {
+        guard let host = call.host, Origin.isLoopback(host.host) else {
             throw Refusal(status: 421, detail: "the admin socket answers to loopback names only")
         }
         // The page at `/` itself; every other one is foreign, on whatever port.
@@ -27,13 +27,5 @@ struct AdminGuard {
         if call.method != .get, call.method != .head, call.headers["Netproxy-Admin"] != "1" {
             throw Refusal(status: 403, detail: "the field Netproxy-Admin: 1 is needed")
         }
-    }
-
-    private static func isLoopback(_ host: Authority) -> Bool {
-        guard host.isIPLiteral else {
-            return host.host == "localhost" || host.host.hasSuffix(".localhost")
-        }
-        // A literal's text is canonical here: four numbers, or the form of RFC 5952.
-        return host.host.hasPrefix("127.") || host.host == "::1"
     }
 }

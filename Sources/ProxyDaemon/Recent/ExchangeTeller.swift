@@ -67,7 +67,7 @@ struct ExchangeTeller {
     }
 
     private func base(_ upstream: UpstreamURL) -> String {
-        "\(upstream.scheme.rawValue)://\(upstream.host):\(upstream.port)\(upstream.basePath)"
+        "\(upstream.origin)\(upstream.basePath)"
     }
 
     // MARK: - What was sent
@@ -180,7 +180,7 @@ extension Authentication {
         switch self {
         case .none: "nothing"
         case .oauth(let settings):
-            "the \(settings.grant.rawValue) grant at \(settings.tokenURL.map { "\(ServerEndpoint($0).origin)" } ?? "the issuer")"
+            "the \(settings.grant.rawValue) grant at \(settings.tokenURL.map { "\($0.origin)" } ?? "the issuer")"
         case .bearer(let reference): "auth.bearer (\(reference))"
         case .basic(_, let reference): "auth.basic (\(reference))"
         case .header(let name, let reference): "auth.header \(name) (\(reference))"

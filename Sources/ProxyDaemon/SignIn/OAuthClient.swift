@@ -43,14 +43,7 @@ struct OAuthClient: Sendable {
 extension ServerEndpoint {
     /// A URL of the configuration.
     init(_ url: EndpointURL) {
-        self.init(
-            origin: Origin(
-                scheme: url.scheme == .https ? .https : .http,
-                host: url.host,
-                port: UInt16(clamping: url.port)
-            ),
-            target: url.target
-        )
+        self.init(origin: url.origin, target: url.target)
     }
 }
 
