@@ -94,9 +94,10 @@ package enum ChildProcess {
         while true {
             var status: Int32 = 0
             if unsafe waitpid(child, &status, WNOHANG) == child {
-                let signal = status & 0x7f
-                // wait(2): the low 7 bits are the signal, the next byte is the exit code.
-                return signal == 0 ? (status >> 8) & 0xff : 128 + signal
+                return switch ProcessEnd(waitStatus: status) {
+                case .status(let code): code
+                case .signal(let signal): 128 + signal
+                }
             }
             var byte: UInt8 = 0
             guard unsafe read(inbox.reading, &byte, 1) == 1 else { continue }
@@ -109,39 +110,13 @@ package enum ChildProcess {
         _ arguments: [String],
         _ environment: [String: String]
     ) throws(StartFailure) -> pid_t {
-        var attributes = posix_spawnattr_t()
-        _ = unsafe posix_spawnattr_init(&attributes)
-        defer { _ = unsafe posix_spawnattr_destroy(&attributes) }
-        var pipe = sigset_t()
-        _ = unsafe sigemptyset(&pipe)
-        _ = unsafe sigaddset(&pipe, SIGPIPE)
-        _ = unsafe posix_spawnattr_setsigdefault(&attributes, &pipe)
-        // The thread may be one of a pool, which block every signal: the program could not be stopped.
-        var none = sigset_t()
-        _ = unsafe sigemptyset(&none)
-        _ = unsafe posix_spawnattr_setsigmask(&attributes, &none)
-        let flags = Int16(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK)
-        _ = unsafe posix_spawnattr_setflags(&attributes, flags)
-        var child: pid_t = 0
-        // SAFETY: the copies live until they are freed below, behind the call that reads them.
-        var words: [UnsafeMutablePointer<CChar>?] = unsafe arguments.map { unsafe strdup($0) }
-        unsafe words.append(nil)
-        var settings: [UnsafeMutablePointer<CChar>?] = unsafe environment.map {
-            unsafe strdup("\($0.key)=\($0.value)")
-        }
-        unsafe settings.append(nil)
-        defer {
-            for index in unsafe words.indices { unsafe free(words[index]) }
-            for index in unsafe settings.indices { unsafe free(settings[index]) }
-        }
-        let program = arguments.first ?? ""
-        let code = unsafe posix_spawnp(&child, program, nil, &attributes, words, settings)
-        guard code == 0 else {
+        do throws(ProgramStart.Failure) {
+            return try ProgramStart(command: arguments, environment: environment).start()
+        } catch {
             throw StartFailure(
-                exitCode: code == ENOENT ? 127 : 126,
-                description: "cannot run \(program): \(describe(errno: code))"
+                exitCode: error.code == ENOENT ? 127 : 126,
+                description: "cannot run \(arguments.first ?? ""): \(describe(errno: error.code))"
             )
         }
-        return child
     }
 }

@@ -1,4 +1,3 @@
-import CLibevent
 import Glibc
 
 /// A running helper program and the pipes to it.
@@ -6,12 +5,6 @@ import Glibc
 /// Not `Sendable`: it lives on the thread that waits for it.
 // SAFETY: the descriptors and the process number are this object's own; each is given back once.
 @safe final class HelperProcess {
-    /// How the program ended.
-    enum End {
-        case status(Int32)
-        case signal(Int32)
-    }
-
     /// How long one look waits for something to happen, in milliseconds.
     ///
     /// The end of a process shows on no descriptor here, so it is asked for at this pace.
@@ -31,7 +24,7 @@ import Glibc
     /// Starts the program as the leader of a process group of its own.
     init(_ program: HelperProgram) throws(IOError) {
         precondition(program.input.count <= HelperProgram.inputLimit, "the input fits into a pipe")
-        guard let path = program.command.first, path.hasPrefix("/") else {
+        guard program.command.first?.hasPrefix("/") == true else {
             throw .system("a helper needs an absolute path")
         }
         let input = try Pipe()
@@ -52,16 +45,20 @@ import Glibc
             throw error
         }
         defer { errors.closeWriteEnd() }
-        do throws(IOError) {
-            identifier = try HelperProcess.spawn(
-                path,
-                program,
-                [input.read, output.write, errors.write]
-            )
+        let start = ProgramStart(
+            command: program.command,
+            environment: program.environment,
+            descriptors: [input.read, output.write, errors.write],
+            leadsGroup: true,
+            // A daemon ignores SIGPIPE and more; its helpers begin as usual.
+            defaultSignals: .all
+        )
+        do throws(ProgramStart.Failure) {
+            identifier = try start.start()
         } catch {
             output.closeReadEnd()
             errors.closeReadEnd()
-            throw error
+            throw .system(describe(errno: error.code))
         }
         outputPipe = output.read
         errorPipe = errors.read
@@ -76,7 +73,7 @@ import Glibc
     /// Waits a moment for output or the end.
     ///
     /// - Returns: how it ended, once it has and all it printed before is read.
-    func look() -> End? {
+    func look() -> ProcessEnd? {
         var polls: [pollfd] = []
         if isOutputOpen { polls.append(pollfd(fd: outputPipe, events: Int16(POLLIN), revents: 0)) }
         if isErrorOpen { polls.append(pollfd(fd: errorPipe, events: Int16(POLLIN), revents: 0)) }
@@ -115,14 +112,13 @@ import Glibc
         return last.count > 200 ? last.prefix(200) + "…" : last
     }
 
-    private func reap() -> End? {
+    private func reap() -> ProcessEnd? {
         var status: Int32 = 0
         guard unsafe waitpid(identifier, &status, WNOHANG) == identifier else { return nil }
         isReaped = true
         // Descendants it left behind go with it, as those of a program that is killed do.
         _ = Glibc.kill(-identifier, SIGKILL)
-        let signal = status & 0x7F
-        return signal == 0 ? .status((status >> 8) & 0xFF) : .signal(signal)
+        return ProcessEnd(waitStatus: status)
     }
 
     /// Reads what is there; returns whether more may come.
@@ -144,50 +140,6 @@ import Glibc
             if let limit, bytes.count > limit { bytes.removeFirst(bytes.count - limit) }
         }
         return true
-    }
-
-    private static func spawn(
-        _ path: String,
-        _ program: HelperProgram,
-        _ descriptors: [Int32]
-    ) throws(IOError) -> pid_t {
-        var actions = unsafe posix_spawn_file_actions_t()
-        unsafe posix_spawn_file_actions_init(&actions)
-        defer { unsafe posix_spawn_file_actions_destroy(&actions) }
-        for (number, descriptor) in descriptors.enumerated() {
-            unsafe posix_spawn_file_actions_adddup2(&actions, descriptor, Int32(number))
-        }
-        unsafe posix_spawn_file_actions_addclosefrom_np(&actions, 3)
-        var attributes = posix_spawnattr_t()
-        unsafe posix_spawnattr_init(&attributes)
-        defer { unsafe posix_spawnattr_destroy(&attributes) }
-        // A daemon ignores SIGPIPE and may block signals; its helpers begin as usual.
-        var all = sigset_t()
-        unsafe sigfillset(&all)
-        var none = sigset_t()
-        unsafe sigemptyset(&none)
-        unsafe posix_spawnattr_setsigdefault(&attributes, &all)
-        unsafe posix_spawnattr_setsigmask(&attributes, &none)
-        unsafe posix_spawnattr_setpgroup(&attributes, 0)
-        unsafe posix_spawnattr_setflags(
-            &attributes,
-            Int16(POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK)
-        )
-        let environment = program.environment.map { "\($0.key)=\($0.value)" }
-        var arguments = unsafe program.command.map { unsafe strdup($0) } + [nil]
-        var variables = unsafe environment.map { unsafe strdup($0) } + [nil]
-        defer { unsafe (arguments + variables).forEach { unsafe free($0) } }
-        var identifier: pid_t = 0
-        let code = unsafe posix_spawn(
-            &identifier,
-            path,
-            &actions,
-            &attributes,
-            &arguments,
-            &variables
-        )
-        guard code == 0 else { throw .system(describe(errno: code)) }
-        return identifier
     }
 
     /// Both ends of a pipe that no other program inherits.

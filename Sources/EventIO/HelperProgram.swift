@@ -149,7 +149,7 @@ final class HelperRun: Sendable {
         }
     }
 
-    private static func outcome(_ end: HelperProcess.End, of process: HelperProcess) -> Outcome {
+    private static func outcome(_ end: ProcessEnd, of process: HelperProcess) -> Outcome {
         switch end {
         case .status(0): .success(process.output)
         case .status(let status): .failure(.failed(status: status, words: process.lastWords))

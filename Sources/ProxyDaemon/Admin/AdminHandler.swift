@@ -17,58 +17,41 @@ struct AdminHandler: Sendable {
                 return problem(error.status, error.detail)
             }
         }
-        let parts = call.path.split(separator: "/").map(String.init)
-        // RFC 9110 §9.3.2: HEAD is GET; the connection leaves the content out.
-        let method = call.method == .head ? .get : call.method
-        switch (method, parts) {
-        case (.get, []): return AdminPage.response(await daemon.status())
-        case (.get, ["healthz"]): return .text(200, "ok\n")
-        case (.get, ["readyz"]): return await readiness()
-        case (.get, ["metrics"]):
-            var response = Response.text(200, PrometheusText.of(await daemon.status()))
-            response.headers.set(
-                HTTPField(validated: .contentType, "text/plain; version=0.0.4; charset=utf-8")
-            )
-            return response
-        case (.get, ["status"]): return .json(200, await daemon.status().json)
-        case (.get, ["tail"]): return await tail(AdminQuery(call.query))
-        case (.get, let parts) where parts.count == 2 && parts[0] == "why":
-            return await why(PercentEncoding.decodedSegment(parts[1][...]))
-        case (.post, ["keys"]): return await lend(AdminQuery(call.query))
-        case (.post, ["reload"]): return await reload(AdminQuery(call.query))
-        case (.post, let parts)
-        where AdminHandler.isToken(parts) && parts.last == "refresh":
-            return await refresh(parts[1])
-        case (.post, let parts)
-        where AdminHandler.isToken(parts) && parts.last == "adopt":
-            return await adopt(parts[1])
-        case (.delete, let parts) where AdminHandler.isToken(parts) && parts.count == 3:
-            return await forget(parts[1])
-        default: break
-        }
-        guard let methods = AdminHandler.methods(of: parts) else {
+        guard let route = AdminRoute(call.path) else {
             return problem(404, "there is no \(call.path) here")
         }
-        var refusal = problem(405, "\(call.path) is for \(methods), not \(call.method)")
-        refusal.headers.append("Allow", validated: methods)
-        return refusal
-    }
-
-    /// Whether a path leads to a channel's token.
-    private static func isToken(_ parts: [String]) -> Bool {
-        (3...4).contains(parts.count) && parts[0] == "channels" && parts[2] == "token"
-    }
-
-    /// What a path is for; nothing if it is for nothing.
-    private static func methods(of parts: [String]) -> String? {
-        switch parts {
-        case [], ["healthz"], ["readyz"], ["metrics"], ["status"], ["tail"]: "GET, HEAD"
-        case ["keys"], ["reload"]: "POST"
-        case let parts where parts.count == 2 && parts[0] == "why": "GET, HEAD"
-        case let parts where isToken(parts) && parts.count == 3: "DELETE"
-        case let parts where isToken(parts) && ["refresh", "adopt"].contains(parts[3]): "POST"
-        default: nil
+        // The connection leaves the content of an answer to HEAD out.
+        guard (call.method == .head ? .get : call.method) == route.method else {
+            var refusal = problem(405, "\(call.path) is for \(route.allowed), not \(call.method)")
+            refusal.headers.append("Allow", validated: route.allowed)
+            return refusal
         }
+        return await answer(call, at: route)
+    }
+
+    private func answer(_ call: LocalServer.Call, at route: AdminRoute) async -> Response {
+        switch route {
+        case .page: AdminPage.response(await daemon.status())
+        case .health: .text(200, "ok\n")
+        case .readiness: await readiness()
+        case .metrics: await metrics()
+        case .status: .json(200, await daemon.status().json)
+        case .tail: await tail(AdminQuery(call.query))
+        case .why(let requestID): await why(requestID)
+        case .keys: await lend(AdminQuery(call.query))
+        case .reload: await reload(AdminQuery(call.query))
+        case .tokens(let channel): await forget(channel)
+        case .refresh(let channel): await refresh(channel)
+        case .adopt(let channel): await adopt(channel)
+        }
+    }
+
+    private func metrics() async -> Response {
+        var response = Response.text(200, PrometheusText.of(await daemon.status()))
+        response.headers.set(
+            HTTPField(validated: .contentType, "text/plain; version=0.0.4; charset=utf-8")
+        )
+        return response
     }
 
     private func readiness() async -> Response {
