@@ -1,3 +1,4 @@
+import CLibevent
 import Glibc
 
 /// A running helper program and the pipes to it.

@@ -58,7 +58,7 @@ final class ChannelLogs: Sendable {
         }
     }
 
-    private func tellLoss(of name: String, _ error: AppendFileError) {
+    private func tellLoss(of name: String, _ error: FileError) {
         let isDue = state.withLock { state in
             let now = ContinuousClock.now
             guard state.reported.map({ now - $0 >= ChannelLogs.reportInterval }) ?? true else {

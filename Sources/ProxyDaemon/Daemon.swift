@@ -34,8 +34,8 @@ package actor Daemon {
     /// The same by the calendar, in seconds since 1970.
     let startedAt = Date().timeIntervalSince1970
     let reloadConfiguration: @Sendable () -> Result<ProxyConfiguration, ConfigurationErrors>
-    private(set) var loops: [EventLoop] = []
-    private(set) var workers: [LoopBound<Worker>] = []
+    var loops: [EventLoop] = []
+    var workers: [LoopBound<Worker>] = []
     var listeners: [ServedAddress] = []
     var listenerCount = 0
     let connectionCount = ConnectionCount()
@@ -43,14 +43,14 @@ package actor Daemon {
     var reloading: Task<Result<[String], ReloadFailure>, Never>?
     var channels: [ChannelShared] = []
     private(set) var assembly: ChannelAssembly?
-    private var admin: LoopBound<LocalServer>?
-    private var adminSocket: SharedSocket?
-    private var signals: LoopBound<SignalSource>?
+    var admin: LoopBound<LocalServer>?
+    var adminSocket: SharedSocket?
+    var signals: LoopBound<SignalSource>?
     /// The start, while it goes on.
     private var opening: Task<Void, any Error>?
-    private var stopWaiters: [CheckedContinuation<Void, Never>] = []
-    private(set) var isStopping = false
-    private var watchdog: Task<Void, Never>?
+    var stopWaiters: [CheckedContinuation<Void, Never>] = []
+    var isStopping = false
+    var watchdog: Task<Void, Never>?
 
     /// Prepares a daemon that does not listen yet.
     ///
@@ -264,85 +264,6 @@ package actor Daemon {
     /// Opens the log files anew, after they were moved away.
     package func reopenLogs() {
         assembly?.logs.reopen()
-    }
-
-    // MARK: - Stopping
-
-    /// Returns when the daemon has stopped.
-    package func waitUntilStopped() async {
-        if isStopping && loops.isEmpty { return }
-        await withCheckedContinuation { stopWaiters.append($0) }
-    }
-
-    /// Accepts no more, lets exchanges and renewals end within `drain`, writes the logs.
-    package func stop() async {
-        guard !isStopping else { return }
-        isStopping = true
-        notify("STOPPING=1\nSTATUS=draining")
-        // The loops have descriptors of their own until they drain. After that nobody connects in vain.
-        listeners = []
-        let end = SystemClock().now + configuration.drain
-        await onEachWorker(within: configuration.drain) { $0.drain($1) }
-        await finishRenewals(until: end)
-        // What is cut has a moment to write its record.
-        await onEachWorker(within: .seconds(1)) { $0.cut($1) }
-        // A reload that was under way uses the loops; it ends early.
-        reloading?.cancel()
-        _ = await reloading?.value
-        for worker in workers { await worker.call { $0.close() } }
-        assembly?.logs.finish()
-        if let signals { await signals.call { $0.close() } }
-        await stopAdmin()
-        watchdog?.cancel()
-        await watchdog?.value
-        admin = nil
-        adminSocket = nil
-        for loop in loops {
-            loop.stop()
-            await loop.waitUntilStopped()
-        }
-        workers = []
-        loops = []
-        for waiter in stopWaiters { waiter.resume() }
-        stopWaiters = []
-    }
-
-    /// Ends what a stop still waits for, but for the renewal of refresh tokens.
-    private func hurry() async {
-        report("stopping at once")
-        await onEachWorker(within: .seconds(1)) { $0.cut($1) }
-    }
-
-    /// Lets no rotated refresh token be lost on its way here.
-    private func finishRenewals(until end: ContinuousClock.Instant) async {
-        notify("STATUS=waiting for renewals of tokens")
-        await withTaskGroup(of: Void.self) { group in
-            for channel in channels {
-                guard let engine = channel.authorizer?.engine else { continue }
-                group.addTask { await engine.finishRenewal(until: end) }
-            }
-        }
-    }
-
-    /// Ends what has no end of its own, and gives every reader a moment to see it.
-    private func stopAdmin() async {
-        assembly?.logs.feed.finish()
-        assembly?.clientKeys.revokeAll()
-        guard let admin else { return }
-        await admin.wait(atMost: .seconds(1)) { $0.drain($1) }
-        await admin.call { $0.close() }
-    }
-
-    /// Starts something on every loop, and returns when all have called back or the time is over.
-    private func onEachWorker(
-        within limit: Duration,
-        _ body: @escaping @Sendable (Worker, @escaping () -> Void) -> Void
-    ) async {
-        await withTaskGroup(of: Void.self) { group in
-            for worker in workers {
-                group.addTask { await worker.wait(atMost: limit, for: body) }
-            }
-        }
     }
 
     func notify(_ message: String) {

@@ -177,17 +177,9 @@ final class ProxyHandler {
 
     /// What an attempt threw, as a fault of the exchange.
     static func networkError(_ error: any Error) -> NetworkError {
-        switch error {
-        case let error as NetworkError: error
-        case is CancellationError:
-            NetworkError(.cancelled, side: .downstream, detail: "the app went away")
-        default:
-            NetworkError(
-                .proxyInternalError,
-                side: .proxy,
-                detail: "an interceptor failed: \(error)"
-            )
-        }
+        error is CancellationError
+            ? NetworkError(.cancelled, side: .downstream, detail: "the app went away")
+            : NetworkError.of(error)
     }
 
     /// Refuses what is no request, and closes the connection.

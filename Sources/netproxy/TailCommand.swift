@@ -113,7 +113,7 @@ struct TailCommand: AsyncParsableCommand {
         // Foundation's description is for programmers.
         switch error {
         case let error as CocoaError where error.code == .fileReadNoPermission: denied
-        case let error as AppendFileError where error.code == EACCES: denied
+        case let error as FileError where error.code == EACCES: denied
         case let error as CocoaError: error.localizedDescription
         default: "\(error)"
         }

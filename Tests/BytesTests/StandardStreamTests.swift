@@ -12,13 +12,13 @@ import Testing
         try stream.write("first\n")
         #expect(pipe.fileHandleForReading.availableData == Data("first\n".utf8))
         try pipe.fileHandleForReading.close()
-        let error = #expect(throws: AppendFileError.self) { try stream.write("second\n") }
+        let error = #expect(throws: FileError.self) { try stream.write("second\n") }
         #expect(error?.isReaderGone == true)
     }
 
     @Test func `a full disk is an error and not the end of the process`() throws {
         let full = try #require(FileHandle(forWritingAtPath: "/dev/full"))
-        let error = #expect(throws: AppendFileError.self) {
+        let error = #expect(throws: FileError.self) {
             try StandardStream(descriptor: full.fileDescriptor).write("line\n")
         }
         #expect(error?.isReaderGone == false)

@@ -27,7 +27,7 @@ import Testing
         try directory.write("old\n", to: "orders.log")
         write("new", to: log())
         #expect(try directory.text(of: "orders.log") == "old\nnew\n")
-        try AppendFile.remove("\(directory.path)/orders.log")
+        try FileSystem.unlink("\(directory.path)/orders.log")
         write("new", to: log())
         let attributes = try FileManager.default.attributesOfItem(
             atPath: "\(directory.path)/orders.log"

@@ -18,15 +18,15 @@ private final class ScriptedDestination: LogDestination {
 
     init(_ script: ScriptBox) { self.script = script }
 
-    func prepare(adding count: Int, now: ContinuousClock.Instant) throws(AppendFileError) {}
+    func prepare(adding count: Int, now: ContinuousClock.Instant) throws(FileError) {}
     func reopen() { script.value.withLock { $0.generation += 1 } }
 
-    func write(_ bytes: Span<UInt8>) throws(AppendFileError) -> Int {
+    func write(_ bytes: Span<UInt8>) throws(FileError) -> Int {
         let wanted = script.value.withLock {
             $0.calls += 1
             return $0.writes.isEmpty ? Int.max : $0.writes.removeFirst()
         }
-        guard let wanted else { throw AppendFileError(call: "write", code: 28) }
+        guard let wanted else { throw FileError("write", code: 28) }
         let piece = bytes.extracting(0..<min(wanted, bytes.count)).array
         script.value.withLock { $0.received += piece }
         return piece.count
@@ -123,7 +123,7 @@ private final class ScriptBox: Sendable {
         Self.write("a\nb\n", to: sink)
         Self.write("c\n", to: sink)
         #expect(sink.counters.dropped == 3)
-        #expect(sink.counters.lastError == AppendFileError(call: "write", code: 28))
+        #expect(sink.counters.lastError == FileError("write", code: 28))
         Self.write("d\n", to: sink)
         Self.write("e\n", to: sink)
         let notice =

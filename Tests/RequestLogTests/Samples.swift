@@ -84,7 +84,7 @@ final class TemporaryDirectory {
     }
 
     func move(_ name: String, to other: String) throws {
-        try AppendFile.rename("\(path)/\(name)", to: "\(path)/\(other)")
+        try FileSystem.rename("\(path)/\(name)", to: "\(path)/\(other)")
     }
 
     func makeDirectory(_ name: String) throws {

@@ -18,7 +18,7 @@ enum FileContent {
 
     static func open(_ path: String) throws(NetworkError) -> FileBody {
         let (file, status): (ReadableFile, FileStatus)
-        do throws(AppendFileError) {
+        do throws(FileError) {
             file = try ReadableFile(path: path)
             status = try file.status
         } catch {
@@ -38,7 +38,7 @@ enum FileContent {
         _ path: String
     ) throws(NetworkError) -> ByteSlice {
         let bytes: [UInt8]
-        do throws(AppendFileError) {
+        do throws(FileError) {
             bytes = try file.read(count, at: offset)
         } catch {
             throw unreadable(path, error)
@@ -53,7 +53,7 @@ enum FileContent {
         return ByteSlice(bytes)
     }
 
-    static func unreadable(_ path: String, _ error: AppendFileError) -> NetworkError {
+    static func unreadable(_ path: String, _ error: FileError) -> NetworkError {
         .unsendable("the file \(path) cannot be read: \(error)")
     }
 }
@@ -111,7 +111,7 @@ final class FileBody: RepeatableBodySource {
 
     private func checkUnchanged() throws(NetworkError) {
         let now: FileStatus
-        do throws(AppendFileError) {
+        do throws(FileError) {
             now = try file.status
         } catch {
             throw FileContent.unreadable(path, error)

@@ -116,6 +116,19 @@ public struct NetworkError: Error, Sendable, CustomStringConvertible {
         return try decoder.decode(type, from: response.content)
     }
 
+    /// Any error as this one; what an error nobody knows says may hold anything, so it is only named.
+    package static func of(_ error: any Error) -> NetworkError {
+        if let error = error as? NetworkError { return error }
+        if error is CancellationError { return .cancelled }
+        var failure = NetworkError(
+            .proxyInternalError,
+            side: .proxy,
+            detail: "the call failed with \(type(of: error))"
+        )
+        failure.underlying = error
+        return failure
+    }
+
     static var cancelled: NetworkError {
         NetworkError(.cancelled, side: .downstream, detail: "the caller gave up")
     }

@@ -242,18 +242,3 @@ enum TransportSelection<Item: Endpoint>: Sendable {
         }
     }
 }
-
-extension NetworkError {
-    /// Any error as this one.
-    static func of(_ error: any Error) -> NetworkError {
-        if let error = error as? NetworkError { return error }
-        if error is CancellationError { return .cancelled }
-        var failure = NetworkError(
-            .proxyInternalError,
-            side: .proxy,
-            detail: "the call failed with \(type(of: error))"
-        )
-        failure.underlying = error
-        return failure
-    }
-}

@@ -32,7 +32,7 @@ struct Download {
 
     /// Whether the file is still as long as it was: temporary files go away.
     private static func isThere(_ point: ResumePoint) -> Bool {
-        do throws(AppendFileError) {
+        do throws(FileError) {
             return try FileStatus.of(path: point.partialPath).size >= point.received
         } catch {
             return false
@@ -43,7 +43,7 @@ struct Download {
     /// written to, but replaced, and so is a link, such as `/dev/stdout`.
     func checkPlace() throws(NetworkError) {
         let status: FileStatus
-        do throws(AppendFileError) { status = try .ofEntry(at: path) } catch {
+        do throws(FileError) { status = try .ofEntry(at: path) } catch {
             // Nothing is there yet; whatever else it is, the first write tells.
             return
         }
@@ -108,7 +108,7 @@ struct Download {
             let total = range?.total ?? response.body.length.map { $0 + received }
             try await write(response.body, to: file, total: total)
             try file.finish(as: path)
-        } catch let error as AppendFileError {
+        } catch let error as FileError {
             response.body.cancel()
             if error.isLocked { hasFile = false }
             let reason = error.isLocked ? "another download writes it" : "\(error)"
@@ -158,7 +158,7 @@ struct Download {
         _ piece: ByteSlice,
         to file: PartialFile,
         _ total: Int?
-    ) throws(AppendFileError) {
+    ) throws(FileError) {
         try file.append(piece.span)
         received += piece.count
         hasProgressed = true
@@ -175,7 +175,7 @@ struct Download {
                 validator: validator
             )
         } else if hasFile {
-            do throws(AppendFileError) { try AppendFile.remove(partialPath) } catch {
+            do throws(FileError) { try FileSystem.unlink(partialPath) } catch {
                 // It is not there any more: nothing is left behind.
             }
         }

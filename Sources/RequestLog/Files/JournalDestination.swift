@@ -14,7 +14,7 @@ package final class JournalDestination: LogDestination {
     private let message = OutputBuffer(capacity: 1024)
 
     /// Opens a socket to send to the one at `path`, where the journal need not listen yet.
-    package init(path: String, format: LogFormat) throws(AppendFileError) {
+    package init(path: String, format: LogFormat) throws(FileError) {
         self.path = path
         self.format = format
         socket = try DatagramSocket()
@@ -24,7 +24,7 @@ package final class JournalDestination: LogDestination {
     package func prepare(adding count: Int, now: ContinuousClock.Instant) {}
 
     /// Sends the first line.
-    package func write(_ bytes: Span<UInt8>) throws(AppendFileError) -> Int {
+    package func write(_ bytes: Span<UInt8>) throws(FileError) -> Int {
         let end = bytes.firstIndex(of: UInt8(ascii: "\n"), from: 0) ?? bytes.count
         let count = min(end + 1, bytes.count)
         guard let line = LogLine(bytes.extracting(0..<end).array) else { return count }

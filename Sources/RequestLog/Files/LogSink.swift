@@ -14,7 +14,7 @@ package final class LogSink: Sendable {
         /// Lines that were lost.
         package var dropped = 0
         /// Why lines were lost last.
-        package var lastError: AppendFileError?
+        package var lastError: FileError?
     }
 
     fileprivate struct State {
@@ -35,7 +35,7 @@ package final class LogSink: Sendable {
     }
 
     private let state: Mutex<State>
-    private let onLoss: (@Sendable (AppendFileError) -> Void)?
+    private let onLoss: (@Sendable (FileError) -> Void)?
 
     /// Makes a stream.
     ///
@@ -48,7 +48,7 @@ package final class LogSink: Sendable {
         labels: LogLabels,
         to destination: sending any LogDestination,
         format: LogFormat = .json,
-        onLoss: (@Sendable (AppendFileError) -> Void)? = nil
+        onLoss: (@Sendable (FileError) -> Void)? = nil
     ) {
         self.onLoss = onLoss
         state = Mutex(
@@ -122,9 +122,9 @@ extension LogSink.State {
         count: Int,
         at time: WallTime,
         now: ContinuousClock.Instant
-    ) -> AppendFileError? {
+    ) -> FileError? {
         var written = 0
-        do throws(AppendFileError) {
+        do throws(FileError) {
             try destination.prepare(adding: rest.count + lines.count, now: now)
             if destination.generation != generation { startFile() }
             try finishLine()
@@ -162,15 +162,15 @@ extension LogSink.State {
         lose(1)
     }
 
-    private mutating func finishLine() throws(AppendFileError) {
+    private mutating func finishLine() throws(FileError) {
         while !rest.isEmpty {
             let count = try destination.write(rest.span)
-            guard count > 0 else { throw AppendFileError(call: "write", code: 0) }
+            guard count > 0 else { throw FileError("write", code: 0) }
             rest.removeFirst(count)
         }
     }
 
-    private mutating func tellLosses(at time: WallTime) throws(AppendFileError) {
+    private mutating func tellLosses(at time: WallTime) throws(FileError) {
         guard untold > 0 else { return }
         var event = EventRecord(
             time: time,
@@ -192,7 +192,7 @@ extension LogSink.State {
     }
 
     /// Writes a line of our own.
-    private mutating func tell(_ event: EventRecord) throws(AppendFileError) {
+    private mutating func tell(_ event: EventRecord) throws(FileError) {
         notice.removeAll()
         encoder.encode(event, to: notice)
         if format != .json {
@@ -209,11 +209,11 @@ extension LogSink.State {
         try write(all: notice.span, written: &written)
     }
 
-    private func write(all lines: Span<UInt8>, written: inout Int) throws(AppendFileError) {
+    private func write(all lines: Span<UInt8>, written: inout Int) throws(FileError) {
         while written < lines.count {
             let piece = lines.extracting(written..<lines.count)
             let count = try destination.write(piece)
-            guard count > 0 else { throw AppendFileError(call: "write", code: 0) }
+            guard count > 0 else { throw FileError("write", code: 0) }
             written += count
         }
     }

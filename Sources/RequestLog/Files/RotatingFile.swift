@@ -26,9 +26,9 @@ package final class RotatingFile: LogDestination {
     private var status: FileStatus?
     private var size = 0
     private var nextCheck: ContinuousClock.Instant?
-    private var failure: AppendFileError?
+    private var failure: FileError?
     /// Why the file is too long.
-    private var rotationFailure: AppendFileError?
+    private var rotationFailure: FileError?
     private var isRotationFailureTold = false
     /// Counts the files that were opened, one that was emptied again.
     package private(set) var generation = 0
@@ -44,7 +44,7 @@ package final class RotatingFile: LogDestination {
     ///
     /// Where it cannot rotate (a directory that belongs to somebody else), the file grows, and
     /// `takeTrouble` tells of it.
-    package func prepare(adding count: Int, now: ContinuousClock.Instant) throws(AppendFileError) {
+    package func prepare(adding count: Int, now: ContinuousClock.Instant) throws(FileError) {
         if nextCheck.map({ now >= $0 }) ?? true {
             nextCheck = now + Self.checkInterval
             failure = nil
@@ -65,14 +65,14 @@ package final class RotatingFile: LogDestination {
     }
 
     /// Why the file could not be rotated, once until it could.
-    package func takeTrouble() -> AppendFileError? {
+    package func takeTrouble() -> FileError? {
         guard let rotationFailure, !isRotationFailureTold else { return nil }
         isRotationFailureTold = true
         return rotationFailure
     }
 
     /// Writes with one system call.
-    package func write(_ bytes: Span<UInt8>) throws(AppendFileError) -> Int {
+    package func write(_ bytes: Span<UInt8>) throws(FileError) -> Int {
         // Unreachable: `prepare` has opened the file or thrown.
         guard file != nil else { return 0 }
         let written: Int
@@ -111,7 +111,7 @@ package final class RotatingFile: LogDestination {
         }
     }
 
-    private func open() throws(AppendFileError) {
+    private func open() throws(FileError) {
         let opened = try AppendFile(path: path)
         let found = try opened.status
         file = consume opened
@@ -132,7 +132,7 @@ package final class RotatingFile: LogDestination {
 
     /// Moves the file away; no if it is still there.
     private func rotated() -> Bool {
-        do throws(AppendFileError) {
+        do throws(FileError) {
             try rotate()
         } catch {
             rotationFailure = error
@@ -143,15 +143,15 @@ package final class RotatingFile: LogDestination {
         return true
     }
 
-    private func rotate() throws(AppendFileError) {
-        guard rotation.keep > 0 else { return try AppendFile.remove(path) }
+    private func rotate() throws(FileError) {
+        guard rotation.keep > 0 else { return try FileSystem.unlink(path) }
         for number in stride(from: rotation.keep - 1, through: 1, by: -1) {
             do {
-                try AppendFile.rename("\(path).\(number)", to: "\(path).\(number + 1)")
+                try FileSystem.rename("\(path).\(number)", to: "\(path).\(number + 1)")
             } catch  where error.isMissing {
                 continue
             }
         }
-        try AppendFile.rename(path, to: "\(path).1")
+        try FileSystem.rename(path, to: "\(path).1")
     }
 }

@@ -17,7 +17,7 @@ struct BackwardLines {
     }
 
     /// The line before, without its newline; nothing in front of the first.
-    mutating func next() throws(AppendFileError) -> [UInt8]? {
+    mutating func next() throws(FileError) -> [UInt8]? {
         let newline = UInt8(ascii: "\n")
         while true {
             let body = pending.last == newline ? pending.dropLast() : pending[...]

@@ -18,7 +18,7 @@ struct FollowedFile {
     }
 
     /// Goes behind the last whole line that is there now.
-    mutating func skipToEnd() throws(AppendFileError) {
+    mutating func skipToEnd() throws(FileError) {
         file = try Self.open(path)
         guard let file else { return }
         offset = try Self.endOfLines(in: file)
@@ -26,7 +26,7 @@ struct FollowedFile {
 
     /// The last `count` lines that satisfy the filter, oldest first, from this file and the rotated
     /// ones behind it, in front of where `newLines` goes on.
-    func last(_ count: Int, where filter: [WhereExpression]) throws(AppendFileError) -> [LogLine] {
+    func last(_ count: Int, where filter: [WhereExpression]) throws(FileError) -> [LogLine] {
         var found: [LogLine] = []
         var number = 0
         var next = file.map { (file: $0, end: offset) }
@@ -53,13 +53,13 @@ struct FollowedFile {
     /// A rotated file, and where its last whole line ends.
     private func older(
         _ number: Int
-    ) throws(AppendFileError) -> (file: ReadableFile, end: Int)? {
+    ) throws(FileError) -> (file: ReadableFile, end: Int)? {
         guard let file = try Self.open("\(path).\(number)") else { return nil }
         return (file, try Self.endOfLines(in: file))
     }
 
     /// The whole lines that were appended since the last call.
-    mutating func newLines() throws(AppendFileError) -> [[UInt8]] {
+    mutating func newLines() throws(FileError) -> [[UInt8]] {
         var lines: [[UInt8]] = []
         if let file {
             // What was appended before the file was moved away still counts.
@@ -85,7 +85,7 @@ struct FollowedFile {
 
     /// The files that came and went since the last look, oldest first: those in front of the one
     /// that was read, if rotation moved it further than to `.1`.
-    private func rotated(after own: FileStatus) throws(AppendFileError) -> [ReadableFile] {
+    private func rotated(after own: FileStatus) throws(FileError) -> [ReadableFile] {
         var files: [ReadableFile] = []
         while let next = try Self.open("\(path).\(files.count + 1)") {
             if try next.status.isSameFile(as: own) { return files.reversed() }
@@ -95,7 +95,7 @@ struct FollowedFile {
         return []
     }
 
-    private func isMoved(_ file: ReadableFile) throws(AppendFileError) -> Bool {
+    private func isMoved(_ file: ReadableFile) throws(FileError) -> Bool {
         let own = try file.status
         do {
             return try !FileStatus.of(path: path).isSameFile(as: own)
@@ -108,7 +108,7 @@ struct FollowedFile {
     private mutating func read(
         _ file: ReadableFile,
         into lines: inout [[UInt8]]
-    ) throws(AppendFileError) {
+    ) throws(FileError) {
         if try file.status.size < offset {
             // Emptied in place: what is in it now is new.
             offset = 0
@@ -128,7 +128,7 @@ struct FollowedFile {
         }
     }
 
-    private static func open(_ path: String) throws(AppendFileError) -> ReadableFile? {
+    private static func open(_ path: String) throws(FileError) -> ReadableFile? {
         do {
             return try ReadableFile(path: path)
         } catch  where error.isMissing {
@@ -137,7 +137,7 @@ struct FollowedFile {
     }
 
     /// Where the last whole line of a file ends.
-    private static func endOfLines(in file: ReadableFile) throws(AppendFileError) -> Int {
+    private static func endOfLines(in file: ReadableFile) throws(FileError) -> Int {
         var end = try file.status.size
         while end > 0 {
             let start = max(0, end - 4096)

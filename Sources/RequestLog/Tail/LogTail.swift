@@ -45,7 +45,7 @@ package struct LogTail {
     /// The last `count` lines before this value was made, oldest first, rotated files included.
     ///
     /// Oldest is what ended first: a download of an hour that has just broken off is news.
-    package func last(_ count: Int) throws(AppendFileError) -> [LogLine] {
+    package func last(_ count: Int) throws(FileError) -> [LogLine] {
         var lines: [LogLine] = []
         // Loops write in their own time, so that a file is not sorted to the last line.
         let margin = min(count, Int.max - 256) + 256

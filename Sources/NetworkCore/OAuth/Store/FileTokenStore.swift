@@ -169,7 +169,8 @@ public struct FileTokenStore: TokenStoring {
             return try body()
         } catch {
             throw TokenStoreError.unavailable(
-                error.isSymbolicLink ? "\(error.path) is a symbolic link" : error.description
+                error.isSymbolicLink
+                    ? "\(error.path ?? path) is a symbolic link" : error.description
             )
         }
     }

@@ -5,14 +5,14 @@ package struct DatagramSocket: ~Copyable, Sendable {
     private let descriptor: Int32
 
     /// Opens a socket to send with.
-    package init() throws(AppendFileError) {
+    package init() throws(FileError) {
         let kind = SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue
         descriptor = socket(AF_UNIX, Int32(kind), 0)
-        if descriptor < 0 { throw AppendFileError(call: "socket", code: errno) }
+        if descriptor < 0 { throw FileError("socket") }
     }
 
     /// Opens a socket to receive with, at a path that does not exist yet.
-    package static func receiving(at path: String) throws(AppendFileError) -> DatagramSocket {
+    package static func receiving(at path: String) throws(FileError) -> DatagramSocket {
         let socket = try DatagramSocket()
         var (address, length) = try DatagramSocket.address(path)
         // SAFETY: the address lives for the call.
@@ -21,7 +21,7 @@ package struct DatagramSocket: ~Copyable, Sendable {
                 unsafe bind(socket.descriptor, $0, length)
             }
         }
-        guard result == 0 else { throw AppendFileError(call: "bind", code: errno) }
+        guard result == 0 else { throw FileError("bind") }
         return socket
     }
 
@@ -33,7 +33,7 @@ package struct DatagramSocket: ~Copyable, Sendable {
     ///
     /// - Throws: `EAGAIN` if the reader is far behind, `ENOENT` or `ECONNREFUSED` if there is none,
     ///   `EMSGSIZE` for a message that is too long.
-    package func send(_ message: Span<UInt8>, to path: String) throws(AppendFileError) {
+    package func send(_ message: Span<UInt8>, to path: String) throws(FileError) {
         var (address, length) = try DatagramSocket.address(path)
         // SAFETY: message and address live for the call, which only reads them.
         let code = unsafe message.withUnsafeBytes { bytes in
@@ -51,7 +51,7 @@ package struct DatagramSocket: ~Copyable, Sendable {
                 }
             }
         }
-        guard code == 0 else { throw AppendFileError(call: "sendto", code: code) }
+        guard code == 0 else { throw FileError("sendto", code: code) }
     }
 
     /// The next message that arrived; nothing if there is none.
@@ -63,11 +63,11 @@ package struct DatagramSocket: ~Copyable, Sendable {
 
     private static func address(
         _ path: String
-    ) throws(AppendFileError) -> (sockaddr_un, socklen_t) {
+    ) throws(FileError) -> (sockaddr_un, socklen_t) {
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
         let bytes = Array(path.utf8)
-        guard bytes.count < 108 else { throw AppendFileError(call: "bind", code: ENAMETOOLONG) }
+        guard bytes.count < 108 else { throw FileError("bind", code: ENAMETOOLONG) }
         // SAFETY: the path fits sun_path, which was checked.
         unsafe withUnsafeMutableBytes(of: &address.sun_path) { unsafe $0.copyBytes(from: bytes) }
         return (address, socklen_t(MemoryLayout<sa_family_t>.size + bytes.count + 1))

@@ -4,13 +4,13 @@ import Glibc
 package struct FileError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The system call, in its own name.
     package let operation: String
-    /// The file it was tried on.
-    package let path: String
+    /// The file it was tried on; nothing where whoever reports it names the file.
+    package let path: String?
     /// The number the system gave (`errno`).
     package let code: Int32
 
-    /// Records a failure; `code` is read from `errno`, so call it on the next line.
-    init(_ operation: String, _ path: String, code: Int32 = errno) {
+    /// Records a failure; without `code` it is read from `errno`, so call it on the next line.
+    package init(_ operation: String, _ path: String? = nil, code: Int32 = errno) {
         self.operation = operation
         self.path = path
         self.code = code
@@ -20,11 +20,15 @@ package struct FileError: Error, Hashable, Sendable, CustomStringConvertible {
     package var isMissing: Bool { code == ENOENT }
     /// Whether a symbolic link stood where a file was expected (`O_NOFOLLOW`).
     package var isSymbolicLink: Bool { code == ELOOP }
+    /// Whether nobody reads at the other end of the pipe any more.
+    package var isReaderGone: Bool { code == EPIPE }
+    /// Whether somebody else writes the file.
+    package var isLocked: Bool { operation == "lock" }
 
     /// The operation, the file and the system's own words.
     package var description: String {
         // SAFETY: glibc ≥ 2.32 keeps the text per thread, and it is copied on this line.
         let reason = unsafe strerror(code).map { unsafe String(cString: $0) } ?? "error \(code)"
-        return "\(operation) \(path): \(reason)"
+        return "\(path.map { "\(operation) \($0)" } ?? operation): \(reason)"
     }
 }

@@ -65,7 +65,7 @@ package final class LossyLines: Sendable {
     }
 
     private func take(_ bytes: [UInt8], patience: Duration) -> Int? {
-        do throws(AppendFileError) {
+        do throws(FileError) {
             return try stream.writePiece(bytes.span, patience: patience)
         } catch {
             // A reader that has gone, a full disk: lost as well.

@@ -5,9 +5,9 @@ package final class ReadableFile: Sendable {
     private let descriptor: Int32
 
     /// Opens a file for reading.
-    package init(path: String) throws(AppendFileError) {
+    package init(path: String) throws(FileError) {
         descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor >= 0 else { throw AppendFileError(call: "open", code: errno) }
+        guard descriptor >= 0 else { throw FileError("open") }
     }
 
     deinit {
@@ -16,11 +16,11 @@ package final class ReadableFile: Sendable {
 
     /// Which file it is, and how long.
     package var status: FileStatus {
-        get throws(AppendFileError) { try FileStatus(descriptor: descriptor) }
+        get throws(FileError) { try FileStatus(descriptor: descriptor) }
     }
 
     /// Reads up to `count` bytes from `offset` on; fewer at the end of the file.
-    package func read(_ count: Int, at offset: Int) throws(AppendFileError) -> [UInt8] {
+    package func read(_ count: Int, at offset: Int) throws(FileError) -> [UInt8] {
         // For an array without room the standard library notes its length in one that all share.
         guard count > 0 else { return [] }
         var code: Int32 = 0
@@ -35,7 +35,7 @@ package final class ReadableFile: Sendable {
                 filled += read
             }
         }
-        guard code == 0 else { throw AppendFileError(call: "read", code: code) }
+        guard code == 0 else { throw FileError("read", code: code) }
         return bytes
     }
 }

@@ -5,14 +5,13 @@ import Glibc
 /// Every call blocks: none belongs on an event loop.
 package enum FileSystem {
     /// What stands at a path, a symbolic link itself and not what it points to; nothing if nothing.
-    package static func status(_ path: String) throws(FileError) -> FileDescriptor.Status? {
-        var status = stat()
-        // SAFETY: path and structure are lent for the call.
-        guard unsafe lstat(path, &status) == 0 else {
-            if errno == ENOENT { return nil }
-            throw FileError("lstat", path)
+    package static func status(_ path: String) throws(FileError) -> FileStatus? {
+        do throws(FileError) {
+            return try FileStatus.ofEntry(at: path)
+        } catch {
+            guard error.isMissing else { throw error }
+            return nil
         }
-        return FileDescriptor.Status(status)
     }
 
     /// Moves a file in one step: whoever opens `target` sees the old or the new one, never half.
@@ -23,8 +22,17 @@ package enum FileSystem {
 
     /// Removes a file; one that is not there is removed already.
     package static func remove(_ path: String) throws(FileError) {
+        do throws(FileError) {
+            try unlink(path)
+        } catch {
+            guard error.isMissing else { throw error }
+        }
+    }
+
+    /// Removes a file that is there.
+    package static func unlink(_ path: String) throws(FileError) {
         // SAFETY: the path is lent for the call.
-        guard unsafe unlink(path) == 0 || errno == ENOENT else { throw FileError("unlink", path) }
+        guard unsafe Glibc.unlink(path) == 0 else { throw FileError("unlink", path) }
     }
 
     /// Makes a directory, and those above it, unless it is there.

@@ -26,15 +26,15 @@ package struct StandardStream: Sendable {
 
     /// Writes a whole text.
     ///
-    /// - Throws: `AppendFileError`: the reader has gone, the disk is full.
-    package func write(_ text: String) throws(AppendFileError) {
+    /// - Throws: `FileError`: the reader has gone, the disk is full.
+    package func write(_ text: String) throws(FileError) {
         try write(Array(text.utf8))
     }
 
     /// Writes all bytes, however many calls it takes.
     ///
-    /// - Throws: `AppendFileError`: the reader has gone, the disk is full.
-    package func write(_ bytes: [UInt8]) throws(AppendFileError) {
+    /// - Throws: `FileError`: the reader has gone, the disk is full.
+    package func write(_ bytes: [UInt8]) throws(FileError) {
         var rest = bytes[...]
         while !rest.isEmpty {
             // SAFETY: the slice is lent for the call with its own length.
@@ -49,7 +49,7 @@ package struct StandardStream: Sendable {
                 var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                 _ = unsafe poll(&entry, 1, -1)
             } else if code != EINTR {
-                throw AppendFileError(call: "write", code: code)
+                throw FileError("write", code: code)
             }
         }
     }
@@ -60,16 +60,16 @@ package struct StandardStream: Sendable {
     /// Writes what can be written without waiting for the reader longer than `patience`, and
     /// returns how many bytes that were.
     ///
-    /// - Throws: `AppendFileError`: `EAGAIN` if the reader takes nothing, the reader has gone, the disk
+    /// - Throws: `FileError`: `EAGAIN` if the reader takes nothing, the reader has gone, the disk
     ///   is full.
-    func writePiece(
+    package func writePiece(
         _ bytes: Span<UInt8>,
         patience: Duration
-    ) throws(AppendFileError) -> Int {
+    ) throws(FileError) -> Int {
         // A pipe that others share may wait; so ask first.
         var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
         guard unsafe poll(&entry, 1, Int32(patience / .milliseconds(1))) > 0 else {
-            throw AppendFileError(call: "write", code: EAGAIN)
+            throw FileError("write", code: EAGAIN)
         }
         return try writeOnce(
             bytes.extracting(0..<min(bytes.count, StandardStream.pieceSize)),

@@ -18,25 +18,6 @@ package struct FileDescriptor: ~Copyable, Sendable {
         case directory
     }
 
-    /// What identifies a file and the state of its content.
-    package struct Status: Hashable, Sendable {
-        /// The file's number on its device.
-        package let inode: UInt64
-        /// When the content changed last, in nanoseconds since 1970.
-        package let modified: Int64
-        /// The permission bits.
-        package let permissions: UInt32
-        /// Whether it is an ordinary file: not a directory, device, pipe or link.
-        package let isRegular: Bool
-
-        init(_ status: stat) {
-            inode = UInt64(status.st_ino)
-            modified = Int64(status.st_mtim.tv_sec) * 1_000_000_000 + Int64(status.st_mtim.tv_nsec)
-            permissions = UInt32(status.st_mode & 0o7777)
-            isRegular = status.st_mode & S_IFMT == S_IFREG
-        }
-    }
-
     let number: Int32
     let path: String
 
@@ -47,7 +28,8 @@ package struct FileDescriptor: ~Copyable, Sendable {
     package init(_ path: String, _ mode: Mode) throws(FileError) {
         number =
             switch mode {
-            case .read: try Self.open(path, O_RDONLY)
+            // A pipe without a writer would keep whoever opens it.
+            case .read: try Self.open(path, O_RDONLY | O_NONBLOCK)
             case .directory: try Self.open(path, O_RDONLY | O_DIRECTORY)
             case .createPrivate: try Self.make(path, O_WRONLY)
             case .lock: try Self.makeOrOpen(path, O_RDWR)
@@ -93,11 +75,8 @@ package struct FileDescriptor: ~Copyable, Sendable {
     }
 
     /// What the open file is.
-    package func status() throws(FileError) -> Status {
-        var status = stat()
-        // SAFETY: the structure is lent for the call.
-        guard unsafe fstat(number, &status) == 0 else { throw FileError("fstat", path) }
-        return Status(status)
+    package func status() throws(FileError) -> FileStatus {
+        try FileStatus(descriptor: number, path)
     }
 
     /// Reads everything, or nothing if there is more than `limit` bytes.
@@ -159,4 +138,17 @@ package struct FileDescriptor: ~Copyable, Sendable {
     package func unlock() throws(FileError) {
         guard flock(number, LOCK_UN) == 0 else { throw FileError("flock", path) }
     }
+}
+
+func writeOnce(_ bytes: Span<UInt8>, to descriptor: Int32) throws(FileError) -> Int {
+    // SAFETY: the span is borrowed for the call, which only reads it.
+    let (count, code) = unsafe bytes.withUnsafeBytes { source in
+        while true {
+            let count = unsafe Glibc.write(descriptor, source.baseAddress, source.count)
+            let code = errno
+            if count >= 0 || code != EINTR { return (count, code) }
+        }
+    }
+    guard count >= 0 else { throw FileError("write", code: code) }
+    return count
 }

@@ -1,0 +1,31 @@
+import Glibc
+
+/// A file that is only ever written at its end; closed when the value goes away.
+package struct AppendFile: ~Copyable, Sendable {
+    private let descriptor: Int32
+
+    /// Opens the file, and makes it with mode 0640 (less the umask) if there is none.
+    ///
+    /// A symbolic link is refused: whoever may write to the directory could aim it at any file. A
+    /// pipe without a reader is refused too, instead of blocking.
+    package init(path: String) throws(FileError) {
+        let flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK
+        descriptor = unsafe open(path, flags, 0o640)
+        guard descriptor >= 0 else { throw FileError("open") }
+    }
+
+    deinit {
+        // Nothing was buffered here, so a failed close loses nothing.
+        _ = close(descriptor)
+    }
+
+    /// Writes what the kernel takes at once, and returns how many bytes that were.
+    package func write(_ bytes: Span<UInt8>) throws(FileError) -> Int {
+        try writeOnce(bytes, to: descriptor)
+    }
+
+    /// Which file it is, and how long.
+    package var status: FileStatus {
+        get throws(FileError) { try FileStatus(descriptor: descriptor) }
+    }
+}

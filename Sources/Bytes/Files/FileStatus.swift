@@ -1,0 +1,61 @@
+import Glibc
+
+/// What tells one file from another, and how long it is.
+package struct FileStatus: Sendable, Hashable {
+    /// The device it lies on.
+    package let device: UInt64
+    /// Its number there.
+    package let inode: UInt64
+    /// Its length, in bytes.
+    package let size: Int
+    /// Whether it holds content of that length, and is no pipe, device, directory or link.
+    package let isRegular: Bool
+    /// The permission bits.
+    package let permissions: UInt32
+    /// When its content changed last, since 1970.
+    package let modified: Duration
+
+    /// Whether both are the same file, however long.
+    package func isSameFile(as other: FileStatus) -> Bool {
+        inode == other.inode && device == other.device
+    }
+
+    /// Whether nothing was written to the file since, as far as its times tell.
+    package func isUnchanged(since earlier: FileStatus) -> Bool {
+        size == earlier.size && modified == earlier.modified
+    }
+
+    /// What stands under a path; a symbolic link is followed.
+    package static func of(path: String) throws(FileError) -> FileStatus {
+        var information = stat()
+        // SAFETY: path and structure are lent for the call.
+        guard unsafe stat(path, &information) == 0 else { throw FileError("stat") }
+        return FileStatus(information)
+    }
+
+    /// What a path names itself, which may be a symbolic link.
+    package static func ofEntry(at path: String) throws(FileError) -> FileStatus {
+        var information = stat()
+        // SAFETY: path and structure are lent for the call.
+        guard unsafe lstat(path, &information) == 0 else { throw FileError("lstat") }
+        return FileStatus(information)
+    }
+
+    /// What an open file is.
+    init(descriptor: Int32, _ path: String? = nil) throws(FileError) {
+        var information = stat()
+        // SAFETY: the structure is lent for the call.
+        guard unsafe fstat(descriptor, &information) == 0 else { throw FileError("fstat", path) }
+        self.init(information)
+    }
+
+    private init(_ information: stat) {
+        device = UInt64(information.st_dev)
+        inode = UInt64(information.st_ino)
+        size = Int(information.st_size)
+        permissions = UInt32(information.st_mode & 0o7777)
+        isRegular = information.st_mode & S_IFMT == S_IFREG
+        modified =
+            .seconds(information.st_mtim.tv_sec) + .nanoseconds(information.st_mtim.tv_nsec)
+    }
+}
