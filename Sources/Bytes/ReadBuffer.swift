@@ -66,6 +66,8 @@
 
     /// Makes room for at least `minimum` more bytes, without moving bytes that a slice shares.
     public func reserve(_ minimum: Int, from pool: SlabPool) {
+        // Asked before anybody else refers to it.
+        let isUnique = isUnique
         guard let current = unsafe slab else {
             unsafe slab = pool.take(atLeast: minimum)
             unsafe (start, end) = (0, 0)

@@ -50,7 +50,9 @@ extension EventLoop {
     }
 
     func armTimer(for next: UInt64) {
-        guard next < timerArmed else { return }
+        // Until the catch-up is over nothing brings it forward: the wheel has not turned, and counts
+        // from before the standstill.
+        guard next < timerArmed, !isCatchingUp || timerArmed == .max else { return }
         timerArmed = next
         let delay = next > now ? next - now : 0
         var interval = timeval(

@@ -11,8 +11,16 @@ package struct ListeningSocket: ~Copyable, Sendable {
     ///
     /// A stale unix socket (nobody answers on it) is replaced, one that answers is an error.
     ///
+    /// - Parameters:
+    ///   - wanted: where.
+    ///   - mode: the permissions of a unix socket, before anybody can connect.
+    ///   - backlog: how many connections wait to be accepted.
     /// - Throws: `IOError.system` that names the address.
-    package init(_ wanted: SocketAddress, backlog: Int32 = 4096) throws(IOError) {
+    package init(
+        _ wanted: SocketAddress,
+        mode: UInt32 = 0o600,
+        backlog: Int32 = 4096
+    ) throws(IOError) {
         if case .unix(let path) = wanted.kind { try ListeningSocket.removeStale(path, wanted) }
         let descriptor = socket(
             wanted.family,
@@ -28,8 +36,15 @@ package struct ListeningSocket: ~Copyable, Sendable {
             StreamSocket.setOptions(ofTCP: descriptor)
         }
         let bound = unsafe wanted.withSystemAddress { unsafe bind(descriptor, $0, $1) }
-        guard bound == 0, listen(descriptor, backlog) == 0 else {
-            let reason = describe(errno: systemError())
+        // Before it listens: whoever connects while it has another mode is refused.
+        var failure = bound == 0 ? 0 : systemError()
+        if failure == 0, case .unix(let path) = wanted.kind, unsafe chmod(path, mode) != 0 {
+            failure = systemError()
+        }
+        if failure == 0, listen(descriptor, backlog) != 0 { failure = systemError() }
+        guard failure == 0 else {
+            let reason = describe(errno: failure)
+            if bound == 0, case .unix(let path) = wanted.kind { _ = unsafe unlink(path) }
             _ = close(descriptor)
             throw .system("cannot listen on \(wanted): \(reason)")
         }
@@ -63,13 +78,9 @@ package struct ListeningSocket: ~Copyable, Sendable {
     }
 
     deinit {
-        _ = close(descriptor)
+        // In this order: whoever finds nobody there may take the path at once.
         if let path { _ = unsafe unlink(path) }
-    }
-
-    /// Makes a unix socket reachable for its owner and group, or for its owner alone.
-    package func restrict(mode: UInt32) {
-        if let path { _ = unsafe chmod(path, mode) }
+        _ = close(descriptor)
     }
 
     fileprivate static func boundAddress(of descriptor: Int32) -> SocketAddress? {

@@ -59,7 +59,8 @@ package enum HTTP1Error: Error, Sendable, CaseIterable {
         case .hostMismatch: (400, "Host and the authority of the request target differ")
         case .malformedConnection: (400, "the Connection field is not a list of tokens")
         case .unsupportedExpectation: (417, "the only expectation understood is 100-continue")
-        case .malformedChunkSize: (400, "a chunk size is not 1 to 15 hexadecimal digits and CRLF")
+        case .malformedChunkSize:
+            (400, "a chunk size is not at most 15 hexadecimal digits, behind noughts, and CRLF")
         case .malformedChunkExtension:
             (400, "a chunk extension is not ;name, ;name=token or ;name=\"text\"")
         case .chunkExtensionTooLarge: (413, "the chunk extensions are too large")

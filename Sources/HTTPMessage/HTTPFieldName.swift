@@ -6,9 +6,9 @@ public struct HTTPFieldName: Sendable, Hashable, CustomStringConvertible,
     /// The name as it was spelled.
     public let text: String
 
-    /// Makes a name, or nothing if the text is no token.
+    /// Makes a name, or nothing if the text is no token or longer than 65 535 bytes.
     public init?(_ text: String) {
-        guard Grammar.isToken(text) else { return nil }
+        guard Grammar.isToken(text), text.utf8.count <= Int(UInt16.max) else { return nil }
         self.text = text
         known = KnownFieldTable.lookup(text)
     }

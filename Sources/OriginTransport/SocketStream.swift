@@ -1,6 +1,7 @@
 package import Bytes
 package import EventIO
 package import NetworkCore
+import Synchronization
 
 /// One end of a tunnel: a connection without HTTP, and what was read from it before that.
 package final class SocketStream: DuplexStream {
@@ -119,23 +120,34 @@ package final class SocketStream: DuplexStream {
 }
 
 /// A stream that lives on a loop, used from wherever the caller is.
-struct HoppingStream: DuplexStream {
+///
+/// Behind its end it asks the loop for nothing: see `HoppingBody`.
+final class HoppingStream: DuplexStream {
     private let stream: any DuplexStream
     private let loop: EventLoop
+    private let isClosed = Atomic(false)
 
     init(_ stream: any DuplexStream, _ loop: EventLoop) {
         self.stream = stream
         self.loop = loop
     }
 
+    private func checkOpen() throws {
+        guard !isClosed.load(ordering: .acquiring) else {
+            throw NetworkError(.cancelled, side: .upstream, detail: "the tunnel was closed")
+        }
+    }
+
     func read() async throws -> ByteSlice? {
-        try await withTaskExecutorPreference(loop) { try await readOnLoop() }
+        try checkOpen()
+        return try await withTaskExecutorPreference(loop) { try await readOnLoop() }
     }
 
     @concurrent
     private func readOnLoop() async throws -> ByteSlice? { try await stream.read() }
 
     func write(_ bytes: ByteSlice) async throws {
+        try checkOpen()
         try await withTaskExecutorPreference(loop) { try await writeOnLoop(bytes) }
     }
 
@@ -147,5 +159,8 @@ struct HoppingStream: DuplexStream {
         loop.submit { stream.finishWriting() }
     }
 
-    func close() { stream.close() }
+    func close() {
+        isClosed.store(true, ordering: .releasing)
+        stream.close()
+    }
 }

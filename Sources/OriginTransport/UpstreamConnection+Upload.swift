@@ -117,6 +117,8 @@ extension UpstreamConnection {
             upload.fault = fault(.timedOut, in: .sending)
             socket.abort()
         } catch {
+            // Called off: what the source says to that is no fault of the exchange.
+            guard upload.isRunning else { return }
             if isAnswering, UpstreamConnection.isTimeout(error) { return giveUp(upload) }
             upload.fault = error
             socket.abort()
@@ -144,6 +146,8 @@ extension UpstreamConnection {
             }
             try Task.checkCancellation()
         }
+        // A source may end where it was called off: that is no end of the content.
+        try Task.checkCancellation()
         if isChunked {
             output.removeAll()
             HeadEncoder.lastChunk(trailers: nil, into: output)

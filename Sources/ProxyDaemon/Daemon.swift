@@ -212,9 +212,9 @@ package actor Daemon {
                     for: "admin"
                 )
             }
-            guard let opened = try SharedSocket.open(.unix(path), inherited).first else { return }
-            opened.socket.restrict(mode: 0o600)
-            socket = opened
+            let opened = try SharedSocket.open(.unix(path), inherited, mode: 0o600)
+            guard let own = opened.first else { return }
+            socket = own
         }
         adminSocket = socket
         let handler = AdminHandler(isTCP: isTCP, daemon: self)

@@ -31,10 +31,16 @@ final class SharedSocket: Sendable {
 
     /// Opens what an address of the configuration names.
     ///
+    /// - Parameters:
+    ///   - address: where.
+    ///   - inherited: what systemd handed over.
+    ///   - mode: who may connect to a unix socket; its owner and group, unless told otherwise.
+    /// - Returns: one socket, or those that systemd has under the name.
     /// - Throws: `IOError.system` that names the address.
     static func open(
         _ address: ListenAddress,
-        _ inherited: InheritedSockets
+        _ inherited: InheritedSockets,
+        mode: UInt32 = 0o660
     ) throws(IOError) -> [SharedSocket] {
         switch address {
         case .tcp:
@@ -46,9 +52,7 @@ final class SharedSocket: Sendable {
             guard let wanted = address.socketAddress else {
                 throw .system("cannot listen on \(address): the path is too long")
             }
-            let socket = try ListeningSocket(wanted)
-            socket.restrict(mode: 0o660)
-            return [SharedSocket(socket)]
+            return [SharedSocket(try ListeningSocket(wanted, mode: mode))]
         case .systemd(let name): return try inherited.named(name)
         }
     }

@@ -40,7 +40,7 @@ public final class ReplayBuffer: Sendable {
         var isOwnerDone = false
         var isReading = false
         /// Who waits for the reading to end, to take over.
-        var handover: CheckedContinuation<Void, Never>?
+        var handovers: [CheckedContinuation<Void, Never>] = []
 
         /// Whether the body is recorded whole, or nothing of it was read: an origin that refuses a
         /// request with `Expect: 100-continue` leaves it untouched.
@@ -185,9 +185,10 @@ public final class ReplayBuffer: Sendable {
                 state.isReading = false
                 // A wait that was called off lost nothing; anything else ends the body.
                 if !(error is CancellationError) { state.failure = error }
-                return state.handover.take()
+                defer { state.handovers = [] }
+                return state.handovers
             }
-            waiting?.resume()
+            for waiter in waiting { waiter.resume() }
             throw error
         }
         var file: SpillFile?
@@ -227,9 +228,10 @@ public final class ReplayBuffer: Sendable {
             } else {
                 state.isAtEnd = true
             }
-            return (state.handover.take(), state.owner == owner)
+            defer { state.handovers = [] }
+            return (state.handovers, state.owner == owner)
         }
-        waiting?.resume()
+        for waiter in waiting { waiter.resume() }
         // A recorded piece is read again by whoever has taken over.
         return isOurs ? piece : nil
     }
@@ -259,8 +261,8 @@ public final class ReplayBuffer: Sendable {
     private func waitForHandover() async {
         await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
             let isLate = state.withLock { state in
-                guard state.isReading, state.handover == nil else { return true }
-                state.handover = continuation
+                guard state.isReading else { return true }
+                state.handovers.append(continuation)
                 return false
             }
             if isLate { continuation.resume() }

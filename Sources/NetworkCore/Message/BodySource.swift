@@ -3,6 +3,9 @@
 public protocol BodySource: Sendable {
     /// The next piece, never empty, or nothing at the end.
     ///
+    /// A source that ends because its task is cancelled has not come to its end: what sends or reads it
+    /// looks for that itself.
+    ///
     /// - Throws: `NetworkError` when the message was cut short; there is no piece after that.
     func next() async throws -> ByteSlice?
 
