@@ -5,6 +5,10 @@ import RequestLog
 
 /// The end: exchanges come to theirs, and nothing is lost that was promised.
 extension Daemon {
+    /// How long a renewal may take in which a refresh token was presented: as long as one request to
+    /// a token endpoint.
+    private static let renewalTime = Duration.seconds(10)
+
     /// Returns when the daemon has stopped.
     package func waitUntilStopped() async {
         if isStopping && loops.isEmpty { return }
@@ -15,14 +19,18 @@ extension Daemon {
     package func stop() async {
         guard !isStopping else { return }
         isStopping = true
-        notify("STOPPING=1\nSTATUS=draining")
+        // Longer than the manager's own patience, if `drain` is.
+        let patience = configuration.drain + Daemon.renewalTime + .seconds(5)
+        let microseconds = Int64(patience / .microseconds(1))
+        notify("STOPPING=1\nSTATUS=draining\nEXTEND_TIMEOUT_USEC=\(microseconds)")
         // The loops have descriptors of their own until they drain. After that nobody connects in vain.
         listeners = []
         let end = SystemClock().now + configuration.drain
         await onEachWorker(within: configuration.drain) { $0.drain($1) }
-        await finishRenewals(until: end)
         // What is cut has a moment to write its record.
         await onEachWorker(within: .seconds(1)) { $0.cut($1) }
+        // Whatever has used the drain up, an answer that is on its way may hold the only refresh token.
+        await finishRenewals(until: max(end, SystemClock().now + Daemon.renewalTime))
         // A reload that was under way uses the loops; it ends early.
         reloading?.cancel()
         _ = await reloading?.value

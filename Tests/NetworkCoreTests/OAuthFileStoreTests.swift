@@ -182,7 +182,7 @@ import Testing
             withDestinationPath: "/etc/passwd"
         )
         let store = FileTokenStore(directory: directory.path, family: "orders")
-        await #expect(throws: TokenStoreError.unavailable("\(path) is a symbolic link")) {
+        await #expect(throws: TokenStoreError.unreadable("\(path) is a symbolic link")) {
             try await store.load()
         }
         await #expect(throws: TokenStoreError.self) {

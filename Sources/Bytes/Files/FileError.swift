@@ -20,6 +20,8 @@ package struct FileError: Error, Hashable, Sendable, CustomStringConvertible {
     package var isMissing: Bool { code == ENOENT }
     /// Whether a symbolic link stood where a file was expected (`O_NOFOLLOW`).
     package var isSymbolicLink: Bool { code == ELOOP }
+    /// Whether the file is there, and not for this process.
+    package var isForbidden: Bool { code == EACCES || code == EPERM }
     /// Whether nobody reads at the other end of the pipe any more.
     package var isReaderGone: Bool { code == EPIPE }
     /// Whether somebody else writes the file.

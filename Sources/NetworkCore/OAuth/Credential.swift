@@ -94,6 +94,9 @@ public struct Credential: Sendable {
     /// Notes that a request which carried it was not refused; returns whether that is news.
     func prove() -> Bool { !facts.isProven.exchange(true, ordering: .relaxed) }
 
+    /// Notes that it is in doubt: the next request that is not refused is news again.
+    func unprove() { facts.isProven.store(false, ordering: .relaxed) }
+
     /// Makes a credential; nothing if the value is unfit for a field (RFC 9110 §5.5).
     public init?(
         _ name: HTTPFieldName,

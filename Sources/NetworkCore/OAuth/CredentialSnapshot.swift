@@ -15,8 +15,8 @@ final class CredentialSnapshot: Sendable {
         var isSignedIn: Bool
         /// When that ends; nothing if it does not, as far as is known.
         var signedInUntil: UnixTime?
-        /// Whether the manager waits for word of a first request with a new token.
-        var isProbing = false
+        /// Whether the manager waits for word of a request with the token: it is new, or in doubt.
+        var wantsWord = false
     }
 
     enum Reading {
@@ -54,5 +54,5 @@ final class CredentialSnapshot: Sendable {
         }
     }
 
-    var isProbing: Bool { content.withLock { $0.isProbing } }
+    var wantsWord: Bool { content.withLock { $0.wantsWord } }
 }

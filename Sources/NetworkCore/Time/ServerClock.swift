@@ -7,18 +7,24 @@ import Synchronization
 /// way can blur counts as none.
 public final class ServerClock: Sendable {
     /// `Date` has whole seconds, and the answer took a while.
-    private static let blur = Duration.seconds(5)
+    static let blur = Duration.seconds(5)
 
     private let clock: any NetworkClock
-    private let difference = Mutex(Duration.zero)
+    /// What the server's clock showed last, and when, by the clock that nobody sets.
+    private let seen = Mutex<(date: UnixTime, at: ContinuousClock.Instant)?>(nil)
 
     /// Makes a clock that agrees with ours until it learns better.
     public init(clock: any NetworkClock = SystemClock()) {
         self.clock = clock
     }
 
-    /// How far the server's clock is ahead of ours; negative if it is behind.
-    public var offset: Duration { difference.withLock { $0 } }
+    /// How far the server's clock is ahead of ours, whatever happened to ours since it was seen;
+    /// negative if it is behind.
+    public var offset: Duration {
+        guard let seen = seen.withLock({ $0 }) else { return .zero }
+        let offset = seen.date + (clock.now - seen.at) - clock.wallNow
+        return max(offset, .zero - offset) < Self.blur ? .zero : offset
+    }
 
     /// The time of day as the server has it.
     public var now: UnixTime { clock.wallNow + offset }
@@ -28,8 +34,6 @@ public final class ServerClock: Sendable {
     public func learn(from headers: HTTPHeaders) {
         guard (headers[.age] ?? "0") == "0" else { return }
         guard let date = headers[.date].flatMap(RetryAfter.date) else { return }
-        let seen = date - clock.wallNow
-        let isBlur = seen < Self.blur && .zero - seen < Self.blur
-        difference.withLock { $0 = isBlur ? .zero : seen }
+        seen.withLock { $0 = (date, clock.now) }
     }
 }

@@ -9,7 +9,7 @@ import ProxyConfig
 struct OAuthAssembly: Sendable {
     private let secrets: SecretReadings
     private let directory: String
-    private let stateKey: SecretReference?
+    private let seal: StateSeal
     private let loop: EventLoop
     private let options: UpstreamOptions
     /// For all channels that need no transport of their own.
@@ -24,7 +24,7 @@ struct OAuthAssembly: Sendable {
         self.secrets = secrets
         self.loop = loop
         directory = configuration.state
-        stateKey = configuration.stateKey
+        seal = StateSeal(configuration.stateKey, secrets)
         var options = UpstreamOptions()
         options.connections = 4
         options.responseTimeout = .seconds(10)
@@ -71,14 +71,15 @@ struct OAuthAssembly: Sendable {
         configuration.refreshBefore = settings.refreshBefore
         configuration.allowsInsecure = channel.allowInsecure
         let transport = try transport(channel, settings)
+        let direct = TokenEndpointClient(transport: transport)
         let metadata = settings.issuer.map {
             MetadataDirectory(
                 issuer: $0,
                 transport: transport,
+                serverClock: direct.serverClock,
                 allowsInsecure: channel.allowInsecure
             )
         }
-        let direct = TokenEndpointClient(transport: transport)
         var service: any OAuthService = direct
         if named == nil, let metadata {
             service = DiscoveringTokenClient(direct, directory: metadata)
@@ -92,7 +93,7 @@ struct OAuthAssembly: Sendable {
             store: FileTokenStore(
                 directory: directory,
                 family: channel.name,
-                seal: try await seal()
+                seal: try await seal.value()
             ),
             metadata: metadata
         )
@@ -172,15 +173,6 @@ struct OAuthAssembly: Sendable {
         }
     }
 
-    private func seal() async throws -> TokenSeal? {
-        guard let stateKey, let key = try await secret(stateKey) else { return nil }
-        do {
-            return try TokenSeal(base64: key)
-        } catch {
-            throw IOError.system("\(stateKey): \(error)")
-        }
-    }
-
     private func secret(_ reference: SecretReference?) async throws -> Secret? {
         guard let reference else { return nil }
         return try await secrets.secret(reference)
@@ -204,5 +196,33 @@ struct OAuthAssembly: Sendable {
         options.certificate = certificate?.certificate
         options.certificateKey = certificate?.key
         return try PooledTransport(options: options, on: loop)
+    }
+}
+
+/// What token files are sealed with: read once, since another key would not open what this one has
+/// closed, and a key takes effect with a start.
+private actor StateSeal {
+    private let reference: SecretReference?
+    private let secrets: SecretReadings
+    private var known: TokenSeal?
+
+    init(_ reference: SecretReference?, _ secrets: SecretReadings) {
+        self.reference = reference
+        self.secrets = secrets
+    }
+
+    /// The seal; nothing if none is configured.
+    ///
+    /// - Throws: an error that names the place, where the key cannot be read or is none.
+    func value() async throws -> TokenSeal? {
+        guard let reference else { return nil }
+        if let known { return known }
+        let key = try await secrets.secret(reference)
+        do {
+            known = try TokenSeal(base64: key)
+        } catch {
+            throw IOError.system("\(reference): \(error)")
+        }
+        return known
     }
 }

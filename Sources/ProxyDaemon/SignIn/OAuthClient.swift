@@ -28,6 +28,12 @@ struct OAuthClient: Sendable {
                 failure = error
             }
         }
+        // RFC 8705 §5: clients with a certificate use the aliases where there are any.
+        if settings.clientAuthentication == .tls {
+            server.deviceEndpoint = server.certificateDeviceEndpoint ?? server.deviceEndpoint
+            server.revocationEndpoint =
+                server.certificateRevocationEndpoint ?? server.revocationEndpoint
+        }
         func configured(_ url: EndpointURL?, _ found: ServerEndpoint?) -> ServerEndpoint? {
             url.map(ServerEndpoint.init) ?? found
         }

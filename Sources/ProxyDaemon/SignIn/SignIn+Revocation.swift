@@ -31,7 +31,8 @@ extension SignIn {
         let revocation = Revocation(
             transport: client.transport,
             server: server,
-            configuration: client.configuration
+            configuration: client.configuration,
+            clockOffset: client.service.clockOffset
         )
         var lines: [String] = []
         if let token = record.refreshToken {

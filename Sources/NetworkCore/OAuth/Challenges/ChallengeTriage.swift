@@ -16,12 +16,20 @@ enum ChallengeTriage: Equatable {
     ///
     /// - Parameters:
     ///   - headers: of the response.
+    ///   - scheme: that of the token; `Bearer` counts beside any other.
     ///   - isBound: whether a proof of possession went with the token: `DPoP` is its scheme then,
     ///     and `Bearer` that of an API which takes both.
     /// - Returns: what weighs most of what they say.
-    static func judge(_ headers: HTTPHeaders, isBound: Bool = false) -> ChallengeTriage {
+    static func judge(
+        _ headers: HTTPHeaders,
+        scheme: String = "Bearer",
+        isBound: Bool = false
+    ) -> ChallengeTriage {
         let challenges = ChallengeParser.challenges(in: headers)
-        let ours = challenges.filter { $0.scheme == "bearer" || (isBound && $0.scheme == "dpop") }
+        let names: Set = ["bearer", scheme.lowercased()]
+        let ours = challenges.filter { challenge in
+            names.contains(challenge.scheme) || (isBound && challenge.scheme == "dpop")
+        }
         guard !ours.isEmpty else {
             return challenges.isEmpty ? .suspected : .passThrough(.foreignChallenge)
         }

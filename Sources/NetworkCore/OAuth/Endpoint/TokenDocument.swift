@@ -31,7 +31,7 @@ struct TokenDocument: Decodable {
     init(from decoder: any Decoder) throws {
         let members = try decoder.container(keyedBy: Key.self)
         accessToken = members.text(.accessToken)
-        tokenType = members.text(.tokenType)
+        tokenType = members.text(.tokenType) ?? TokenDocument.oddity(of: .tokenType, in: members)
         refreshToken = members.text(.refreshToken)
         // Text by RFC 6749 §3.3; some servers send the list.
         scope =
@@ -44,6 +44,17 @@ struct TokenDocument: Decodable {
         refreshIn = members.seconds(.refreshIn)
         refreshExpiresIn =
             members.seconds(.refreshExpiresIn) ?? members.seconds(.refreshTokenExpiresIn)
+    }
+
+    /// What stands for a member that is there and no text: a type that is not understood.
+    private static func oddity(
+        of key: Key,
+        in members: KeyedDecodingContainer<Key>
+    ) -> String? {
+        guard members.contains(key), (try? members.decodeNil(forKey: key)) == false,
+            (try? members.decode(String.self, forKey: key)) == nil
+        else { return nil }
+        return "?"
     }
 
     /// Reads a form, as some servers answer in place of JSON; nothing if a member comes twice or

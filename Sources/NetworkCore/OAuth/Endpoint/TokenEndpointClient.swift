@@ -32,7 +32,7 @@ public struct TokenEndpointClient: OAuthService {
     public var clockOffset: Duration { serverClock.offset }
 
     /// Presents a grant once, and once more where the server has not looked at it for want of another
-    /// proof of possession (RFC 9449 §8).
+    /// proof of possession (RFC 9449 §8) and it may be presented twice.
     ///
     /// - Throws: `TokenFailure`.
     public func tokens(
@@ -44,7 +44,7 @@ public struct TokenEndpointClient: OAuthService {
             return try await present(grant, configuration, deadline)
         } catch {
             guard configuration.proof != nil, ProofOfPossession.isAtFault(error.serverError),
-                !error.mayBeSpent
+                !error.mayBeSpent, !grant.isMadeAnew
             else { throw error }
         }
         return try await present(grant, configuration, deadline)

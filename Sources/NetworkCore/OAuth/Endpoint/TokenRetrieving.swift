@@ -54,6 +54,9 @@ public struct TokenGrant: Sendable {
     public let secretParameters: [SecretParameter]
     /// Why a token is asked for; an endpoint is not told, a helper program is.
     public internal(set) var reason = OAuthEvent.Reason.initial
+    /// Whether it is made for one presentation, as an assertion is: what is refused for want of a
+    /// nonce is not presented once more but made anew.
+    var isMadeAnew = false
 
     /// A form parameter whose value is a secret.
     public struct SecretParameter: Sendable {

@@ -58,7 +58,7 @@ extension OAuthManager {
         }
         switch token.doubt {
         case .none: return true
-        case .suspected: return renewal == nil && isAlive(token, at: now)
+        case .suspected: return isAlive(token, at: now)
         case .refused: return false
         }
     }
@@ -85,7 +85,7 @@ extension OAuthManager {
         var content = CredentialSnapshot.Content(isSignedIn: isSignedIn)
         content.signedInUntil = signedInUntil
         let now = clock.moment
-        content.isProbing = probe != nil
+        content.wantsWord = probe != nil || current?.doubt == .suspected
         if probe == nil, let current, isUsable(current, at: now) {
             content.credential = current.credential
             content.dueAt = current.windows?.due ?? .never

@@ -21,12 +21,12 @@ extension OAuthManager {
         case .provided(let provider):
             var configuration = configuration
             configuration.issuer = configuration.issuer ?? service.issuer
-            return .grant(
-                try await provider.grant(
-                    for: configuration,
-                    at: clock.wallNow + service.clockOffset
-                )
+            var grant = try await provider.grant(
+                for: configuration,
+                at: clock.wallNow + service.clockOffset
             )
+            grant.isMadeAnew = true
+            return .grant(grant)
         }
         guard let token = refreshToken(reason == .forced ? seed : unspent(seed)) else {
             return reason == .recovery ? .nothingToDo : .missing

@@ -85,8 +85,18 @@ extension OAuthManager {
 
     /// Learns that a request with the credential was not refused.
     public nonisolated func accepted(_ credential: Credential) {
-        guard let generation = credential.generation, snapshot.isProbing else { return }
-        // Called once per token at most; the request does not wait for it.
-        Task { await endProbe(of: generation, .accepted) }
+        guard let generation = credential.generation, snapshot.wantsWord else { return }
+        // Called once per token and doubt; the request does not wait for it.
+        Task { await hear(of: generation, .accepted) }
+    }
+
+    /// Takes note of what an answer says of the token that its request carried.
+    func hear(of generation: Int, _ finding: Probe.Finding) {
+        endProbe(of: generation, finding)
+        guard finding == .accepted, let current, current.token.generation == generation,
+            current.doubt == .suspected
+        else { return }
+        self.current?.doubt = .none
+        publish()
     }
 }

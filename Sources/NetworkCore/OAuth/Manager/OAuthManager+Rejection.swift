@@ -10,8 +10,16 @@ extension OAuthManager {
     public nonisolated func rejected(_ rejection: Rejection) async -> Verdict {
         guard let generation = rejection.generation else { return .passThrough(.staticCredential) }
         let doubt: CurrentToken.Doubt
-        switch ChallengeTriage.judge(rejection.headers, isBound: configuration.proof != nil) {
-        case .passThrough(let reason): return .passThrough(reason)
+        let triage = ChallengeTriage.judge(
+            rejection.headers,
+            scheme: await scheme,
+            isBound: configuration.proof != nil
+        )
+        switch triage {
+        case .passThrough(let reason):
+            // Who names what is wrong has looked at the token; another scheme's challenge says nothing.
+            await hear(of: generation, reason == .foreignChallenge ? .nothing : .accepted)
+            return .passThrough(reason)
         case .proofRefused: return await judgeProof(generation, rejection.intent)
         case .suspected: doubt = .suspected
         case .refused: doubt = .refused
@@ -24,6 +32,11 @@ extension OAuthManager {
                 await outlivesFailure(until: patience, as: .replay)
             else { return verdict }
         }
+    }
+
+    /// The scheme that a challenge to the token at hand names.
+    private var scheme: String {
+        current?.token.scheme ?? (configuration.proof == nil ? "Bearer" : "DPoP")
     }
 
     /// The token was not judged: it stays as good as it was, and who tries it for others or has it
@@ -77,7 +90,8 @@ extension OAuthManager {
         _ intent: Rejection.Intent
     ) -> Judgement {
         let now = clock.moment
-        endProbe(of: refused, .refused)
+        // A 401 without a reason is no word on the token, which others may have served well.
+        endProbe(of: refused, doubt == .refused ? .refused : .nothing)
         if refused == generation, current?.token.generation == refused {
             if intent == .afterReplay, current?.isAdopted != true {
                 current?.settledUntil = now.steady + Self.coolDown
@@ -89,6 +103,8 @@ extension OAuthManager {
             }
             if let known = current?.doubt, known.rawValue < doubt.rawValue {
                 current?.doubt = doubt
+                // The next request that it serves clears it of a suspicion.
+                current?.credential.unprove()
             }
         } else if intent == .afterReplay {
             return .verdict(.passThrough(.alreadyReplayed))

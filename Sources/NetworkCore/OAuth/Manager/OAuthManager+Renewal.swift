@@ -43,6 +43,10 @@ extension OAuthManager {
         var mayPresentAnother = true
         /// Whether a request whose answer was lost may still be sent again.
         var mayRepeat = true
+        /// Whether a request that was refused for its proof or its time may be made anew.
+        var mayMakeAnew = true
+        /// The server's clock as it was known when the last request was stamped.
+        var clockOffset = Duration.zero
         /// When the first request was sent.
         var firstSent: ContinuousClock.Instant?
     }
@@ -67,6 +71,7 @@ extension OAuthManager {
             guard let wasOpen = await announce(grant) else { return yieldToStored() }
             let sent = clock.moment
             if attempts.firstSent == nil { attempts.firstSent = sent.steady }
+            attempts.clockOffset = service.clockOffset
             do {
                 let response = try await service.tokens(
                     for: grant,
@@ -125,6 +130,10 @@ extension OAuthManager {
         under lock: TokenStoreLock?
     ) async -> WaitingRoom.Outcome? {
         await keep(failure.refreshToken, grant: grant)
+        if attempts.mayMakeAnew, isOutOfDate(grant, failure, attempts) {
+            attempts.mayMakeAnew = false
+            return nil
+        }
         switch failure.kind {
         case .lost where attempts.mayRepeat && isRepeatable(grant, since: attempts.firstSent):
             attempts.mayRepeat = false
@@ -142,6 +151,26 @@ extension OAuthManager {
             }
             return fail(failure)
         }
+    }
+
+    /// Whether a refusal goes away when what was signed is signed anew: with the nonce that came, or
+    /// with the server's time, which has just been learned.
+    private func isOutOfDate(
+        _ grant: TokenGrant,
+        _ failure: TokenFailure,
+        _ attempts: Attempts
+    ) -> Bool {
+        guard !failure.mayBeSpent, failure.serverError != nil else { return false }
+        if grant.isMadeAnew, configuration.proof != nil,
+            ProofOfPossession.isAtFault(failure.serverError)
+        {
+            return true
+        }
+        let isSigned = grant.isMadeAnew || configuration.clientAuthentication == .privateKeyJWT
+        let isRefused =
+            failure.kind == .configuration || (failure.kind == .invalidGrant && grant.isMadeAnew)
+        let moved = service.clockOffset - attempts.clockOffset
+        return isSigned && isRefused && max(moved, .zero - moved) >= ServerClock.blur
     }
 
     private func isRepeatable(

@@ -8,7 +8,7 @@ extension OAuthManager {
     private func renewEarly() {
         let now = clock.moment
         guard renewal == nil, standingRefusal(at: now) == nil, death == nil,
-            let current, current.doubt == .none, let windows = current.windows,
+            let current, current.doubt != .refused, let windows = current.windows,
             windows.stale.isReached(at: now)
         else { return publish() }
         renew(.early)
@@ -66,7 +66,7 @@ extension OAuthManager {
             renewal = nil
         }
         if reason == .unauthorized, case .credential(let credential) = outcome,
-            room.count > Probe.threshold
+            room.count > Probe.threshold, !credential.isProven
         {
             probe(credential, room)
         } else {

@@ -6,8 +6,8 @@ extension OAuthManager {
 
     /// Learns what is stored, under the lock if there is one.
     ///
-    /// - Throws: `TokenStoreError.unavailable` if the store cannot be read and may hold a refresh
-    ///   token newer than any known here: presenting an older one could end the family.
+    /// - Throws: `TokenStoreError.unavailable` or `.unreadable` if the store may hold a refresh token
+    ///   newer than any known here: presenting an older one could end the family.
     ///   `NetworkError` of kind `.cancelled`.
     func readStore(under lock: TokenStoreLock?) async throws {
         try await inherit(under: lock)
@@ -19,7 +19,11 @@ extension OAuthManager {
             if record != nil { return writeAnew() }
         } catch {
             onEvent(.storeFailed(detail: OAuthManager.words(error)))
-            if record == nil, case .refreshToken = configuration.grant { throw error }
+            guard case .refreshToken = configuration.grant else { return }
+            // A store that is broken holds what this manager put there; one that cannot be understood
+            // any more was written by somebody else.
+            if case TokenStoreError.unreadable = error { throw error }
+            if record == nil { throw error }
             return
         }
         nextLook = clock.moment + OAuthManager.lookInterval

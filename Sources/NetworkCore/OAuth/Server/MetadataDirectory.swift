@@ -19,6 +19,7 @@ public actor MetadataDirectory {
     public nonisolated let issuer: String
     private let transport: any HTTPTransport
     private let clock: any NetworkClock
+    private let serverClock: ServerClock?
     private let allowsInsecure: Bool
     private var known: (metadata: ServerMetadata, at: ContinuousClock.Instant)?
     private var search: Task<Result<ServerMetadata, MetadataError>, Never>?
@@ -32,14 +33,17 @@ public actor MetadataDirectory {
     ///   - issuer: its issuer identifier, exactly as the server writes it.
     ///   - transport: must not be one that injects tokens.
     ///   - clock: measures how old the metadata is.
+    ///   - serverClock: learns what time it is there.
     ///   - allowsInsecure: whether `http` URLs beyond this machine are taken.
     public init(
         issuer: String,
         transport: any HTTPTransport,
         clock: any NetworkClock = SystemClock(),
+        serverClock: ServerClock? = nil,
         allowsInsecure: Bool = false
     ) {
         self.issuer = issuer
+        self.serverClock = serverClock
         self.transport = transport
         self.clock = clock
         self.allowsInsecure = allowsInsecure
@@ -120,8 +124,8 @@ public actor MetadataDirectory {
                     "the metadata of \(issuer) cannot be had: \(base.origin) answered \(status)",
                     isTransient: status.kind != .redirection
                 )
-                guard !error.isTransient else { throw error }
-                fault = fault ?? error
+                // What stands elsewhere may be good; if nothing does, this place may have it later.
+                fault = error.isTransient ? error : fault ?? error
             }
         }
         if let fault { throw fault }
@@ -145,6 +149,7 @@ public actor MetadataDirectory {
                 until: deadline,
                 on: clock
             )
+            serverClock?.learn(from: response.headers)
             return (response.status, body.array)
         } catch {
             throw MetadataError(

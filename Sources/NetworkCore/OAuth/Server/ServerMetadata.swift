@@ -14,6 +14,10 @@ public struct ServerMetadata: Sendable, Hashable {
     public var revocationEndpoint: ServerEndpoint?
     /// Where the token endpoint is for clients with a certificate (RFC 8705 §5).
     public var certificateTokenEndpoint: ServerEndpoint?
+    /// The same for the codes of devices.
+    public var certificateDeviceEndpoint: ServerEndpoint?
+    /// The same for revocations.
+    public var certificateRevocationEndpoint: ServerEndpoint?
     /// How clients may prove themselves to the token endpoint; nothing if it does not say.
     public var clientAuthentications: [String]?
     /// Which PKCE methods it knows; nothing if it does not say.
@@ -29,7 +33,11 @@ public struct ServerMetadata: Sendable, Hashable {
     }
 
     private struct Document: Decodable {
-        struct Aliases: Decodable { var token_endpoint: String? }
+        struct Aliases: Decodable {
+            var token_endpoint: String?
+            var device_authorization_endpoint: String?
+            var revocation_endpoint: String?
+        }
         var issuer: String
         var token_endpoint: String?
         var authorization_endpoint: String?
@@ -65,24 +73,33 @@ public struct ServerMetadata: Sendable, Hashable {
         }
         guard members.issuer == issuer else {
             let theirs = ServerWords.clean(members.issuer, secrets: []) ?? ""
-            throw MetadataError("the metadata of \(issuer) is that of another issuer, '\(theirs)'")
+            throw MetadataError(
+                "the metadata of \(issuer) is that of another issuer, '\(theirs)'",
+                isOfAnotherDocument: true
+            )
         }
         func endpoint(_ text: String?, _ name: String) throws(MetadataError) -> ServerEndpoint? {
-            guard let text else { return nil }
+            guard let text, !text.isEmpty else { return nil }
             guard let endpoint = ServerEndpoint(text), endpoint.isPrivate || allowsInsecure else {
                 throw MetadataError("the \(name) in the metadata of \(issuer) is not an https URL")
             }
             return endpoint
         }
+        // What is not needed for a token ends no channel: it is as if it were not offered.
+        func offer(_ text: String?) -> ServerEndpoint? {
+            guard let endpoint = text.flatMap({ ServerEndpoint($0) }) else { return nil }
+            return endpoint.isPrivate || allowsInsecure ? endpoint : nil
+        }
         self.issuer = issuer
         tokenEndpoint = try endpoint(members.token_endpoint, "token_endpoint")
-        authorizationEndpoint =
-            try endpoint(members.authorization_endpoint, "authorization_endpoint")
-        deviceEndpoint =
-            try endpoint(members.device_authorization_endpoint, "device_authorization_endpoint")
-        revocationEndpoint = try endpoint(members.revocation_endpoint, "revocation_endpoint")
+        authorizationEndpoint = offer(members.authorization_endpoint)
+        deviceEndpoint = offer(members.device_authorization_endpoint)
+        revocationEndpoint = offer(members.revocation_endpoint)
         certificateTokenEndpoint =
             try endpoint(members.mtls_endpoint_aliases?.token_endpoint, "mtls_endpoint_aliases")
+        certificateDeviceEndpoint =
+            offer(members.mtls_endpoint_aliases?.device_authorization_endpoint)
+        certificateRevocationEndpoint = offer(members.mtls_endpoint_aliases?.revocation_endpoint)
         clientAuthentications = members.token_endpoint_auth_methods_supported
         proofAlgorithms = members.dpop_signing_alg_values_supported
         challengeMethods = members.code_challenge_methods_supported

@@ -180,7 +180,7 @@ public struct DeviceFlow: Sendable {
     ) async throws(SignInError) -> (HTTPStatus, [UInt8]) {
         do {
             let scope = FormParameter("scope", configuration.scopes.joined(separator: " "))
-            let request = try ClientRequest(configuration, at: clock.wallNow)
+            let request = try ClientRequest(configuration, at: clock.wallNow + service.clockOffset)
                 .post([scope] + configuration.targets, to: endpoint)
             let deadline = clock.now + configuration.requestTimeout
             var context = RequestContext(deadline: deadline)

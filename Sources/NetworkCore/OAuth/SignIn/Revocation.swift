@@ -24,18 +24,28 @@ public struct Revocation: Sendable {
     private let server: ServerMetadata
     private let configuration: OAuthConfiguration
     private let clock: any NetworkClock
+    private let clockOffset: Duration
 
     /// Prepares revocations; nothing is sent yet.
+    ///
+    /// - Parameters:
+    ///   - transport: must not be one that injects tokens.
+    ///   - server: names the place.
+    ///   - configuration: how the client proves itself.
+    ///   - clock: the machine's, except in tests.
+    ///   - clockOffset: how far the server's clock is ahead of ours, as an `OAuthService` knows it.
     public init(
         transport: any HTTPTransport,
         server: ServerMetadata,
         configuration: OAuthConfiguration,
-        clock: any NetworkClock = SystemClock()
+        clock: any NetworkClock = SystemClock(),
+        clockOffset: Duration = .zero
     ) {
         self.transport = transport
         self.server = server
         self.configuration = configuration
         self.clock = clock
+        self.clockOffset = clockOffset
     }
 
     /// Revokes one token; the server ends with a refresh token all that hangs off it (RFC 7009 §2.1).
@@ -46,7 +56,7 @@ public struct Revocation: Sendable {
                 FormParameter("token", token.reveal()),
                 FormParameter("token_type_hint", kind.rawValue),
             ]
-            let request = try ClientRequest(configuration, at: clock.wallNow)
+            let request = try ClientRequest(configuration, at: clock.wallNow + clockOffset)
                 .post(form, to: endpoint)
             let deadline = clock.now + configuration.requestTimeout
             var context = RequestContext(deadline: deadline)

@@ -82,7 +82,7 @@ public struct FileTokenStore: TokenStoring {
                 if let record = TokenFile.decode(plain) { return record }
                 // Left where it is, for the version that understands it.
                 guard !TokenFile.isOfLaterVersion(plain) else {
-                    throw TokenStoreError.unavailable(
+                    throw TokenStoreError.unreadable(
                         "\(path) was written by a later netproxy and is not understood; it is left "
                             + "as it is"
                     )
@@ -111,7 +111,7 @@ public struct FileTokenStore: TokenStoring {
         do {
             return try TokenSeal.open(content, family: family, with: seal)
         } catch {
-            throw TokenStoreError.unavailable("\(path): \(error)")
+            throw TokenStoreError.unreadable("\(path): \(error)")
         }
     }
 
@@ -168,10 +168,12 @@ public struct FileTokenStore: TokenStoring {
         do {
             return try body()
         } catch {
-            throw TokenStoreError.unavailable(
-                error.isSymbolicLink
-                    ? "\(error.path ?? path) is a symbolic link" : error.description
-            )
+            if error.isSymbolicLink {
+                throw TokenStoreError.unreadable("\(error.path ?? path) is a symbolic link")
+            }
+            throw error.isForbidden
+                ? TokenStoreError.unreadable(error.description)
+                : TokenStoreError.unavailable(error.description)
         }
     }
 

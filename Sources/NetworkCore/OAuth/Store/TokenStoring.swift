@@ -47,6 +47,9 @@ public enum TokenStoreError: Error, Sendable, Hashable, CustomStringConvertible 
     case locked(String)
     /// The system refused; in its own words.
     case unavailable(String)
+    /// Something is stored that cannot be read here, such as what another version or key wrote: in it
+    /// may be a newer refresh token than any known.
+    case unreadable(String)
     /// The content made no sense and was moved to the name given.
     case corrupt(movedTo: String)
     /// Somebody else stored something in between.
@@ -56,7 +59,7 @@ public enum TokenStoreError: Error, Sendable, Hashable, CustomStringConvertible 
     public var description: String {
         switch self {
         case .locked(let path): "another process holds the lock \(path)"
-        case .unavailable(let reason): reason
+        case .unavailable(let reason), .unreadable(let reason): reason
         case .corrupt(let path): "the token file made no sense and was moved to \(path)"
         case .conflict: "another process changed the stored tokens in between"
         }
