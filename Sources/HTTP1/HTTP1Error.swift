@@ -4,7 +4,7 @@ package import HTTPMessage
 ///
 /// After any of these the connection closes: where the next message would begin is in doubt.
 package enum HTTP1Error: Error, Sendable, CaseIterable {
-    case bareLineFeed, bareCarriageReturn, controlByte
+    case bareLineFeed, bareCarriageReturn, controlByte, encryptedRequest
     case sectionTooLarge, tooManyFields, targetTooLong
     case malformedRequestLine, malformedStatusLine, unsupportedVersion, malformedTarget
     case foldedLine, malformedFieldName, spaceBeforeColon
@@ -26,6 +26,8 @@ package enum HTTP1Error: Error, Sendable, CaseIterable {
         case .bareLineFeed: (400, "a line ends with LF alone instead of CRLF")
         case .bareCarriageReturn: (400, "a CR is not followed by LF")
         case .controlByte: (400, "the field section holds a control byte")
+        case .encryptedRequest:
+            (400, "this is TLS, and only plain HTTP is spoken here: use http://")
         case .sectionTooLarge: (431, "the field section is too large")
         case .tooManyFields: (431, "the field section has too many lines")
         case .targetTooLong: (414, "the request target is too long")

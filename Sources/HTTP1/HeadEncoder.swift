@@ -63,10 +63,12 @@ package enum HeadEncoder {
     /// Writes the head of a final response.
     ///
     /// `announcedLength` is the Content-Length of a response without body: to HEAD, or 304. A body
-    /// that ends with the connection brings `Connection: close` with it.
+    /// that ends with the connection brings `Connection: close` with it. `date` is when a response
+    /// came that does not say when it was made, in seconds since 1970.
     package static func encodeResponse(
         status: HTTPStatus,
         headers: HTTPHeaders,
+        date: UInt64? = nil,
         framing: BodyFraming,
         announcedLength: Int? = nil,
         connection: ConnectionDirective = .persistent,
@@ -75,6 +77,11 @@ package enum HeadEncoder {
     ) {
         encode(status, into: output)
         headers.encode(into: output, omitting: written)
+        if let date {
+            output.append("Date: ")
+            HTTPDate.append(date, to: output)
+            output.append("\r\n")
+        }
         if framing == .none, let announcedLength {
             encode(.length(announcedLength), into: output)
         } else {

@@ -31,7 +31,7 @@ package struct RequestHeadDecoder: Sendable {
     package mutating func decode(
         _ bytes: Span<UInt8>
     ) throws(HTTP1Error) -> (head: RequestHead, consumed: Int)? {
-        guard let length = try lines.scan(bytes) else { return nil }
+        guard let length = try scan(bytes) else { return nil }
         let head = bytes.extracting(0..<length)
         let line = try RequestLine(head.extracting(lines.start..<lines.lineEnds[0]), targetLimit)
         let fields = try FieldSection(
@@ -57,6 +57,15 @@ package struct RequestHeadDecoder: Sendable {
         )
         lines.reset()
         return (request, length)
+    }
+
+    private mutating func scan(_ bytes: Span<UInt8>) throws(HTTP1Error) -> Int? {
+        do throws(HTTP1Error) {
+            return try lines.scan(bytes)
+        } catch {
+            // RFC 8446 §5.1: a handshake begins with this byte, and no request does.
+            throw !bytes.isEmpty && bytes[0] == 22 ? .encryptedRequest : error
+        }
     }
 
     /// What the request line of a refused head tells, for the log: method and target, and no fields.

@@ -59,6 +59,10 @@ package struct FailoverTransport: HTTPTransport {
         let (bound, loop) = (routes.value, routes.loop)
         let order = bound.order(for: request.target, now: loop.now)
         for index in order.dropLast() {
+            // One request tries an upstream that has rested; the others wait for what it finds.
+            if bound.restsUntil[index] != 0 {
+                bound.restsUntil[index] = loop.deadline(after: FailoverTransport.rest)
+            }
             do {
                 return try await send(request, over: index, context: &context)
             } catch let error as NetworkError {

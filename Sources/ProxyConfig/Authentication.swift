@@ -7,6 +7,15 @@ package enum Authentication: Sendable, Hashable {
     case header(name: String, value: SecretReference)
     /// The absolute path of a helper that prints a token, and its arguments.
     case exec([String])
+
+    /// The field that the credential stands in; nothing without one.
+    var fieldName: String? {
+        switch self {
+        case .none: nil
+        case .header(let name, _): name
+        case .oauth, .bearer, .basic, .exec: "Authorization"
+        }
+    }
 }
 
 /// How a channel gets its OAuth 2.0 tokens.

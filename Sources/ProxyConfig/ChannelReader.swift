@@ -35,6 +35,7 @@ struct ChannelReader {
             stub: stub()
         )
         checkCredentialsStayPrivate(in: configuration)
+        checkRules(of: configuration)
         checkClientCertificate(of: configuration)
         checkPins(of: configuration)
         checkProofKey(of: configuration, in: authentication.section)
@@ -202,9 +203,25 @@ struct ChannelReader {
         )
     }
 
+    /// A rule for the credential's own field would take its place, or be taken for the app's.
+    private func checkRules(of configuration: ChannelConfiguration) {
+        guard let field = configuration.authentication.fieldName?.lowercased() else { return }
+        let rules = channel.section(.headers, HeadersKey.self)
+        for entry in [rules[.default], rules[.set]].flatMap({ $0?.entries ?? [] })
+        where entry.key.lowercased() == field && !entry.value.isNull {
+            reading.report(
+                "auth puts the credential into \(entry.key); take this out, or auth",
+                at: entry.keyPosition,
+                key: entry.value.path
+            )
+        }
+    }
+
     private func checkCredentialsStayPrivate(in configuration: ChannelConfiguration) {
         guard !configuration.allowInsecure, configuration.authentication != .none,
-            configuration.upstreams.contains(where: { !$0.origin.isPrivate })
+            configuration.upstreams.contains(where: {
+                !$0.origin.isPrivate(over: configuration.proxy)
+            })
         else { return }
         let place = channel.place(of: .upstream)
         reading.report(

@@ -21,7 +21,7 @@ struct HeaderRulesReader {
 
     private static let reserved: Set<String> = [
         "host", "content-length", "transfer-encoding", "connection", "keep-alive", "te", "trailer",
-        "upgrade",
+        "upgrade", "via",
     ]
 
     /// Reads a map of names and values.
@@ -73,7 +73,7 @@ struct HeaderRulesReader {
     ) -> Bool {
         guard isReserved(name) else { return true }
         reading.report(
-            "netproxy itself writes \(name), it belongs to the connection",
+            "netproxy itself writes \(name)",
             at: place.position,
             key: place.key
         )

@@ -11,13 +11,14 @@ struct OAuthReader {
             default: grant == .jwtBearer ? OAuthSettings.ClientAuthentication.none : .basic
         )
         let grants = GrantReader(oauth: section)
+        let proxy = section.proxy(.proxy)
         let settings = OAuthSettings(
             grant: grant,
-            issuer: issuer(),
-            tokenURL: endpoint(.tokenURL),
-            authorizationURL: endpoint(.authorizationURL),
-            deviceURL: endpoint(.deviceURL),
-            revocationURL: endpoint(.revocationURL),
+            issuer: issuer(proxy),
+            tokenURL: endpoint(.tokenURL, proxy),
+            authorizationURL: endpoint(.authorizationURL, proxy),
+            deviceURL: endpoint(.deviceURL, proxy),
+            revocationURL: endpoint(.revocationURL, proxy),
             redirectPort: redirectPort(),
             clientID: section.text(.clientID) ?? "",
             clientSecret: section.secret(.clientSecret),
@@ -37,7 +38,7 @@ struct OAuthReader {
             ) { TextRules.isResource($0) ? $0 : nil },
             parameters: parameters(),
             refreshBefore: section.duration(.refreshBefore, atLeast: .zero, default: .seconds(300)),
-            proxy: section.proxy(.proxy)
+            proxy: proxy
         )
         checkNeeds(of: settings)
         return settings
@@ -51,8 +52,10 @@ struct OAuthReader {
     }
 
     /// The issuer is compared byte for byte, so its text is kept as it is.
-    private func issuer() -> String? {
-        guard let url = endpoint(.issuer), let text = section[.issuer]?.text else { return nil }
+    private func issuer(_ proxy: EndpointURL?) -> String? {
+        guard let url = endpoint(.issuer, proxy), let text = section[.issuer]?.text else {
+            return nil
+        }
         guard !url.target.contains("?") else {
             let place = section.place(of: .issuer)
             section.reading.report(
@@ -110,9 +113,9 @@ struct OAuthReader {
     }
 
     /// Secrets and tokens travel to every endpoint, so each must be private.
-    private func endpoint(_ key: OAuthKey) -> EndpointURL? {
+    private func endpoint(_ key: OAuthKey, _ proxy: EndpointURL?) -> EndpointURL? {
         guard let url = section.endpoint(key) else { return nil }
-        if !url.origin.isPrivate, !allowsInsecure {
+        if !url.origin.isPrivate(over: proxy), !allowsInsecure {
             let place = section.place(of: key)
             section.reading.require(
                 "would send credentials over http://, use https:// or set auth.allow_insecure: true",

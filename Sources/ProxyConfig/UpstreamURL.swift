@@ -43,6 +43,8 @@ package struct EndpointURL: Sendable, Hashable {
 
 extension Origin {
     /// Whether nobody on the way can read what is sent there: over TLS, or without leaving the
-    /// machine.
-    var isPrivate: Bool { scheme == .https || isLoopback }
+    /// machine, as it does over a proxy elsewhere.
+    func isPrivate(over proxy: EndpointURL?) -> Bool {
+        scheme == .https || (isLoopback && proxy?.origin.isLoopback != false)
+    }
 }

@@ -5,7 +5,16 @@ import ProxyConfig
 
 extension Daemon {
     /// Lends a key to a program; without a name, for all channels.
-    func lend(to names: [String]) -> Result<ClientLeaseBody, AdminGuard.Refusal> {
+    ///
+    /// - Parameters:
+    ///   - names: which channels it is for.
+    ///   - toAnybody: whether every user of the machine could ask: then no channel is opened that
+    ///     demands a key of its own.
+    /// - Returns: what the lease says for as long as it lasts, or why there is none.
+    func lend(
+        to names: [String],
+        toAnybody: Bool
+    ) -> Result<ClientLeaseBody, AdminGuard.Refusal> {
         let present = channels.map(\.name)
         for name in names where !present.contains(name) {
             let refusal = UnknownChannel(name: name, present: present)
@@ -14,7 +23,16 @@ extension Daemon {
         guard let keys = assembly?.clientKeys, !isStopping else {
             return .failure(AdminGuard.Refusal(status: 503, detail: "draining"))
         }
-        let wanted = names.isEmpty ? present : names
+        let kept = toAnybody ? channels.filter { $0.configuration.access.key != nil } : []
+        if let closed = kept.first(where: { names.contains($0.name) }) {
+            let detail = """
+                \(closed.name) demands a key, and every user of this machine reaches an admin address \
+                of TCP; set admin to unix:/path to have keys lent
+                """
+            return .failure(AdminGuard.Refusal(status: 403, detail: detail))
+        }
+        let open = present.filter { name in !kept.contains { $0.name == name } }
+        let wanted = names.isEmpty ? open : names
         let grant = keys.issue(for: Set(wanted))
         let lease = ClientLease(
             key: grant.key.reveal(),

@@ -77,6 +77,8 @@ extension DownstreamConnection {
         HeadEncoder.encodeResponse(
             status: response.status,
             headers: response.headers,
+            // RFC 9110 §6.6.1: who has a clock adds it.
+            date: response.headers.contains(KnownField.date) ? nil : loop.wallNow / 1_000_000_000,
             framing: framing,
             announcedLength: announced,
             connection: mayContinue ? (isOld ? .keepAlive : .persistent) : .close,

@@ -45,7 +45,7 @@ struct SampleTransport: HTTPTransport {
             Sample(
                 methods: sample.methods.compactMap { HTTPMethod(rawValue: $0) },
                 path: sample.path.map { Array($0.utf8) },
-                answer: try SampleTransport.answer(sample, inputs, of: channel.name)
+                answer: try SampleTransport.answer(sample, inputs, of: channel)
             )
         }
     }
@@ -53,8 +53,12 @@ struct SampleTransport: HTTPTransport {
     private static func answer(
         _ sample: SampleAnswer,
         _ inputs: ChannelInputs,
-        of channel: String
+        of configuration: ChannelConfiguration
     ) throws -> StubAnswer {
+        let channel = configuration.name
+        if let limit = configuration.timeouts.response, sample.delay >= limit {
+            return .delayed(limit, .failure(error(.httpResponseTimeout)))
+        }
         var headers: HTTPHeaders = [:]
         for field in sample.headers {
             if let name = HTTPFieldName(field.name) { headers.append(name, validated: field.value) }

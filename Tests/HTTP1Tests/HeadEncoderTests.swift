@@ -97,6 +97,28 @@ import Testing
         #expect(text.hasPrefix("HTTP/1.1 299 \r\n"))
     }
 
+    @Test(arguments: [
+        (784_111_777, "Sun, 06 Nov 1994 08:49:37 GMT"), (0, "Thu, 01 Jan 1970 00:00:00 GMT"),
+        (951_782_400, "Tue, 29 Feb 2000 00:00:00 GMT"),
+        (951_868_799, "Tue, 29 Feb 2000 23:59:59 GMT"),
+        (4_107_542_400, "Mon, 01 Mar 2100 00:00:00 GMT"),
+        (1_798_761_599, "Thu, 31 Dec 2026 23:59:59 GMT"),
+    ])
+    func `a date is written as fields have it`(seconds: UInt64, expected: String) {
+        let text = written {
+            HeadEncoder.encodeResponse(
+                status: 200,
+                headers: ["X": "y"],
+                date: seconds,
+                framing: .length(0),
+                into: $0
+            )
+        }
+        #expect(
+            text == "HTTP/1.1 200 OK\r\nX: y\r\nDate: \(expected)\r\nContent-Length: 0\r\n\r\n"
+        )
+    }
+
     @Test func `chunks are written as they are read`() {
         let text = written {
             HeadEncoder.chunkHeader(count: 11, into: $0)

@@ -75,7 +75,7 @@ enum RefusedRequests {
         Case("DEL in a value", get("X: a\u{7F}"), .controlByte),
         Case("ESC in a value", get("X: \u{1B}[2J"), .controlByte),
         Case("a vertical tab in a value", get("X: a\u{B}b"), .controlByte),
-        Case("a TLS hello", "\u{16}\u{3}\u{1}\u{2}", .controlByte),
+        Case("a TLS hello", "\u{16}\u{3}\u{1}\u{2}", .encryptedRequest),
         Case("a folded line", get("X: a\r\n b"), .foldedLine),
         Case("a line folded with a tab", get("X: a\r\n\tb"), .foldedLine),
         Case(

@@ -79,6 +79,46 @@ import Testing
         #expect(errors(in: text).count == count)
     }
 
+    @Test(arguments: [
+        ("http://127.0.0.1:9000", "http://proxy.example:3128", 1),
+        ("http://127.0.0.1:9000", "http://127.0.0.1:3128", 0),
+        ("https://api.example", "http://proxy.example:3128", 0),
+    ])
+    func `a machine's own address is another's over a proxy`(
+        url: String,
+        proxy: String,
+        count: Int
+    ) {
+        let bearer = "upstream: '\(url)', proxy: '\(proxy)', auth: { bearer: env:T }"
+        #expect(errors(in: "channels: { a: { \(bearer) } }").count == count)
+        let oauth = "token_url: '\(url)', proxy: '\(proxy)', client_id: a, client_auth: none"
+        let channel = "upstream: https://a.example, auth: { oauth: { \(oauth) } }"
+        #expect(errors(in: "channels: { a: { \(channel) } }").count == count)
+    }
+
+    @Test(arguments: [
+        ("bearer: env:A", "default", "authorization", 1),
+        ("bearer: env:A", "set", "Authorization", 1),
+        ("bearer: env:A", "set", "X-Key", 0), ("bearer: env:A", "set", "Via", 1),
+        ("header: { name: X-Key, value: env:A }", "set", "x-key", 1),
+        ("header: { name: X-Key, value: env:A }", "set", "Authorization", 0),
+        ("off", "set", "Authorization", 0),
+    ])
+    func `no rule is for the credential's own field`(
+        auth: String,
+        rule: String,
+        field: String,
+        count: Int
+    ) {
+        let text = auth == "off" ? auth : "{ \(auth) }"
+        let rules = "headers: { \(rule): { \(field): a } }"
+        let lines = errors(
+            in: "channels: { a: { upstream: https://a.example, auth: \(text), \(rules) } }"
+        )
+        #expect(lines.count == count)
+        #expect(lines.allSatisfy { $0.contains(" channels.a.headers.\(rule).\(field): ") })
+    }
+
     @Test func `credentials do not travel in the clear to the second upstream either`() {
         let text = """
             channels:
@@ -137,7 +177,7 @@ import Testing
         (
             "headers: { set: { Proxy-Authorization: a } }",
             "channels.a.headers.set.Proxy-Authorization: netproxy itself writes "
-                + "Proxy-Authorization, it belongs to the connection"
+                + "Proxy-Authorization"
         ),
         (
             "headers: { default: { \"X Y\": a } }",

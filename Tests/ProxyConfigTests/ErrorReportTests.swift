@@ -40,7 +40,7 @@ import Testing
                 "netproxy.yaml:13:24: channels.billing.retry.attempts: "
                     + "expected a whole number from 0 to 10, found 'many'",
                 "netproxy.yaml:14:23: channels.billing.headers.set.Host: "
-                    + "netproxy itself writes Host, it belongs to the connection",
+                    + "netproxy itself writes Host",
             ]
         )
     }

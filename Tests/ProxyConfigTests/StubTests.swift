@@ -56,7 +56,7 @@ import Testing
                 "\(place)[0].path: expected a path such as /orders/*, without query, found 'orders'",
                 "\(place)[0].status: expected a whole number from 200 to 599, found '99'",
                 "\(place)[0].body: expected a text; quote it, or use | before its lines",
-                "\(place)[0].headers.Host: netproxy itself writes Host, it belongs to the connection",
+                "\(place)[0].headers.Host: netproxy itself writes Host",
                 "\(place)[1].boddy: unknown key, did you mean 'body'?",
                 "\(place)[2].body: an answer with status 204 has no content",
                 "\(place)[3].fault: expected \(faults), found 'gremlins'",

@@ -81,6 +81,23 @@ import Testing
         }
     }
 
+    @Test func `one request tries an upstream that has rested`() async throws {
+        let (silent, origin) = try await (SilentPort(), OriginServer.start { _ in Raw.ok() })
+        let urls = ["http://\(silent.address)", "http://127.0.0.1:\(origin.port)"]
+        let rest = "retry: { attempts: 0 }, timeouts: { connect: 300ms }"
+        try await DaemonHarness.run(channels: "orders: { upstream: \(urls), \(rest) }") { proxy in
+            #expect(try await proxy.exchange(Raw.get("/orders/1")).status == 200)
+            await proxy.advance(by: .seconds(11))
+            let apps = try await (proxy.connect(), proxy.connect(), proxy.connect())
+            for app in [apps.0, apps.1, apps.2] { try await app.send(Raw.get("/orders/1")) }
+            for app in [apps.0, apps.1, apps.2] {
+                #expect(try await app.message().status == 200)
+            }
+            let attempts = try await proxy.log("orders").compactMap(\.facts.attempts)
+            #expect(attempts.sorted() == [1, 1, 2, 2])
+        }
+    }
+
     @Test func `an upstream that answers has no rest left, also while the other one has`()
         async throws
     {

@@ -3,7 +3,10 @@ import TestSupport
 import Testing
 
 @Suite struct LeaseStory {
-    private func run(_ story: (DaemonHarness) async throws -> Void) async throws {
+    private func run(
+        admin: String = "unix:DIRECTORY/admin.sock",
+        _ story: (DaemonHarness) async throws -> Void
+    ) async throws {
         let origin = try await OriginServer.start { wire in
             while try await wire.next() != nil { try await wire.send(Raw.ok()) }
         }
@@ -12,7 +15,9 @@ import Testing
             channels: """
                 orders: { \(upstream), access: { key: "literal:permanent" } }
                 bills: { \(upstream), access: { key: "literal:permanent" } }
+                free: { \(upstream) }
                 """,
+            root: "admin: \"\(admin)\"",
             story
         )
     }
@@ -52,13 +57,31 @@ import Testing
     @Test func `a lease without a channel is for all of them`() async throws {
         try await run { proxy in
             let (lease, wire) = try await lease("", proxy)
-            #expect(lease.channels.map(\.name) == ["orders", "bills"])
+            #expect(lease.channels.map(\.name) == ["orders", "bills", "free"])
             #expect(lease.proxy == "127.0.0.1:\(proxy.port)")
             let base = "http://127.0.0.1:\(proxy.port)"
-            #expect(lease.channels.map(\.url) == ["\(base)/orders", "\(base)/bills"])
+            let urls = lease.channels.map { "\(base)/\($0.name)" }
+            #expect(lease.channels.map(\.url) == urls)
             #expect(try await status("/bills/1", key: lease.key, proxy) == 200)
             await proxy.stop()
             #expect(try await wire.rest().end == .closed)
+        }
+    }
+
+    @Test func `over a port no key is lent for a channel that demands one`() async throws {
+        try await run(admin: "127.0.0.1:0") { proxy in
+            let request = Raw.request(
+                "POST",
+                "/keys?channel=free&channel=bills",
+                fields: ["Netproxy-Admin: 1"]
+            )
+            let refusal = try await proxy.ask(request)
+            #expect(refusal.status == 403)
+            #expect(refusal.body.contains("bills demands a key"))
+            let (lease, wire) = try await lease("", proxy)
+            #expect(lease.channels.map(\.name) == ["free"])
+            #expect(try await status("/bills/1", key: lease.key, proxy) == 407)
+            try await wire.close()
         }
     }
 
@@ -68,7 +91,7 @@ import Testing
                 Raw.request("POST", "/keys?channel=nobody", fields: ["Netproxy-Admin: 1"])
             )
             #expect(answer.status == 404)
-            #expect(answer.body.contains("there are: orders, bills"))
+            #expect(answer.body.contains("there are: orders, bills, free"))
         }
     }
 

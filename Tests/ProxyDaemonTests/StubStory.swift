@@ -145,6 +145,15 @@ import Testing
         }
     }
 
+    @Test func `a delay is as long as the channel waits for an answer`() async throws {
+        let late = "late: { stub: [{ delay: 1h }], timeouts: { response: 20ms } }"
+        try await DaemonHarness.run(channels: late) { proxy in
+            let answer = try await proxy.exchange(Raw.get("/late/1"))
+            #expect(answer.status == 504)
+            #expect(try await proxy.onlyLine("late").facts.error == "http_response_timeout")
+        }
+    }
+
     @Test func `another sample file takes effect with a reload`() async throws {
         try await DaemonHarness.run(channels: "spare: { stub: [{ status: 204 }] }") { proxy in
             let path = "\(proxy.directory)/sample"

@@ -44,6 +44,24 @@ import Testing
         message.fields.map { "\($0.name): \($0.value)" }
     }
 
+    @Test func `an answer says when it was made, or else when it came`() async throws {
+        let dated = "Date: Sat, 29 Oct 1994 19:43:31 GMT"
+        let origin = try await OriginServer.start(answering: { request in
+            Raw.response("200 OK", fields: request.startLine.contains("/old") ? [dated] : [])
+        })
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
+        ) { proxy in
+            let old = try await proxy.exchange(Raw.get("/orders/old"))
+            #expect(UntouchedStory.lines(old).filter { $0.hasPrefix("Date") } == [dated])
+            for path in ["/orders/new", "/nowhere"] {
+                let answer = try await proxy.exchange(Raw.get(path))
+                #expect(answer.values("Date").count == 1)
+                #expect(answer["Date"]?.hasSuffix(" GMT") == true)
+            }
+        }
+    }
+
     @Test func `an answer may have a longer head than a request`() async throws {
         let long = "X-Long: " + String(repeating: "y", count: 40_000)
         let fields = (0..<200).map { "X-Field-\($0): x" } + [long]

@@ -23,7 +23,7 @@ package final class DaemonHarness: Sendable {
     ///
     /// - Parameters:
     ///   - channels: the YAML below `channels:`, not indented.
-    ///   - root: more of the YAML at the top.
+    ///   - root: more of the YAML at the top; `DIRECTORY` in it is the story's own.
     ///   - destinations: where apps may lead that name the host themselves.
     ///   - inherited: descriptors as systemd hands them over, by their names.
     ///   - story: gets the running daemon.
@@ -110,6 +110,7 @@ package final class DaemonHarness: Sendable {
     }
 
     private static func yaml(_ channels: String, _ root: String, _ directory: String) -> String {
+        let root = root.replacing("DIRECTORY", with: directory)
         let indented = channels.split(separator: "\n").map { "  \($0)" }.joined(separator: "\n")
         let defaults = [
             "listen: [127.0.0.1:0]", "admin: 127.0.0.1:0", "workers: 1",
@@ -149,9 +150,10 @@ package final class DaemonHarness: Sendable {
         return try await app.message(content)
     }
 
-    /// Connects to the admin socket, and sends the first bytes.
+    /// Connects to the admin socket, a port or `DIRECTORY/admin.sock`, and sends the first bytes.
     package func admin(sending request: String) async throws -> Wire {
-        try await RawClient.connect(to: adminPort, sending: request)
+        if adminPort > 0 { return try await RawClient.connect(to: adminPort, sending: request) }
+        return try await RawClient.connect(path: "\(directory)/admin.sock", sending: request)
     }
 
     /// Sends one request to the admin socket and takes the answer.

@@ -8,8 +8,8 @@ package enum RawClient {
     }
 
     /// Connects to a unix socket.
-    package static func connect(path: String) async throws -> Wire {
-        try await connect(SocketAddress(unixPath: path), "")
+    package static func connect(path: String, sending text: String = "") async throws -> Wire {
+        try await connect(SocketAddress(unixPath: path), text)
     }
 
     private static func connect(_ address: SocketAddress?, _ text: String) async throws -> Wire {

@@ -80,7 +80,7 @@ struct AdminHandler: Sendable {
         if let name = query.unknownName(among: ["channel"]) {
             return problem(400, "expected channel=NAME, found '\(name)'")
         }
-        switch await daemon.lend(to: query["channel"]) {
+        switch await daemon.lend(to: query["channel"], toAnybody: isTCP) {
         case .success(let body):
             return Response(
                 status: 200,
