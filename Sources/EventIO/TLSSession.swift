@@ -210,34 +210,6 @@ nonisolated(unsafe) private let socketMethod: OpaquePointer? = {
     return unsafe method
 }()
 
-private let tlsRead: @convention(c) (OpaquePointer?, UnsafeMutablePointer<CChar>?, Int32) -> Int32 =
-    {
-        bio,
-        bytes,
-        count in
-        guard let context = unsafe BIO_get_data(bio) else { return -1 }
-        let socket = unsafe Unmanaged<StreamSocket>.fromOpaque(context).takeUnretainedValue()
-        return unsafe socket.receive(bytes, Int(count), bio)
-    }
-
-private let tlsWrite: @convention(c) (OpaquePointer?, UnsafePointer<CChar>?, Int32) -> Int32 = {
-    bio,
-    bytes,
-    count in
-    guard let context = unsafe BIO_get_data(bio) else { return -1 }
-    let socket = unsafe Unmanaged<StreamSocket>.fromOpaque(context).takeUnretainedValue()
-    return unsafe socket.transmit(bytes, Int(count), bio)
-}
-
-private let tlsControl:
-    @convention(c) (OpaquePointer?, Int32, Int, UnsafeMutableRawPointer?) -> Int = {
-        _,
-        command,
-        _,
-        _ in
-        command == BIO_CTRL_FLUSH ? 1 : 0
-    }
-
 extension StreamSocket {
     /// Shakes hands as a client; afterwards the socket reads and writes through TLS.
     ///
@@ -256,7 +228,8 @@ extension StreamSocket {
         unsafe tls = session
     }
 
-    fileprivate func receive(
+    /// What OpenSSL reads with.
+    func receive(
         _ bytes: UnsafeMutablePointer<CChar>?,
         _ count: Int,
         _ bio: OpaquePointer?
@@ -283,7 +256,8 @@ extension StreamSocket {
         return Int32(clamping: received)
     }
 
-    fileprivate func transmit(
+    /// What OpenSSL writes with.
+    func transmit(
         _ bytes: UnsafePointer<CChar>?,
         _ count: Int,
         _ bio: OpaquePointer?

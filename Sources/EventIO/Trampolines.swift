@@ -1,4 +1,5 @@
 import CLibevent
+import COpenSSL
 import Glibc
 
 // Every entry point from C. Each turns its pointer back into the object and calls one method.
@@ -89,3 +90,31 @@ let passphraseWanted:
             unsafe context?.assumingMemoryBound(to: Bool.self).pointee = true
             return -1
         }
+
+// SAFETY: the BIO dies with the SSL, which its socket owns.
+let tlsRead: @convention(c) (OpaquePointer?, UnsafeMutablePointer<CChar>?, Int32) -> Int32 =
+    {
+        bio,
+        bytes,
+        count in
+        guard let context = unsafe BIO_get_data(bio) else { return -1 }
+        let socket = unsafe Unmanaged<StreamSocket>.fromOpaque(context).takeUnretainedValue()
+        return unsafe socket.receive(bytes, Int(count), bio)
+    }
+
+let tlsWrite: @convention(c) (OpaquePointer?, UnsafePointer<CChar>?, Int32) -> Int32 = {
+    bio,
+    bytes,
+    count in
+    guard let context = unsafe BIO_get_data(bio) else { return -1 }
+    let socket = unsafe Unmanaged<StreamSocket>.fromOpaque(context).takeUnretainedValue()
+    return unsafe socket.transmit(bytes, Int(count), bio)
+}
+
+let tlsControl: @convention(c) (OpaquePointer?, Int32, Int, UnsafeMutableRawPointer?) -> Int = {
+    _,
+    command,
+    _,
+    _ in
+    command == BIO_CTRL_FLUSH ? 1 : 0
+}

@@ -71,6 +71,20 @@ public struct HTTPHeaders: Sendable {
         return values
     }
 
+    /// The elements of a list field (RFC 9110 §5.6.1) whose elements hold no quoted text: of all its
+    /// lines, without white space around them, and without empty ones.
+    package func elements(of name: HTTPFieldName) -> [Substring] {
+        values(of: name).flatMap { value in
+            value.split(separator: ",").compactMap { element in
+                let start = element.drop { $0 == " " || $0 == "\t" }
+                guard let last = start.lastIndex(where: { $0 != " " && $0 != "\t" }) else {
+                    return nil
+                }
+                return start[...last]
+            }
+        }
+    }
+
     /// Adds a line behind the others.
     public mutating func append(_ field: HTTPField) {
         append(field.name, validated: field.value)

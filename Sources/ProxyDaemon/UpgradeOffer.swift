@@ -15,11 +15,7 @@ enum UpgradeOffer {
     static func protocols(of head: RequestHead) throws(NetworkError) -> String? {
         // RFC 9110 §7.8: an Upgrade in HTTP/1.0 is ignored.
         guard head.version == .http11, isNominated(head.headers) else { return nil }
-        let offered = head.headers.values(of: .upgrade)
-            .flatMap { $0.split(separator: ",") }
-            .map { $0.drop(while: isBlank) }
-            .map { String($0.prefix { !isBlank($0) }) }
-            .filter { isTunnelled($0) }
+        let offered = head.headers.elements(of: .upgrade).filter { isTunnelled($0) }
         guard !offered.isEmpty else { return nil }
         guard head.framing == .none || head.framing == .length(0) else {
             throw NetworkError(
@@ -34,24 +30,17 @@ enum UpgradeOffer {
 
     /// `Upgrade` counts only where `Connection` names it.
     private static func isNominated(_ headers: HTTPHeaders) -> Bool {
-        headers.values(of: .connection).contains { value in
-            value.split(separator: ",").contains { option in
-                let name = option.drop(while: isBlank).prefix { !isBlank($0) }
-                return Grammar.equalIgnoringCase(String(name), "upgrade")
-            }
+        headers.elements(of: .connection).contains {
+            Grammar.equalIgnoringCase(String($0), "upgrade")
         }
     }
 
     /// `name` or `name/version`, and no form of HTTP or TLS.
-    private static func isTunnelled(_ name: String) -> Bool {
+    private static func isTunnelled(_ name: Substring) -> Bool {
         let parts = name.split(separator: "/", omittingEmptySubsequences: false)
         guard parts.count <= 2, parts.allSatisfy({ Grammar.isToken(String($0)) }) else {
             return false
         }
         return !["h2c", "h2", "http", "tls"].contains(parts[0].lowercased())
-    }
-
-    private static func isBlank(_ character: Character) -> Bool {
-        character == " " || character == "\t"
     }
 }

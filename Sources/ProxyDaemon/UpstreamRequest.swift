@@ -82,11 +82,9 @@ struct UpstreamRequest {
     }
 
     private func checkLoop(_ headers: HTTPHeaders) throws(NetworkError) {
-        let isLoop = headers.values(of: .via).contains { value in
-            value.split(separator: ",").contains { hop in
-                let parts = hop.split(separator: " ", omittingEmptySubsequences: true)
-                return parts.count >= 2 && parts[1] == pseudonym
-            }
+        let isLoop = headers.elements(of: .via).contains { hop in
+            let parts = hop.split { $0 == " " || $0 == "\t" }
+            return parts.count >= 2 && parts[1] == pseudonym
         }
         guard isLoop else { return }
         throw NetworkError(
@@ -102,12 +100,9 @@ extension RequestHead {
     /// Whether the app reads trailer fields (RFC 9110 §10.1.4).
     var takesTrailers: Bool {
         guard version == .http11, headers.contains(KnownField.te) else { return false }
-        return headers.values(of: .te).contains { value in
-            value.split(separator: ",").contains { coding in
-                let name = coding.drop { $0 == " " || $0 == "\t" }
-                    .prefix { $0 != " " && $0 != "\t" && $0 != ";" }
-                return Grammar.equalIgnoringCase(String(name), "trailers")
-            }
+        return headers.elements(of: .te).contains { coding in
+            let name = coding.prefix { $0 != " " && $0 != "\t" && $0 != ";" }
+            return Grammar.equalIgnoringCase(String(name), "trailers")
         }
     }
 }

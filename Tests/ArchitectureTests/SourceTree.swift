@@ -45,6 +45,40 @@ enum SourceTree {
         }
     }
 
+    /// What a target shows to others: each declaration up to its `{`, in one line.
+    static func signatures(of target: String) throws -> [Line] {
+        var (signatures, open): ([Line], Line?) = ([], nil)
+        for line in try code(of: target) {
+            let isShown = ["package ", "public ", "open "].contains { line.text.contains($0) }
+            guard open != nil || isShown && !line.text.contains("import ") else { continue }
+            let first = open ?? line
+            let joined = (open.map { $0.text + " " } ?? "") + line.text.drop { $0 == " " }
+            let (text, isWhole) = signature(in: joined)
+            let signature = Line(file: first.file, number: first.number, text: text)
+            if isWhole { signatures.append(signature) }
+            open = isWhole ? nil : signature
+        }
+        return signatures
+    }
+
+    /// A declaration without its body, and whether that is all of it.
+    private static func signature(in text: String) -> (text: String, isWhole: Bool) {
+        var depth = 0
+        for index in text.indices {
+            switch text[index] {
+            case "(", "[": depth += 1
+            case ")", "]": depth -= 1
+            // A brace within parentheses is a default's.
+            case "{" where depth == 0: return (String(text[..<index]), true)
+            default: break
+            }
+        }
+        let words = text.split { !$0.isLetter }
+        let hasBody = words.contains { ["func", "init", "subscript"].contains($0) }
+        let goesOn = text.last.map { ":=,".contains($0) } ?? true
+        return (text, depth == 0 && !hasBody && !goesOn)
+    }
+
     private static func withoutComment(_ line: Substring) -> String {
         let trimmed = line.drop { $0 == " " }
         if trimmed.hasPrefix("//") { return "" }

@@ -37,6 +37,24 @@ import Testing
         #expect(buffer.count == 7 + 3 * Slab.standardCapacity)
     }
 
+    /// Where the unread bytes stand in memory.
+    private func place(_ buffer: ReadBuffer) -> UInt {
+        // SAFETY: the address is compared, and nothing is read there.
+        unsafe buffer.span.withUnsafeBufferPointer { UInt(bitPattern: $0.baseAddress) }
+    }
+
+    @Test func `unread bytes move to the start of a slab that nobody shares, and to no other`() {
+        let buffer = ReadBuffer()
+        let spent = Slab.standardCapacity - 10
+        buffer.append([UInt8](repeating: 0x78, count: spent), from: pool)
+        buffer.append(Array("0123456789".utf8), from: pool)
+        let start = place(buffer)
+        buffer.consume(spent)
+        buffer.reserve(4096, from: pool)
+        #expect(place(buffer) == start)
+        #expect(buffer.span.string(in: 0..<buffer.count) == "0123456789")
+    }
+
     @Test func `a released buffer is empty and can be used again`() {
         let buffer = ReadBuffer()
         buffer.append([1, 2], from: pool)

@@ -32,6 +32,21 @@ import Testing
         #expect(FileManager.default.fileExists(atPath: path))
     }
 
+    @Test(arguments: [nil, 0o600, 0o660, 0o666] as [UInt32?])
+    func `a unix socket has its mode as soon as it listens`(mode: UInt32?) throws {
+        let path = FileManager.default.temporaryDirectory
+            .appending(path: "mode-\(UInt64.random(in: 0 ... .max)).sock").path()
+        let address = try #require(SocketAddress(unixPath: path))
+        let socket =
+            if let mode { try ListeningSocket(address, mode: mode) } else {
+                try ListeningSocket(address)
+            }
+        let attributes = try FileManager.default.attributesOfItem(atPath: path)
+        // Its owner's alone, unless somebody says otherwise.
+        #expect((attributes[.posixPermissions] as? NSNumber)?.uint32Value == mode ?? 0o600)
+        #expect(socket.address == address)
+    }
+
     @Test func `a unix socket whose owner is too busy to accept is not replaced`() async throws {
         let path = FileManager.default.temporaryDirectory
             .appending(path: "busy-\(UInt64.random(in: 0 ... .max)).sock").path()

@@ -1,7 +1,8 @@
-import EventIO
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import EventIO
 
 @Suite struct TimerTests {
     private final class Marker: TimerEntry {
@@ -16,7 +17,6 @@ import Testing
 
     private final class Journal: Sendable {
         let names = Mutex<[String]>([])
-        let delays = Mutex<[UInt64]>([])
         let done = Gate()
         var all: [String] { names.withLock { $0 } }
     }
@@ -54,6 +54,29 @@ import Testing
             journal.names.withLock { $0.append("read") }
             loop.timerDue()
             return [marker]
+        }
+        #expect(journal.all == ["read", "over"])
+        _ = held
+    }
+
+    @Test func `what is scheduled in a catch-up does not end it`() async throws {
+        let loop = try EventLoop(index: 94)
+        loop.start()
+        defer { loop.stop() }
+        let journal = Journal()
+        let held = await loop.call { loop -> [Marker] in
+            let old = Marker { journal.names.withLock { $0.append("over") } }
+            loop.schedule(old, at: loop.deadline(after: .seconds(1)))
+            // Far beyond a turn of the wheel, which counts from before it.
+            loop.standStill(for: .seconds(60))
+            loop.timerDue()
+            let end = loop.timerArmed
+            // What reading does: its deadline is a minute away.
+            let fresh = Marker { journal.names.withLock { $0.append("fresh") } }
+            loop.schedule(fresh, at: loop.deadline(after: .seconds(60)))
+            if loop.timerArmed == end { journal.names.withLock { $0.append("read") } }
+            loop.timerDue()
+            return [old, fresh]
         }
         #expect(journal.all == ["read", "over"])
         _ = held

@@ -130,6 +130,16 @@ import Testing
         #expect(HTTPField("X", value) == nil)
     }
 
+    @Test func `a name is as long as a section can count, and no longer`() throws {
+        let text = String(repeating: "a", count: 65_535)
+        #expect(HTTPFieldName(text + "a") == nil)
+        let name = try #require(HTTPFieldName(text))
+        var headers: HTTPHeaders = ["X": "1"]
+        headers.append(try #require(HTTPField(name, "2")))
+        #expect(headers[name] == "2")
+        #expect(encoded(headers) == "X: 1\r\n\(text): 2\r\n")
+    }
+
     @Test func `credentials are not described`() {
         let headers: HTTPHeaders = ["Authorization": "Bearer s3cret", "X": "1"]
         #expect(headers.description == "Authorization: <redacted>\nX: 1")
@@ -167,5 +177,18 @@ import Testing
         #expect("@AZ[`az{\u{7F}".utf8.map(Grammar.lowercased) == Array("@az[`az{\u{7F}".utf8))
         #expect(Grammar.equalIgnoringCase("Keep-ALIVE", "keep-alive"))
         #expect(!Grammar.equalIgnoringCase("a@", "a`"))
+    }
+
+    @Test(arguments: [
+        (["a, b"], ["a", "b"]), (["a\t,\t b c ", ",, d"], ["a", "b c", "d"]), ([" \t"], []),
+        ([], []),
+    ])
+    func `the elements of a list come from all of its lines`(
+        lines: [String],
+        expected: [Substring]
+    ) {
+        var headers = HTTPHeaders()
+        for line in lines { headers.append("Via", validated: line) }
+        #expect(headers.elements(of: "via") == expected)
     }
 }

@@ -1,3 +1,4 @@
+import EventIO
 import NetworkCore
 import TestSupport
 import Testing
@@ -65,6 +66,34 @@ import Testing
         #expect(try await all == "abc")
         // What the first body still wanted is somebody else's now.
         await #expect(throws: NetworkError.self) { _ = try await late.value }
+    }
+
+    @Test func `three bodies that wait for one piece all go on, and hold no thread meanwhile`()
+        async throws
+    {
+        let pieces = PieceSource(["a"])
+        let buffer = ReplayBuffer(pieces, length: nil, limit: 10)
+        let loop = try EventLoop(index: 96)
+        loop.start()
+        defer { loop.stop() }
+        pieces.gate.close()
+        defer { pieces.gate.open() }
+        let first = try source(buffer.body())
+        var readers = [Task { try await first.next() }]
+        #expect(await eventually { pieces.gate.waiting == 1 })
+        for _ in 1...2 {
+            let body = try source(buffer.body())
+            readers.append(Task(executorPreference: loop) { try await body.next() })
+            // The loop's next piece of work: it comes to that once the body waits.
+            let isWaiting = Gate()
+            Task(executorPreference: loop) { isWaiting.open() }
+            try await isWaiting.wait()
+        }
+        pieces.gate.open()
+        #expect(try await readers[2].value == ByteSlice("a"))
+        for reader in readers[..<2] {
+            await #expect(throws: NetworkError.self) { _ = try await reader.value }
+        }
     }
 
     @Test func `an earlier body reads nothing more`() async throws {

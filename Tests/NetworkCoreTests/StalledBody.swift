@@ -1,13 +1,21 @@
 import NetworkCore
 import Synchronization
 
-/// Content that stops coming without an end; cancelling the reader ends its wait.
+/// Content that stops coming; cancelling the reader ends its wait.
 final class StalledBody: BodySource {
     private let beginning: Mutex<ByteSlice?>
     private let state = Mutex(false)
+    private let outcome: Result<Void, any Error>
 
-    init(_ beginning: String? = nil) {
+    /// - Parameters:
+    ///   - beginning: its first piece, if there is one.
+    ///   - outcome: whether a reader that is cancelled comes to an end or to a fault.
+    init(
+        _ beginning: String? = nil,
+        whenCancelled outcome: Result<Void, any Error> = .failure(CancellationError())
+    ) {
         self.beginning = Mutex(beginning.map { ByteSlice($0) })
+        self.outcome = outcome
     }
 
     /// Whether the rest was given up.
@@ -22,7 +30,8 @@ final class StalledBody: BodySource {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
         defer { continuation.finish() }
         for await _ in stream {}
-        throw CancellationError()
+        try outcome.get()
+        return nil
     }
 
     func cancel() { state.withLock { $0 = true } }

@@ -77,5 +77,6 @@ import Testing
         var text = "\(seal) \(String(reflecting: seal))"
         dump(seal, to: &text)
         #expect(!text.contains("SymmetricKey"))
+        #expect(!text.contains(Self.key.reveal()))
     }
 }

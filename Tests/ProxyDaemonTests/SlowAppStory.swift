@@ -205,9 +205,15 @@ import Testing
                 try await app.send(Raw.get("/orders/1"))
                 #expect(try await app.message().status == 200)
             }
-            // The reset may be faster than the end of the handshake.
-            let end = try? await proxy.connect().rest().end
-            #expect(end == nil || end == .reset)
+            do {
+                #expect(try await proxy.connect().rest().end == .reset)
+            } catch WireError.timedOut {
+                throw WireError.timedOut
+            } catch {
+                // The reset may be faster than the end of the handshake.
+            }
+            let metrics = try await proxy.ask(Raw.get("/metrics")).body
+            #expect(metrics.contains("\nnetproxy_connections_refused_total 1\n"))
             try await apps[0].send(Raw.get("/orders/1"))
             #expect(try await apps[0].message().status == 200)
         }

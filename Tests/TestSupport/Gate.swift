@@ -4,7 +4,8 @@ import Synchronization
 package final class Gate: Sendable {
     private struct State {
         var isOpen = false
-        var waiters: [CheckedContinuation<Bool, Never>] = []
+        var waiters: [Int: CheckedContinuation<Bool, Never>] = [:]
+        var lastID = 0
     }
 
     private let state = Mutex(State())
@@ -16,25 +17,29 @@ package final class Gate: Sendable {
     package func open() {
         let waiters = state.withLock { state in
             state.isOpen = true
-            defer { state.waiters = [] }
-            return state.waiters
+            defer { state.waiters = [:] }
+            return state.waiters.values
         }
         for waiter in waiters { waiter.resume(returning: true) }
     }
 
     /// Returns when the gate is open.
     ///
-    /// - Throws: `WireError.timedOut` after ten seconds: the story has gone wrong.
+    /// - Throws: `WireError.timedOut` after `Wire.patience`: the story has gone wrong.
     package func wait() async throws {
+        let id = state.withLock { state in
+            state.lastID += 1
+            return state.lastID
+        }
         // Bounds the wait; it is called off as soon as the gate opens.
         let bound = Task {
             try await Task.sleep(for: Wire.patience)
-            self.giveUp()
+            self.giveUp(id)
         }
         defer { bound.cancel() }
         let isOpen = await withCheckedContinuation { continuation in
             let isOpen = state.withLock { state in
-                if !state.isOpen { state.waiters.append(continuation) }
+                if !state.isOpen { state.waiters[id] = continuation }
                 return state.isOpen
             }
             if isOpen { continuation.resume(returning: true) }
@@ -42,11 +47,8 @@ package final class Gate: Sendable {
         guard isOpen else { throw WireError.timedOut }
     }
 
-    private func giveUp() {
-        let waiters = state.withLock { state in
-            defer { state.waiters = [] }
-            return state.waiters
-        }
-        for waiter in waiters { waiter.resume(returning: false) }
+    /// Ends the wait whose time is over; the others have theirs.
+    private func giveUp(_ id: Int) {
+        state.withLock { $0.waiters.removeValue(forKey: id) }?.resume(returning: false)
     }
 }

@@ -171,7 +171,7 @@ package final class Wire: Sendable {
 
 /// What goes wrong in a story.
 package enum WireError: Error {
-    /// Nothing happened for ten seconds.
+    /// Nothing happened for as long as `Wire.patience`.
     case timedOut
     /// The stream ended before what was waited for.
     case ended

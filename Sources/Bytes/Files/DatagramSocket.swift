@@ -1,14 +1,28 @@
 import Glibc
+// The C struct timeval counts as this module's or as Glibc's, whichever the compiler loads first.
+import SwiftOverlayShims
 
-/// A unix datagram socket: whole messages to a path, without ever waiting for their reader.
+/// A unix datagram socket: whole messages to a path, without waiting long for their reader.
 package struct DatagramSocket: ~Copyable, Sendable {
     private let descriptor: Int32
 
     /// Opens a socket to send with.
-    package init() throws(FileError) {
-        let kind = SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue
-        descriptor = socket(AF_UNIX, Int32(kind), 0)
+    ///
+    /// - Parameter milliseconds: how long to wait for a reader that is far behind.
+    /// - Throws: `FileError`.
+    package init(waitingAtMost milliseconds: Int = 0) throws(FileError) {
+        let isPatient = milliseconds > 0
+        let flags = SOCK_CLOEXEC.rawValue | (isPatient ? 0 : SOCK_NONBLOCK.rawValue)
+        descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | flags), 0)
         if descriptor < 0 { throw FileError("socket") }
+        guard isPatient else { return }
+        var limit = timeval(
+            tv_sec: milliseconds / 1000,
+            tv_usec: milliseconds % 1000 * 1000
+        )
+        let size = socklen_t(MemoryLayout<timeval>.size)
+        // SAFETY: the limit lives for the call, and its size is told.
+        _ = unsafe setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, size)
     }
 
     /// Opens a socket to receive with, at a path that does not exist yet.
@@ -29,7 +43,8 @@ package struct DatagramSocket: ~Copyable, Sendable {
         _ = close(descriptor)
     }
 
-    /// Sends one message to a path.
+    /// Sends one message to a path; `@` in front stands for the zero byte of an abstract socket
+    /// (unix(7)).
     ///
     /// - Throws: `EAGAIN` if the reader is far behind, `ENOENT` or `ECONNREFUSED` if there is none,
     ///   `EMSGSIZE` for a message that is too long.
@@ -66,10 +81,14 @@ package struct DatagramSocket: ~Copyable, Sendable {
     ) throws(FileError) -> (sockaddr_un, socklen_t) {
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
-        let bytes = Array(path.utf8)
+        var bytes = Array(path.utf8)
+        let isAbstract = bytes.first == UInt8(ascii: "@")
+        if isAbstract { bytes[0] = 0 }
         guard bytes.count < 108 else { throw FileError("bind", code: ENAMETOOLONG) }
         // SAFETY: the path fits sun_path, which was checked.
         unsafe withUnsafeMutableBytes(of: &address.sun_path) { unsafe $0.copyBytes(from: bytes) }
-        return (address, socklen_t(MemoryLayout<sa_family_t>.size + bytes.count + 1))
+        // Every byte of an abstract name counts; a path ends with a zero byte.
+        let length = MemoryLayout<sa_family_t>.size + bytes.count + (isAbstract ? 0 : 1)
+        return (address, socklen_t(length))
     }
 }

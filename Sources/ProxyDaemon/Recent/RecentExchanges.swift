@@ -14,7 +14,8 @@ import RequestLog
 final class RecentExchanges {
     /// What the line of an exchange does not say.
     struct Note {
-        var channel: Channel?
+        /// What its channel was made of; the channel itself may be gone.
+        var channel: ChannelShared?
         var rule: RoutingRule?
         /// The known fields of the app's request.
         var fields = KnownFieldSet.none
@@ -40,7 +41,7 @@ final class RecentExchanges {
 
     /// Remembers what the line that was kept last does not say.
     func note(_ exchange: inout Exchange) {
-        var note = Note(channel: exchange.channel, rule: exchange.rule)
+        var note = Note(channel: exchange.channel?.shared, rule: exchange.rule)
         note.fields = exchange.fields
         note.rareFields = exchange.rareFields
         let number = lines.nextNumber - 1
@@ -103,7 +104,7 @@ struct RecentExchange: Sendable {
 
     init(line: [UInt8], _ note: RecentExchanges.Note) {
         self.line = line
-        channel = note.channel?.shared
+        channel = note.channel
         rule = note.rule
         fields = note.fields
         rareFields = note.rareFields

@@ -92,7 +92,7 @@ import Testing
         let begin = ContinuousClock.now
         call.cancel()
         await #expect(throws: NetworkError.self) { try await call.value }
-        // Not the idle timeout's minute, nor the origin's ten seconds.
+        // Not the idle timeout's minute, nor the origin's patience.
         #expect(ContinuousClock.now - begin < .seconds(8))
     }
 
@@ -268,6 +268,78 @@ import Testing
         let error = await #expect(throws: NetworkError.self) { try await upload.value }
         #expect(error?.kind == .connectionTerminated)
         #expect(error?.retry == .idempotentOnly)
+    }
+
+    /// What calls an upload off.
+    enum CallingOff: CaseIterable {
+        case caller, deadline
+    }
+
+    @Test(arguments: CallingOff.allCases)
+    func `content that is called off does not end as if it were whole`(
+        by cause: CallingOff
+    ) async throws {
+        let begun = Gate()
+        let origin = try await OriginServer.start { wire in
+            try await wire.read(through: "half of a file")
+            begun.open()
+            try await wire.rest()
+        }
+        // A loop of its own, whose clock is moved.
+        let loop = try EventLoop(index: 97)
+        loop.start()
+        let transport = try PooledTransport(options: UpstreamOptions(), on: loop, ownsLoop: true)
+        let request = Request(
+            method: .post,
+            origin: Origin(scheme: .http, host: "127.0.0.1", port: UInt16(origin.port)),
+            target: "/1",
+            // Like an `AsyncStream`, it ends when its reader is cancelled.
+            body: .stream(StalledBody("half of a file", whenCancelled: .success(())), length: nil)
+        )
+        let call = Task {
+            var context = RequestContext()
+            context.deadline = .now + .seconds(3600)
+            _ = try await transport.send(request, context: &context)
+        }
+        try await begun.wait()
+        switch cause {
+        case .caller: _ = await loop.call { _ in call.cancel() }
+        case .deadline: _ = await loop.call { $0.advance(by: .seconds(3601)) }
+        }
+        let error = await #expect(throws: NetworkError.self) { try await call.value }
+        #expect(error?.kind == (cause == .caller ? .cancelled : .httpResponseTimeout))
+        let wire = try #require(origin.connections.first)
+        try await wire.closed.wait()
+        #expect(wire.received.hasSuffix("half of a file\r\n"))
+    }
+
+    @Test func `an early refusal is read to its end, however the content takes being called off`()
+        async throws
+    {
+        let answered = Gate()
+        let origin = try await OriginServer.start { wire in
+            try await wire.read(through: "half")
+            try await wire.send(
+                "HTTP/1.1 413 Content Too Large\r\nContent-Length: 20\r\n\r\n0123456789"
+            )
+            try await answered.wait()
+            try await wire.send("abcdefghij")
+            try await wire.rest()
+        }
+        let transport = try PooledTransport()
+        let fault = NetworkError(.connectionTerminated, side: .downstream, detail: "given up")
+        let request = Request(
+            method: .post,
+            origin: Origin(scheme: .http, host: "127.0.0.1", port: UInt16(origin.port)),
+            target: "/1",
+            body: .stream(StalledBody("half", whenCancelled: .failure(fault)), length: nil)
+        )
+        var context = RequestContext()
+        let response = try await transport.send(request, context: &context)
+        #expect(response.status == 413)
+        // The content has been called off by now.
+        answered.open()
+        #expect(try await response.body.collect(upTo: 99) == ByteSlice("0123456789abcdefghij"))
     }
 
     @Test func `an empty piece is no end of a chunked body`() async throws {

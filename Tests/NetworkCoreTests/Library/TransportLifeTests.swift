@@ -113,6 +113,50 @@ import Testing
         #expect(await eventually { loop == nil })
     }
 
+    @Test func `a closed tunnel of a transport that is gone has nothing to wait for`() async throws
+    {
+        let origin = try await OriginServer.start { wire in
+            _ = try await wire.next()
+            try await wire.send(
+                "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: chat\r\n\r\n"
+            )
+            try await wire.rest()
+        }
+        let loop = try EventLoop()
+        loop.start()
+        var transport: PooledTransport? = try PooledTransport(
+            options: UpstreamOptions(),
+            on: loop,
+            ownsLoop: true
+        )
+        let request = Request(
+            origin: Origin(scheme: .http, host: "127.0.0.1", port: UInt16(origin.port)),
+            target: "/",
+            headers: [.upgrade: "chat"]
+        )
+        var context = RequestContext()
+        let response = try await transport?.send(request, context: &context)
+        guard case .tunnel(let stream) = response?.body else { throw WireError.ended }
+        transport = nil
+        stream.close()
+        await loop.waitUntilStopped()
+        let uses: [@Sendable () async throws -> Void] = [
+            { _ = try await stream.read() },
+            { try await stream.write(ByteSlice("more")) },
+        ]
+        for use in uses {
+            let ended = Gate()
+            let task = Task {
+                defer { ended.open() }
+                try await use()
+            }
+            // Who waits for a loop that is gone waits for ever.
+            try await ended.wait()
+            let error = await #expect(throws: NetworkError.self) { try await task.value }
+            #expect(error?.kind == .cancelled)
+        }
+    }
+
     @Test func `a transport that is dropped closes its connections`() async throws {
         let ended = Gate()
         let origin = try await OriginServer.start { wire in
