@@ -1,28 +1,28 @@
-import EventIO
+package import EventIO
 import NetworkCore
 import Synchronization
 
 /// Work on a loop that ends at a deadline: one task and one timer of the loop.
 ///
-/// Costs a tenth of a group of two tasks, which is what `Deadline` is made of.
-enum TimedTask {
+/// Costs a tenth of a group of two tasks, one of which sleeps.
+package enum TimedTask {
     /// Runs `operation` on the loop in a task of its own; past the deadline it is cancelled.
     ///
     /// - Parameters:
     ///   - loop: where to run; call it there.
     ///   - deadline: when the operation must be over.
-    ///   - context: what the operation writes to, whether it ends well or not.
+    ///   - state: what the operation writes to, whether it ends well or not.
     ///   - operation: the work.
     /// - Returns: what `operation` returns.
     /// - Throws: `http_response_timeout` past the deadline, else what `operation` throws.
-    static func run<Value: Sendable>(
+    package static func run<State: Sendable, Value: Sendable>(
         on loop: EventLoop,
         until deadline: ContinuousClock.Instant,
-        _ context: inout RequestContext,
-        _ operation: @escaping @Sendable (inout RequestContext) async throws -> Value
+        _ state: inout State,
+        _ operation: @escaping @Sendable (inout State) async throws -> Value
     ) async throws -> Value {
         let cancellation = Cancellation()
-        let started = context
+        let started = state
         // A task of its own, because only a task can be cancelled; its caller waits for it.
         let task = Task(executorPreference: loop) {
             let timer = CancellationTimer(cancellation)
@@ -31,16 +31,16 @@ enum TimedTask {
                 at: loop.deadline(after: ContinuousClock.now.duration(to: deadline))
             )
             defer { loop.remove(timer) }
-            var context = started
+            var state = started
             do {
-                return (Result<Value, any Error>.success(try await operation(&context)), context)
+                return (Result<Value, any Error>.success(try await operation(&state)), state)
             } catch {
-                return (.failure(error), context)
+                return (.failure(error), state)
             }
         }
         cancellation.arm { task.cancel() }
         let result: Result<Value, any Error>
-        (result, context) = await withTaskCancellationHandler {
+        (result, state) = await withTaskCancellationHandler {
             await task.value
         } onCancel: {
             task.cancel()

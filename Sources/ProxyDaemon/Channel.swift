@@ -106,12 +106,12 @@ final class Channel {
         let deadline = ContinuousClock.now + time
         context.deadline = deadline
         let (chain, request) = (chain, request)
-        // However it ends, the record tells what was tried: past the deadline nothing is returned.
-        let kept = Kept(context)
-        defer { context = kept.value }
-        let response = try await Deadline.run(on: loop, until: deadline) {
-            () async throws -> Response in
-            try await kept.change { try await chain.send(request, context: &$0) }
+        let response = try await TimedTask.run(on: loop, until: deadline, &context) {
+            (context: inout RequestContext) in
+            // A task of its own, which its cancellation reaches and the connection's relay does not.
+            try await AbortRelay.$current.withValue(nil) {
+                try await chain.send(request, context: &context)
+            }
         }
         guard case .stream(let source, let length) = response.body else { return response }
         var limited = response

@@ -86,8 +86,24 @@ import Testing
         ) { proxy in
             _ = try await proxy.exchange(Raw.get("/orders/42", "X-Request-Id: over"))
             let text = try await why("over", proxy).body
-            #expect(text.contains("no connection → sent again: connection_refused"))
+            let place = "no connection to 127.0.0.1:\(refusing)"
+            #expect(text.contains("\(place) → sent again: connection_refused"))
             #expect(text.contains(#""attempt 2","text":"127.0.0.1:\#(answering) over a new"#))
+        }
+    }
+
+    @Test func `an attempt that the budget did not allow is told`() async throws {
+        try await run(
+            { _ in Raw.response("503 Service Unavailable") },
+            channel: "retry: { attempts: 1, budget: 1%, backoff: { base: 1ms, max: 1ms } }"
+        ) { proxy in
+            // Ten a second are always allowed.
+            var text = ""
+            for number in 1...100 where !text.contains("the channel's retry.budget is used up") {
+                _ = try await proxy.exchange(Raw.get("/orders/42", "X-Request-Id: b\(number)"))
+                text = try await why("b\(number)", proxy).body
+            }
+            #expect(text.contains("not sent again: the channel's retry.budget is used up"))
         }
     }
 

@@ -114,7 +114,14 @@ struct ExchangeTeller {
     }
 
     private func told(_ attempt: AttemptFacts) -> String {
-        var parts = [place(attempt.upstreamAddress, isReused: attempt.isConnectionReused)]
+        let origin = attempt.destination?.origin ?? exchange.channel?.origin
+        var parts = [
+            place(
+                attempt.upstreamAddress,
+                isReused: attempt.isConnectionReused,
+                of: origin?.authority
+            )
+        ]
         if let generation = attempt.generation { parts.append("token generation \(generation)") }
         let timings = attempt.timings
         parts += phases(
@@ -128,7 +135,9 @@ struct ExchangeTeller {
     }
 
     private var lastAttempt: String {
-        var parts = [place(plain("upstream"), isReused: line["reused"] == .flag(true))]
+        var parts = [
+            place(plain("upstream"), isReused: line["reused"] == .flag(true), of: plain("host"))
+        ]
         if !exchange.earlierAttempts.isEmpty, let generation = plain("auth.generation") {
             parts.append("token generation \(generation)")
         }
@@ -147,8 +156,14 @@ struct ExchangeTeller {
         return parts.joined(separator: ", ")
     }
 
-    private func place(_ address: String?, isReused: Bool) -> String {
-        guard let address else { return "no connection" }
+    /// Which connection it was; without one, whom it was not made to, where there are several.
+    private func place(_ address: String?, isReused: Bool, of upstream: String?) -> String {
+        guard let address else {
+            guard let upstream, let configuration, configuration.upstreams.count > 1 else {
+                return "no connection"
+            }
+            return "no connection to \(upstream)"
+        }
         if address == SampleTransport.address { return "the channel's stub" }
         return "\(address) over a \(isReused ? "pooled" : "new") connection"
     }
@@ -168,6 +183,11 @@ struct ExchangeTeller {
         parts.append("\(plain("duration_ms") ?? "0") ms in all")
         if let error = plain("error") {
             parts.append("error \(error)\(plain("detail").map { ": \($0)" } ?? "")")
+        }
+        if case .list(let reasons) = line["retries"],
+            reasons.contains(where: { $0.plain == RetryReason.budgetExhausted.description })
+        {
+            parts.append("not sent again: the channel's retry.budget is used up")
         }
         if let side = plain("aborted_by") { parts.append("aborted by the \(side)") }
         return parts.joined(separator: ", ")
