@@ -38,7 +38,7 @@ extension EventLoop {
     func timerFired() {
         timerArmed = .max
         readTime()
-        for entry in unsafe wheel.turn(now: now) { entry.fire() }
+        for entry in unsafe wheel.turn(now: now) { entry.fireIfDue() }
         if let next = unsafe wheel.nextTurn { armTimer(for: next) }
     }
 

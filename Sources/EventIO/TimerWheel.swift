@@ -7,12 +7,21 @@ open class TimerEntry {
     /// The tick of the wheel at which it is looked at next; 0 while it is not in the wheel.
     @exclusivity(unchecked) fileprivate var visit: UInt64 = 0
     @exclusivity(unchecked) fileprivate var position = 0
+    /// Whether its time is over, and `fire()` is to be called in this turn.
+    @exclusivity(unchecked) fileprivate var isDue = false
 
     /// Makes an entry that is in no wheel.
     public init() {}
 
     /// Called on the loop once the deadline passed; it is unset before the call.
     open func fire() {}
+
+    /// Calls `fire()`, unless another entry of the same turn has called it off.
+    final func fireIfDue() {
+        guard unsafe isDue else { return }
+        unsafe isDue = false
+        fire()
+    }
 }
 
 /// The coarse timers of one loop: buckets of 16 ms, hashed, so that ten thousand idle connections
@@ -45,6 +54,7 @@ struct TimerWheel {
     @inline(__always)
     mutating func schedule(_ entry: TimerEntry, at deadline: UInt64) -> UInt64? {
         unsafe entry.deadline = deadline
+        unsafe entry.isDue = false
         // In the wheel already, and its turn comes early enough: it will be looked at again then.
         if unsafe entry.visit != 0, unsafe deadline / TimerWheel.tick + 1 >= entry.visit {
             return nil
@@ -59,15 +69,16 @@ struct TimerWheel {
     @inline(__always)
     func suspend(_ entry: TimerEntry) {
         unsafe entry.deadline = .max
+        unsafe entry.isDue = false
     }
 
     /// Takes an entry out of the wheel for good.
     mutating func remove(_ entry: TimerEntry) {
-        unsafe entry.deadline = .max
+        suspend(entry)
         unlink(entry)
     }
 
-    /// Fires what is due.
+    /// Finds what is due: `fireIfDue()` is for each of them.
     mutating func turn(now: UInt64) -> [TimerEntry] {
         let target = now / TimerWheel.tick
         guard target > current else { return [] }
@@ -86,6 +97,7 @@ struct TimerWheel {
                 if unsafe entry.deadline == .max { continue }
                 if unsafe entry.deadline / TimerWheel.tick < target {
                     unsafe entry.deadline = .max
+                    unsafe entry.isDue = true
                     due.append(entry)
                 } else {
                     link(entry)

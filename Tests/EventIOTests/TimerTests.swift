@@ -40,6 +40,38 @@ import Testing
         _ = held
     }
 
+    private enum CallOff: CaseIterable {
+        case remove, suspend, postpone
+    }
+
+    @Test(arguments: CallOff.allCases)
+    private func `what another entry of the same turn calls off does not fire`(
+        way: CallOff
+    ) async throws {
+        let loop = try EventLoop(index: 97)
+        loop.start()
+        defer { loop.stop() }
+        let journal = Journal()
+        let held = await loop.call { loop -> [Marker] in
+            let last = Marker { journal.names.withLock { $0.append("last") } }
+            let first = Marker {
+                journal.names.withLock { $0.append("first") }
+                switch way {
+                case .remove: loop.remove(last)
+                case .suspend: loop.suspend(last)
+                case .postpone: loop.schedule(last, at: loop.deadline(after: .seconds(3600)))
+                }
+            }
+            let deadline = loop.deadline(after: .seconds(1800))
+            loop.schedule(first, at: deadline)
+            loop.schedule(last, at: deadline)
+            loop.advance(by: .seconds(1801))
+            return [first, last]
+        }
+        #expect(journal.all == ["first"])
+        _ = held
+    }
+
     @Test func `a process that stood still reads before it calls time`() async throws {
         let loop = try EventLoop(index: 98)
         loop.start()
