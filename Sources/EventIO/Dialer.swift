@@ -53,6 +53,7 @@ package enum Dialer {
         switch code {
         case ECONNREFUSED: .refused
         case ETIMEDOUT: .timedOut
+        case EACCES, EPERM: .denied(describe(errno: code))
         case EMFILE, ENFILE: .exhausted(describe(errno: code))
         default: .system(describe(errno: code))
         }

@@ -1,5 +1,3 @@
-import Glibc
-
 /// What can go wrong on a socket.
 package enum IOError: Error, Sendable, Equatable {
     /// The deadline passed.
@@ -12,6 +10,8 @@ package enum IOError: Error, Sendable, Equatable {
     case refused
     /// No route, no address, or another error of the system, in its own words.
     case system(String)
+    /// The system does not let this user do it, in its own words.
+    case denied(String)
     /// This process may open no more files, in the system's words.
     case exhausted(String)
     /// The name has no address.
@@ -22,11 +22,6 @@ package enum IOError: Error, Sendable, Equatable {
     case tlsCertificate(String)
 }
 
-extension IOError {
-    /// The system does not let this user do it.
-    package static var permissionDenied: IOError { .system(describe(errno: EACCES)) }
-}
-
 extension IOError: CustomStringConvertible {
     /// What happened, for a person.
     package var description: String {
@@ -35,7 +30,8 @@ extension IOError: CustomStringConvertible {
         case .closedByPeer: "the peer closed the connection"
         case .aborted: "the connection was given up"
         case .refused: "connection refused"
-        case .system(let words), .exhausted(let words), .unknownHost(let words): words
+        case .system(let words), .denied(let words), .exhausted(let words), .unknownHost(let words):
+            words
         case .tlsProtocol(let words): "TLS failed: \(words)"
         case .tlsCertificate(let words): "the certificate is not trusted: \(words)"
         }

@@ -41,7 +41,7 @@ import Glibc
         self.onAccept = onAccept
         self.usesReserve = usesReserve
         address = socket.address
-        descriptor = dup3(socket.descriptor)
+        descriptor = duplicate(socket.descriptor)
         burst = betterPlace == nil ? 64 : 1
         guard descriptor >= 0 else { throw .system(describe(errno: systemError())) }
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
@@ -120,6 +120,6 @@ import Glibc
     }
 }
 
-private func dup3(_ descriptor: Int32) -> Int32 {
+private func duplicate(_ descriptor: Int32) -> Int32 {
     fcntl(descriptor, F_DUPFD_CLOEXEC, 3)
 }

@@ -201,7 +201,7 @@ extension StreamSocket {
     package func shutdownWriting() {
         guard !isClosed else { return }
         if hasPosted { flush() }
-        unsafe tls?.shutdown(self)
+        unsafe tls?.shutdown()
         _ = shutdown(descriptor, Int32(SHUT_WR))
     }
 

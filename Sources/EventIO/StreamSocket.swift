@@ -103,7 +103,7 @@ import Glibc
         unsafe hasClosed = true
         loop.remove(self)
         unsafe parked = nil
-        unsafe tls?.shutdown(self)
+        unsafe tls?.shutdown()
         unsafe tls = nil
         unsafe event_free(event)
         unsafe event = nil
@@ -136,10 +136,7 @@ import Glibc
         if what & Int16(EV_CLOSED) != 0, !isPeerClosed {
             unsafe hasPeerClosed = true
             unsafe mayBeReadable = true
-            if let callback = onPeerClosed {
-                onPeerClosed = nil
-                callback()
-            }
+            tellPeerClosed()
         }
         if what & Int16(EV_READ) != 0 {
             unsafe mayBeReadable = true
@@ -182,10 +179,13 @@ import Glibc
         unsafe hasPeerClosed = true
         unsafe mayBeReadable = true
         resumeReader()
-        if let callback = onPeerClosed {
-            onPeerClosed = nil
-            callback()
-        }
+        tellPeerClosed()
+    }
+
+    private func tellPeerClosed() {
+        guard let callback = onPeerClosed else { return }
+        onPeerClosed = nil
+        callback()
     }
 
     override public func fire() {
@@ -229,7 +229,7 @@ import Glibc
         if let waiter = unsafe writeWaiter.take() { unsafe waiter.resume() }
     }
 
-    /// For TLS: the kernel took no more.
+    /// The kernel took no more, or has no connection yet.
     func setUnwritable() { unsafe isWritable = false }
     /// For TLS: the peer ended its stream.
     func setPeerClosed() { unsafe hasPeerClosed = true }

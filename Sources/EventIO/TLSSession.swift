@@ -158,7 +158,7 @@ import Glibc
     }
 
     /// Sends a close_notify, if the kernel takes it.
-    func shutdown(_ socket: StreamSocket) {
+    func shutdown() {
         guard unsafe SSL_is_init_finished(ssl) == 1 else { return }
         _ = unsafe SSL_shutdown(ssl)
         ERR_clear_error()

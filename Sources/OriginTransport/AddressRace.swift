@@ -96,7 +96,10 @@ package enum AddressRace {
     /// Which of two failures says more: one of the peer, and not that a family of addresses has no
     /// route here.
     private static func telling(_ earlier: IOError?, _ later: IOError) -> IOError {
-        guard let earlier, case .system = later else { return later }
-        return earlier
+        guard let earlier else { return later }
+        switch later {
+        case .system, .denied: return earlier
+        default: return later
+        }
     }
 }

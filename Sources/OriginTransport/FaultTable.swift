@@ -70,7 +70,7 @@ enum FaultTable {
                     + "raise the limit of open files",
                 retryAfter: 1
             )
-        case .system(let reason):
+        case .system(let reason), .denied(let reason):
             return make(
                 beforeSending ? .destinationUnavailable : .connectionTerminated,
                 "\(peer) cannot be reached: \(reason)"

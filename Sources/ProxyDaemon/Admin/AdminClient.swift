@@ -78,8 +78,8 @@ package struct AdminClient: Sendable {
         } catch {
             loop.stop()
             guard let error = error as? IOError else { throw error }
-            let advice =
-                error == .permissionDenied ? "; run this as the daemon's user, or as root" : ""
+            var advice = ""
+            if case .denied = error { advice = "; run this as the daemon's user, or as root" }
             throw Unreachable(description: "no daemon answers at \(endpoint): \(error)\(advice)")
         }
     }
