@@ -20,7 +20,7 @@ extension Daemon {
         guard !isStopping else { return }
         isStopping = true
         // Longer than the manager's own patience, if `drain` is.
-        let patience = configuration.drain + Daemon.renewalTime + .seconds(5)
+        let patience = configuration.drain + Daemon.renewalTime + .seconds(10)
         let microseconds = Int64(patience / .microseconds(1))
         notify("STOPPING=1\nSTATUS=draining\nEXTEND_TIMEOUT_USEC=\(microseconds)")
         // The loops have descriptors of their own until they drain. After that nobody connects in vain.

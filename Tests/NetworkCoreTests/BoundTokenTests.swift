@@ -79,6 +79,69 @@ import Testing
         #expect(session.login.arrived.count == 2)
     }
 
+    @Test func `a grant is presented again with the nonce within one request for tokens`()
+        async throws
+    {
+        let clock = ManualClock()
+        var configuration = OAuthHarness.configuration(.clientCredentials)
+        let key = try SigningKey(pem: SampleKeys.p256)
+        configuration.proof = ProofOfPossession(key: key, clock: clock)
+        let login = Upstream { arrived, count in
+            try BoundSession.demanding("n1", of: arrived) ?? BoundSession.token(count, nonce: nil)
+        }
+        let answer = try await TokenEndpointClient(transport: login, clock: clock).tokens(
+            for: .refreshToken(Secret("r")),
+            configuration: configuration,
+            deadline: clock.now + .seconds(10)
+        )
+        #expect(answer.accessToken == Secret("token-2"))
+        #expect(login.arrived.count == 2)
+    }
+
+    /// The identifiers of the assertions that arrived.
+    private func assertions(_ login: Upstream) throws -> [String] {
+        try login.arrived.map { arrived in
+            let form = FormDecoding.decode(arrived.body)
+            let assertion = try #require(form.first { $0.name == "assertion" }?.value)
+            return try #require(try SignedToken(Secret(assertion)).claims["jti"] as? String)
+        }
+    }
+
+    private func assertionGrant() throws -> OAuthConfiguration.Grant {
+        let key = try SigningKey(pem: SampleKeys.p256)
+        return .provided(AssertionGrant(key: key, issuer: "app", subject: "alice"))
+    }
+
+    @Test func `with the nonce that the token endpoint wants goes an assertion of its own`()
+        async throws
+    {
+        let session = try BoundSession(
+            grant: try assertionGrant(),
+            login: { arrived, count in
+                try BoundSession.demanding("n1", of: arrived)
+                    ?? BoundSession.token(count, nonce: nil)
+            }
+        )
+        #expect(try await session.send().response.status == 200)
+        let sent = try assertions(session.login)
+        #expect(sent.count == 2)
+        #expect(Set(sent).count == 2)
+    }
+
+    @Test func `a token endpoint that is never content gets two assertions`() async throws {
+        let session = try BoundSession(
+            grant: try assertionGrant(),
+            login: { _, count in
+                BoundSession.refusal(400, #"{"error":"use_dpop_nonce"}"#, nonce: "n\(count)")
+            }
+        )
+        let error = await networkError { try await session.send().response }
+        #expect(error?.kind == .credentialUnavailable)
+        let sent = try assertions(session.login)
+        #expect(sent.count == 2)
+        #expect(Set(sent).count == 2)
+    }
+
     @Test func `a nonce that the API wants costs a replay and no token`() async throws {
         let session = try BoundSession(origin: { arrived, _ in
             try BoundSession.challenging("r1", arrived) ?? Response(status: 200)

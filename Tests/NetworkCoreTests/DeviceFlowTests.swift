@@ -10,6 +10,7 @@ import Testing
         #"{"device_code":"d1","user_code":"WDJB-MJHT","verification_uri":"https://l.example/d""#
 
     private func flow(
+        of service: TokenEndpointClient? = nil,
         configure: (inout OAuthConfiguration) -> Void = { _ in }
     ) -> DeviceFlow {
         var configuration = OAuthHarness.configuration(.refreshToken(initial: nil))
@@ -17,7 +18,7 @@ import Testing
         var metadata = ServerMetadata(issuer: "https://login.example.com")
         metadata.deviceEndpoint = ServerEndpoint("https://login.example.com/device")
         return DeviceFlow(
-            service: TokenEndpointClient(transport: server, clock: clock),
+            service: service ?? TokenEndpointClient(transport: server, clock: clock),
             transport: server,
             server: metadata,
             configuration: configuration,
@@ -66,6 +67,20 @@ import Testing
             server.seen.first?.form
                 == ["scope": "read", "audience": "api", "resource": "urn:a", "tenant": "x"]
         )
+    }
+
+    @Test func `the codes are asked for at the server's time of day`() async throws {
+        server.script("/device", .json(200, codes + "}"))
+        let key = try SigningKey(pem: SampleKeys.p256)
+        let service = TokenEndpointClient(transport: server, clock: clock)
+        service.serverClock.learn(from: [.date: "Fri, 15 Jan 2027 09:00:00 GMT"])
+        let flow = flow(of: service) {
+            $0.clientAuthentication = .privateKeyJWT
+            $0.clientKey = key
+        }
+        _ = try await flow.begin()
+        let assertion = Secret(try #require(server.seen.first?.form["client_assertion"]))
+        #expect(try SignedToken(assertion).claims["iat"] as? Int == 1_800_003_600)
     }
 
     @Test func `polling goes at the server's pace, and slow_down adds 5 s for good`() async throws {

@@ -210,6 +210,25 @@ import Testing
         #expect(request.headers[.authorization]?.hasPrefix("Basic ") == true)
     }
 
+    @Test func `a token is revoked at the server's time of day`() async throws {
+        server.script("/revoke", .json(200, ""))
+        var metadata = ServerMetadata(issuer: "https://login.example.com")
+        metadata.revocationEndpoint = ServerEndpoint("https://login.example.com/revoke")
+        var configuration = OAuthHarness.configuration(.refreshToken(initial: nil))
+        configuration.clientAuthentication = .privateKeyJWT
+        configuration.clientKey = try SigningKey(pem: SampleKeys.p256)
+        let revocation = Revocation(
+            transport: server,
+            server: metadata,
+            configuration: configuration,
+            clock: clock,
+            clockOffset: .seconds(3600)
+        )
+        #expect(await revocation.revoke(Secret("r1"), .refreshToken) == .revoked)
+        let assertion = Secret(try #require(server.seen.first?.form["client_assertion"]))
+        #expect(try SignedToken(assertion).claims["iat"] as? Int == 1_800_003_600)
+    }
+
     @Test func `what did not become of a revocation is told`() async {
         #expect(await revocation(nil).revoke(Secret("r1"), .refreshToken) == .notOffered)
         server.script("/revoke", .json(400, #"{"error":"unsupported_token_type"}"#))

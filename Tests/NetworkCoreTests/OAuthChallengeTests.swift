@@ -79,6 +79,21 @@ import Testing
         #expect(ChallengeTriage.judge(headers) == .refused)
     }
 
+    @Test(arguments: [
+        ("Basic", "Basic realm=\"x\"", ChallengeTriage.suspected),
+        ("Token", #"token error="invalid_token""#, .refused), ("Token", "Bearer", .suspected),
+        ("Token", "Basic realm=\"x\"", .passThrough(.foreignChallenge)),
+        ("Bearer", "Token", .passThrough(.foreignChallenge)),
+    ])
+    func `a challenge to the token's own scheme is ours, and so is one to Bearer`(
+        scheme: String,
+        challenge: String,
+        expected: ChallengeTriage
+    ) throws {
+        let headers: HTTPHeaders = [.wwwAuthenticate: challenge]
+        #expect(ChallengeTriage.judge(headers, scheme: scheme) == expected)
+    }
+
     @Test func `invalid_token outweighs a challenge without an error`() {
         let headers: HTTPHeaders = [
             .wwwAuthenticate: #"Bearer realm="x", Bearer error="invalid_token""#

@@ -87,6 +87,10 @@ import Testing
     @Test(arguments: [
         (200, "", TokenFailure.Class.lost), (200, "<html>", .lost), (200, "{}", .lost),
         (200, #"{"access_token":"t","token_type":"mac"}"#, .configuration),
+        (200, #"{"access_token":"t","token_type":["Bearer"]}"#, .configuration),
+        (200, #"{"access_token":"t","token_type":1}"#, .configuration),
+        (200, #"{"access_token":"t","token_type":true}"#, .configuration),
+        (200, #"{"access_token":"t","token_type":{"type":"Bearer"}}"#, .configuration),
         (200, #"{"access_token":"a b","token_type":"bearer"}"#, .configuration),
         (
             200, #"{"access_token":"t","token_type":"bearer","error":"invalid_scope"}"#,
@@ -116,6 +120,12 @@ import Testing
         let body = #"{"access_token":"t","token_type":"BEARER"}"#
         let (_, _, result) = await ask(reply(200, body))
         #expect(try result.get().accessToken == Secret("t"))
+    }
+
+    @Test(arguments: ["", #","token_type":null"#])
+    func `a token_type that is not there is Bearer`(member: String) async throws {
+        let (_, _, result) = await ask(reply(200, #"{"access_token":"t"\#(member)}"#))
+        #expect(try result.get().scheme == "Bearer")
     }
 
     @Test func `an answer above 1 MiB is not read`() async {

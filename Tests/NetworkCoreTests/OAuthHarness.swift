@@ -15,7 +15,12 @@ final class OAuthHarness: Sendable {
     /// Everything the manager told.
     final class EventLog: Sendable {
         private let entries = Mutex<[OAuthEvent]>([])
-        func append(_ event: OAuthEvent) { entries.withLock { $0.append(event) } }
+        private let hook = Mutex<(@Sendable (OAuthEvent) -> Void)?>(nil)
+        func append(_ event: OAuthEvent) {
+            entries.withLock { $0.append(event) }
+            hook.withLock { $0 }?(event)
+        }
+        func onEvent(_ body: (@Sendable (OAuthEvent) -> Void)?) { hook.withLock { $0 = body } }
         var all: [OAuthEvent] { entries.withLock { $0 } }
     }
 
@@ -69,6 +74,8 @@ final class OAuthHarness: Sendable {
     }
 
     var events: [OAuthEvent] { log.all }
+    /// Does something in the middle of what the manager does, each time that it tells something.
+    func onEvent(_ body: (@Sendable (OAuthEvent) -> Void)?) { log.onEvent(body) }
     var requests: Int { server.requests.count }
 
     /// The field value of the credential a request would carry now.

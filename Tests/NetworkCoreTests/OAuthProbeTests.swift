@@ -1,7 +1,8 @@
-import NetworkCore
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import NetworkCore
 
 /// A storm of 401s, and the new token that ends it or does not.
 @Suite struct OAuthProbes {
@@ -158,6 +159,59 @@ import Testing
         #expect(await eventually { results.all.count == 12 })
         #expect(try results.all.dropFirst().allSatisfy { try $0.get().generation == 3 })
         #expect(harness.requests == 3)
+    }
+
+    /// What became of each replay, in the order in which it was told.
+    private final class Verdicts: Sendable {
+        private let state = Mutex<[Verdict]>([])
+        var all: [Verdict] { state.withLock { $0 } }
+        func add(_ verdict: Verdict) { state.withLock { $0.append(verdict) } }
+    }
+
+    /// Makes twelve replays wait for the token that comes after the first one.
+    private func replays(_ harness: OAuthHarness) async throws -> Verdicts {
+        let verdicts = Verdicts()
+        _ = try await harness.token()
+        harness.server.gate.close()
+        for _ in 0..<12 { Task { verdicts.add(await harness.reject(1)) } }
+        #expect(await eventually { await harness.manager.status().waiters == 12 })
+        return verdicts
+    }
+
+    @Test(
+        arguments: [
+            (nil, .replay), ("Bearer", .replay), (#"Bearer error="insufficient_scope""#, .replay),
+            (#"Bearer error="invalid_request""#, .replay), (#"Basic realm="api""#, .replay),
+            (#"Bearer error="invalid_token""#, .passThrough(.tokenRefusedAgain)),
+        ] as [(String?, Verdict)]
+    )
+    func `the first answer ends the trial, and only invalid_token keeps the others back`(
+        challenge: String?,
+        others: Verdict
+    ) async throws {
+        let harness = OAuthHarness()
+        let verdicts = try await replays(harness)
+        harness.server.gate.open()
+        #expect(await eventually { verdicts.all == [.replay] })
+        #expect(try await harness.manager.credential(until: nil).generation == 2)
+        _ = await harness.reject(2, challenge: challenge, intent: .afterReplay)
+        // The clock stands still: nobody waits for the end of the trial's two seconds.
+        #expect(await eventually { verdicts.all.count == 12 })
+        #expect(verdicts.all.dropFirst().allSatisfy { $0 == others })
+        #expect(harness.requests == 2)
+    }
+
+    @Test func `a new token that has served already is not tried`() async throws {
+        let harness = OAuthHarness()
+        let verdicts = try await replays(harness)
+        harness.onEvent { [manager = harness.manager] event in
+            // A request that came for it before those who waited were told, and was fast.
+            if case .refreshed = event { _ = manager.currentCredential()?.prove() }
+        }
+        harness.server.gate.open()
+        #expect(await eventually { verdicts.all.count == 12 })
+        #expect(verdicts.all.allSatisfy { $0 == .replay })
+        harness.onEvent(nil)
     }
 
     @Test func `new requests behind a refused token wait no longer than they may`() async throws {

@@ -75,6 +75,51 @@ import Testing
         #expect(await verdict == .replay)
     }
 
+    @Test func `new requests do not wait while a token that is suspected is renewed`()
+        async throws
+    {
+        let harness = OAuthHarness()
+        _ = try await harness.token()
+        harness.server.gate.close()
+        async let verdict = harness.reject(1, challenge: nil)
+        #expect(await eventually { harness.requests == 2 })
+        #expect(harness.manager.currentCredential()?.generation == 1)
+        #expect(try await harness.manager.credential(until: harness.clock.now).generation == 1)
+        harness.server.gate.open()
+        #expect(await verdict == .replay)
+        #expect(try await harness.token() == "Bearer access-2")
+    }
+
+    @Test func `a suspicion ends with the next request that is not refused`() async throws {
+        let harness = OAuthHarness()
+        _ = try await harness.send()
+        harness.server.script(.respond(503, "", [:]))
+        #expect(await harness.reject(1, challenge: nil) == .passThrough(.refreshFailed))
+        // Suspected, it is no cure for the 401 of an older one.
+        #expect(await harness.reject(0, challenge: nil) == .passThrough(.refreshFailed))
+        #expect(try await harness.send().response.status == 200)
+        #expect(await eventually { await harness.reject(0, challenge: nil) == .replay })
+        harness.clock.advance(by: .seconds(3580))
+        #expect(try await harness.token() == "Bearer access-2")
+        let reasons: [OAuthEvent.Reason] = harness.events.compactMap {
+            if case .refreshed(_, let reason, _) = $0 { reason } else { nil }
+        }
+        #expect(reasons == [.initial, .expired])
+    }
+
+    @Test func `a suspicion that could not be cured does not end renewals in the background`()
+        async throws
+    {
+        let harness = OAuthHarness()
+        _ = try await harness.token()
+        harness.server.script(.respond(503, "", [:]))
+        #expect(await harness.reject(1, challenge: nil) == .passThrough(.refreshFailed))
+        harness.clock.advance(by: .seconds(3301))
+        #expect(try await harness.token() == "Bearer access-1")
+        #expect(await eventually { harness.manager.currentCredential()?.generation == 2 })
+        #expect(harness.requests == 3)
+    }
+
     @Test(arguments: [
         (#"Bearer error="insufficient_scope""#, NotReplayed.insufficientScope),
         (#"Bearer error="invalid_request""#, .invalidRequest),

@@ -56,6 +56,34 @@ import Testing
         #expect(try await store(key).load() == .forTests(1))
     }
 
+    @Test func `what another key has sealed is no broken disk`() async throws {
+        try await store(key).save(.forTests(1), replacing: 0)
+        for wrong in [other, nil] {
+            await #expect {
+                try await store(wrong).load()
+            } throws: { error in
+                if case TokenStoreError.unreadable = error { true } else { false }
+            }
+        }
+    }
+
+    @Test func `a manager presents no token that the holder of another key may have replaced`()
+        async throws
+    {
+        let harness = OAuthHarness(
+            grant: .refreshToken(initial: Secret("initial")),
+            store: try store(key)
+        )
+        #expect(try await harness.token() == "Bearer access-1")
+        let elsewhere = try SealedStoreTests()
+        try await elsewhere.store(other).save(.forTests(1), replacing: 0)
+        try directory.write(elsewhere.directory.text(of: "orders.json"), to: "orders.json")
+        let error = await networkError { try await harness.manager.forceRefresh() }
+        #expect(error?.detail.contains("another state_key") == true)
+        #expect(try await harness.token() == "Bearer access-1")
+        #expect(harness.requests == 1)
+    }
+
     @Test func `a manager without the right key says so and presents nothing`() async throws {
         try await store(key).save(.forTests(1), replacing: 0)
         let harness = OAuthHarness(

@@ -11,6 +11,7 @@ final class WatchedStore: TokenStoring {
         var failsSaving = false
         var failsLocking = false
         var lacksLock = false
+        var fault: TokenStoreError?
         var door: Door?
     }
 
@@ -49,6 +50,12 @@ final class WatchedStore: TokenStoring {
         set { state.withLock { $0.lacksLock = newValue } }
     }
 
+    /// What everybody meets who looks at what is stored, as before a save.
+    var fault: TokenStoreError? {
+        get { state.withLock { $0.fault } }
+        set { state.withLock { $0.fault = newValue } }
+    }
+
     /// Where the next one waits who wants the lock; those behind it do not.
     var door: Door? {
         get { state.withLock { $0.door } }
@@ -83,6 +90,7 @@ final class WatchedStore: TokenStoring {
     }
 
     func load(under lock: TokenStoreLock?) async throws -> TokenRecord? {
+        if let fault { throw fault }
         let (disturb, count) = state.withLock { state in
             state.loads += 1
             return (state.onLoad, state.loads)
@@ -93,6 +101,7 @@ final class WatchedStore: TokenStoring {
     }
 
     func save(_ record: TokenRecord, replacing revision: Int) async throws {
+        if let fault { throw fault }
         if failsSaving { throw TokenStoreError.unavailable("write tokens.json: No space left") }
         onSave?(record)
         try inner.save(record, replacing: revision)

@@ -130,6 +130,25 @@ import Testing
         )
     }
 
+    @Test(arguments: ["Basic", "Token"])
+    func `a helper is asked again after a 401 that names the scheme of its token`(
+        scheme: String
+    ) async throws {
+        let helper = try Helper(
+            #"echo "{\"token\":\"k$count\",\"expires_in\":3600,\"scheme\":\"\#(scheme)\"}""#
+        )
+        let origin = try await OriginServer.start { request in
+            let challenge = "WWW-Authenticate: \(scheme) realm=\"api\""
+            return request["Authorization"] == "\(scheme) k2"
+                ? Raw.ok() : Raw.response("401 Unauthorized", fields: [challenge])
+        }
+        try await DaemonHarness.run(channels: channel(origin, helper)) { proxy in
+            let answer = try await proxy.exchange(Raw.get("/orders/1"))
+            #expect(answer.status == 200)
+        }
+        #expect(helper.asked.map { $0.contains("unauthorized") } == [false, true])
+    }
+
     @Test func `the state of a helper's token can be asked for`() async throws {
         let helper = try Helper("echo c4nary-$count")
         let origin = try await OriginServer.start { _ in Raw.ok() }

@@ -131,6 +131,74 @@ import Testing
         }
     }
 
+    @Test func `a stop lets a renewal end though an endless answer used the drain up`() async throws
+    {
+        let (asked, stopping) = (Gate(), Gate())
+        let tokens = try await OriginServer.start { wire in
+            _ = try await wire.message()
+            asked.open()
+            try await stopping.wait()
+            try await wire.send(
+                Raw.ok(
+                    #"{"access_token":"a","token_type":"Bearer","refresh_token":"c4nary-next"}"#,
+                    "Content-Type: application/json"
+                )
+            )
+            _ = try await wire.next()
+        }
+        let endless = try await OriginServer.start { wire in
+            _ = try await wire.message()
+            try await wire.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhello")
+            try await wire.rest()
+        }
+        let url = "http://127.0.0.1:\(tokens.port)"
+        let grant = "grant: refresh_token, refresh_token: literal:first, client_auth: none"
+        // Waits for a drain of 200 ms.
+        try await DaemonHarness.run(
+            channels: """
+                events: { upstream: 'http://127.0.0.1:\(endless.port)' }
+                orders: { upstream: '\(url)', auth: { oauth: { token_url: '\(url)/token', \
+                client_id: orders, \(grant) } } }
+                """,
+            root: "drain: 200ms"
+        ) { proxy in
+            let (stream, app) = try await (proxy.connect(), proxy.connect())
+            try await stream.send(Raw.get("/events/1"))
+            try await stream.read(through: "hello")
+            try await app.send(Raw.get("/orders/1"))
+            try await asked.wait()
+            try await app.close()
+            async let stopped: Void = proxy.stop()
+            // The drain is over.
+            #expect(try await stream.rest().end == .reset)
+            #expect(await proxy.tells("waiting for renewals of tokens"))
+            // The daemon stays as long as the answer may come; one that does not is soon gone.
+            for _ in 0..<50 {
+                let readiness = try await proxy.ask(Raw.get("/readyz"))
+                #expect(readiness.body == "draining\n")
+            }
+            stopping.open()
+            await stopped
+            let file = try String(
+                contentsOf: URL(filePath: "\(proxy.directory)/state/orders.json"),
+                encoding: .utf8
+            )
+            #expect(file.contains("c4nary-next"))
+        }
+    }
+
+    @Test func `a stop tells the service manager how long it may take`() async throws {
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:9 }",
+            root: "drain: 20s"
+        ) { proxy in
+            await proxy.stop()
+            // The drain, a renewal, and a little for the rest.
+            let message = await proxy.message(with: "STOPPING=1")
+            #expect(message.contains("EXTEND_TIMEOUT_USEC=40000000"))
+        }
+    }
+
     @Test func `a stop refuses connections at once, and every reload`() async throws {
         let (asked, stopping) = (Gate(), Gate())
         let origin = try await OriginServer.start { wire in

@@ -88,6 +88,44 @@ import Testing
         }
     }
 
+    @Test func `tokens are sealed with the first state_key until the next start`() async throws {
+        let counter = Counter()
+        let server = try await OriginServer.start { request in
+            guard request.startLine.hasPrefix("POST") else {
+                return Raw.ok(request["Authorization"] ?? "none")
+            }
+            return Raw.ok(
+                #"{"access_token":"a\#(counter.next())","token_type":"Bearer","#
+                    + #""expires_in":3600,"refresh_token":"c4nary"}"#,
+                "Content-Type: application/json"
+            )
+        }
+        let path = FileManager.default.temporaryDirectory
+            .appending(path: "state-key-\(UInt64.random(in: 0 ... .max))").path()
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        try write("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n", to: path)
+        func channels(_ path: String) -> String {
+            let url = "http://127.0.0.1:\(server.port)"
+            let grant = "grant: refresh_token, refresh_token: literal:first, client_auth: none"
+            return """
+                orders: { upstream: '\(url)/\(path)', auth: { oauth: { token_url: '\(url)/token', \
+                client_id: orders, \(grant) } } }
+                """
+        }
+        let root = "state_key: 'file:\(path)'"
+        try await DaemonHarness.run(channels: channels("one"), root: root) { proxy in
+            #expect(try await proxy.exchange(Raw.get("/orders/1")).body == "Bearer a1")
+            let file = URL(filePath: "\(proxy.directory)/state/orders.json")
+            #expect(try !String(contentsOf: file, encoding: .utf8).contains("c4nary"))
+            try write("//ECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n", to: path)
+            let told = await proxy.reload(channels: channels("two"), root: root)
+            #expect(told.contains { $0.contains("the configuration was reloaded") })
+            // The manager that is made anew opens what the first one has sealed.
+            #expect(try await proxy.exchange(Raw.get("/orders/1")).body == "Bearer a1")
+            #expect(!proxy.reports.contains { $0.contains("state_key") })
+        }
+    }
+
     @Test func `listeners come and go with a reload`() async throws {
         let origin = try await origin()
         let upstream = "upstream: \"http://127.0.0.1:\(origin.port)\""

@@ -149,6 +149,67 @@ import Testing
         }
     }
 
+    @Test func `a client that signs revokes at the time of the server that the metadata told`()
+        async throws
+    {
+        let server = try await OriginServer.start { request in
+            let issuer = "http://" + (request["Host"] ?? "")
+            let document = """
+                {"issuer":"\(issuer)","token_endpoint":"\(issuer)/token",
+                 "revocation_endpoint":"\(issuer)/revoke"}
+                """
+            let isDocument = request.startLine.contains("well-known")
+            return Raw.ok(isDocument ? document : "", "Date: Wed, 15 Jan 2053 08:00:00 GMT")
+        }
+        let directory = FileManager.default.temporaryDirectory
+            .appending(path: "sign-in-\(UInt64.random(in: 0 ... .max))").path()
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        let yaml = """
+            state: \(directory)
+            log: { directory: \(directory) }
+            channels:
+              mail:
+                upstream: http://127.0.0.1:\(server.port)
+                auth:
+                  oauth:
+                    grant: authorization_code
+                    issuer: http://127.0.0.1:\(server.port)
+                    client_id: app
+                    client_auth: private_key_jwt
+                    client_key: { key: 'env:KEY' }
+            """
+        let key = """
+            -----BEGIN PRIVATE KEY-----
+            MC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g
+            -----END PRIVATE KEY-----
+            """
+        let signIn = try await SignIn(
+            "mail",
+            of: try ConfigurationLoader.load(text: yaml, file: "n.yaml", environment: [:]).get(),
+            environment: ["KEY": key],
+            say: { _ in }
+        )
+        defer { signIn.close() }
+        var record = TokenRecord(authority: signIn.client.configuration.authority)
+        (record.revision, record.refreshToken) = (1, Secret("r"))
+        let clock = SystemClock()
+        // Makes the directory.
+        try await signIn.client.store.lock(until: clock.now + Wire.patience, clock: clock).release()
+        try await signIn.client.store.save(record, replacing: 0)
+        #expect(try await signIn.revoke() == ["The server has revoked the refresh token."])
+        let form = try #require(server.requests.last).body
+        let assertion = try #require(
+            FormDecoding.decode(form).first { $0.name == "client_assertion" }?.value
+        )
+        let claims = try #require(
+            Base64URL.decode(String(assertion.split(separator: ".")[1]))
+        )
+        let text = String(decoding: claims, as: UTF8.self)
+        let issued = try #require(text.firstMatch(of: /"iat":(\d+)/))
+        // Within a minute of what the server said.
+        #expect((2_620_540_800..<2_620_540_860).contains(try #require(Int(issued.1))))
+    }
+
     @Test func `a configured endpoint goes before that of the metadata`() async throws {
         let server = try await SignInServer.start()
         let issuer = "http://127.0.0.1:\(server.origin.port)"

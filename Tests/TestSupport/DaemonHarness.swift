@@ -179,13 +179,21 @@ package final class DaemonHarness: Sendable {
 
     /// Waits until the service manager is told a status; what it was told before is forgotten.
     package func tells(_ status: String) async -> Bool {
-        await eventually {
-            while let message = manager.receive() {
+        await !message(with: "STATUS=\(status)").isEmpty
+    }
+
+    /// Waits until the service manager is sent a line, and returns all lines of that message; what was
+    /// sent before is forgotten.
+    package func message(with line: String) async -> [String] {
+        var found: [String] = []
+        _ = await eventually {
+            while found.isEmpty, let message = manager.receive() {
                 let lines = String(decoding: message, as: UTF8.self).split(separator: "\n")
-                if lines.contains("STATUS=\(status)") { return true }
+                if lines.contains(line[...]) { found = lines.map(String.init) }
             }
-            return false
+            return !found.isEmpty
         }
+        return found
     }
 
     /// The ports that it listens on now.

@@ -55,7 +55,8 @@ public struct TokenEndpointClient: OAuthService {
         _ configuration: OAuthConfiguration,
         _ deadline: ContinuousClock.Instant
     ) async throws(TokenFailure) -> TokenResponse {
-        let request = try TokenRequest.make(grant, configuration, at: serverClock.now)
+        let offset = serverClock.offset
+        let request = try TokenRequest.make(grant, configuration, at: clock.wallNow + offset)
         var context = RequestContext(deadline: deadline)
         let response: Response
         let body: ByteSlice
@@ -87,7 +88,13 @@ public struct TokenEndpointClient: OAuthService {
             configuration: configuration,
             receivedAt: clock.wallNow
         )
-        return try answer.tokens()
+        do throws(TokenFailure) {
+            return try answer.tokens()
+        } catch {
+            var failure = error
+            failure.clockOffset = offset
+            throw failure
+        }
     }
 
     private static func unreachable(

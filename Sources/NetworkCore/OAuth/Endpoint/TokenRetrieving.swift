@@ -236,6 +236,8 @@ public struct TokenFailure: Error, Sendable {
     public var mayBeSpent: Bool
     /// A refresh token that came in an answer which is no use otherwise: it must not be lost.
     public var refreshToken: Secret?
+    /// How far the server's clock was thought to be ahead when the request was signed.
+    var clockOffset: Duration?
 
     /// Describes a failure.
     public init(_ kind: Class, detail: String) {

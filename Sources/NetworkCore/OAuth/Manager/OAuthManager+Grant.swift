@@ -114,8 +114,15 @@ extension OAuthManager {
 
     /// Whether the store holds another refresh token than the one that was refused: then another
     /// process was faster, or a person has signed in.
-    func findsAnother(than grant: TokenGrant, under lock: TokenStoreLock?) async -> Bool {
-        do { try await readStore(under: lock) } catch { return false }
+    ///
+    /// - Throws: `TokenStoreError.unreadable`: then it is not known.
+    func findsAnother(than grant: TokenGrant, under lock: TokenStoreLock?) async throws -> Bool {
+        do {
+            try await readStore(under: lock)
+        } catch {
+            if case TokenStoreError.unreadable = error { throw error }
+            return false
+        }
         guard case .refreshToken(let seed) = configuration.grant,
             let token = refreshToken(unspent(seed)), let presented = grant.refreshToken
         else { return false }

@@ -103,7 +103,8 @@ extension OAuthManager {
             }
             if let known = current?.doubt, known.rawValue < doubt.rawValue {
                 current?.doubt = doubt
-                // The next request that it serves clears it of a suspicion.
+                // The next request that it serves clears it of a suspicion, once all can see that.
+                publish()
                 current?.credential.unprove()
             }
         } else if intent == .afterReplay {

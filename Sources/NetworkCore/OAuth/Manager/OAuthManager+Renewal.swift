@@ -132,7 +132,9 @@ extension OAuthManager {
         await keep(failure.refreshToken, grant: grant)
         if attempts.mayMakeAnew, isOutOfDate(grant, failure, attempts) {
             attempts.mayMakeAnew = false
-            return nil
+            // The answer says that nothing was spent: no note stands open when it is presented again.
+            let note = await retract(grant, wasOpen: wasOpen)
+            return note == .overtaken ? yieldToStored() : nil
         }
         switch failure.kind {
         case .lost where attempts.mayRepeat && isRepeatable(grant, since: attempts.firstSent):
@@ -140,8 +142,13 @@ extension OAuthManager {
             return nil
         case .invalidGrant where grant.refreshToken != nil:
             let wasLost = wasOpen || !attempts.mayRepeat
-            guard attempts.mayPresentAnother, await findsAnother(than: grant, under: lock) else {
-                return await bury(grant, failure, wasLost: wasLost)
+            do {
+                let mayPresent = attempts.mayPresentAnother
+                guard mayPresent, try await findsAnother(than: grant, under: lock) else {
+                    return await bury(grant, failure, wasLost: wasLost)
+                }
+            } catch {
+                return fail(TokenFailure(.transient, detail: OAuthManager.words(error)))
             }
             attempts.mayPresentAnother = false
             return nil
@@ -166,10 +173,13 @@ extension OAuthManager {
         {
             return true
         }
-        let isSigned = grant.isMadeAnew || configuration.clientAuthentication == .privateKeyJWT
+        let isAssertion = grant.secretParameters.contains { $0.name == "assertion" }
+        let isSigned = isAssertion || configuration.clientAuthentication == .privateKeyJWT
         let isRefused =
-            failure.kind == .configuration || (failure.kind == .invalidGrant && grant.isMadeAnew)
-        let moved = service.clockOffset - attempts.clockOffset
+            failure.kind == .configuration || (failure.kind == .invalidGrant && isAssertion)
+        // The client may have learned the time on its way to the endpoint, and stamped with it.
+        let stamped = isAssertion ? attempts.clockOffset : failure.clockOffset
+        let moved = service.clockOffset - (stamped ?? attempts.clockOffset)
         return isSigned && isRefused && max(moved, .zero - moved) >= ServerClock.blur
     }
 

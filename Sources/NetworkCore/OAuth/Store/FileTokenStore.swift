@@ -75,9 +75,10 @@ public struct FileTokenStore: TokenStoring {
     /// Reads the file.
     ///
     /// - Throws: `TokenStoreError.corrupt` after setting aside a file that makes no sense, which
-    ///   needs the lock; `.unavailable`.
+    ///   needs the lock; `.unavailable`; `.unreadable` for what another key or a later version has
+    ///   written, and for a file that this process may not open.
     @concurrent public func load(under lock: TokenStoreLock?) async throws -> TokenRecord? {
-        try translated { () throws(FileError) in try read() }.map { content in
+        try content().map { content in
             if let plain = try content.map(open) {
                 if let record = TokenFile.decode(plain) { return record }
                 // Left where it is, for the version that understands it.
@@ -90,6 +91,17 @@ public struct FileTokenStore: TokenStoring {
             }
             guard lock != nil else { throw TokenStoreError.unavailable("\(path) makes no sense") }
             throw TokenStoreError.corrupt(movedTo: try setAside())
+        }
+    }
+
+    private func content() throws -> [UInt8]?? {
+        do {
+            return try read()
+        } catch let error where error.isSymbolicLink || error.isForbidden {
+            // It is there, and not for this process: somebody else has put it there.
+            throw TokenStoreError.unreadable(words(error))
+        } catch {
+            throw TokenStoreError.unavailable(words(error))
         }
     }
 
@@ -168,13 +180,13 @@ public struct FileTokenStore: TokenStoring {
         do {
             return try body()
         } catch {
-            if error.isSymbolicLink {
-                throw TokenStoreError.unreadable("\(error.path ?? path) is a symbolic link")
-            }
-            throw error.isForbidden
-                ? TokenStoreError.unreadable(error.description)
-                : TokenStoreError.unavailable(error.description)
+            throw TokenStoreError.unavailable(words(error))
         }
+    }
+
+    private func words(_ error: FileError) -> String {
+        error.isSymbolicLink
+            ? "\(error.path ?? path) is a symbolic link" : error.description
     }
 
     /// Letters, digits, `-`, `_` and inner dots as they are, anything else as `%XX`.

@@ -19,7 +19,8 @@ public protocol TokenStoring: Sendable {
     ///   that makes no sense: for anybody else there may be something new in its place by then.
     /// - Returns: the record, or nothing where nothing was ever stored.
     /// - Throws: `TokenStoreError.corrupt` once for content that makes no sense, after setting it
-    ///   aside; `.unavailable` if it cannot be read now, or makes no sense and nobody has the lock.
+    ///   aside; `.unavailable` if it cannot be read now, or makes no sense and nobody has the lock;
+    ///   `.unreadable` if somebody else has put there what cannot be understood here.
     func load(under lock: TokenStoreLock?) async throws -> TokenRecord?
 
     /// Stores a record in place of the one with the revision given (0: in place of none); it is

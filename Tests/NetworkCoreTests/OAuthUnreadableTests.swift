@@ -1,0 +1,66 @@
+import NetworkCore
+import TestSupport
+import Testing
+
+/// Stores that cannot be read while a manager knows what was in them.
+@Suite struct OAuthUnreadableStores {
+    private let store = WatchedStore()
+    private static let sealed = TokenStoreError.unreadable("it is sealed with another state_key")
+    private static let broken = TokenStoreError.unavailable("read tokens.json: Input/output error")
+
+    private func harness(
+        _ grant: OAuthConfiguration.Grant = .refreshToken(initial: Secret("initial"))
+    ) -> OAuthHarness {
+        OAuthHarness(grant: grant, store: store)
+    }
+
+    @Test func `a refresh token that another may have replaced is not presented`() async throws {
+        let harness = harness()
+        _ = try await harness.token()
+        store.fault = Self.sealed
+        let error = await networkError { try await harness.manager.forceRefresh() }
+        #expect(error?.kind == .credentialUnavailable)
+        #expect(error?.detail.contains("another state_key") == true)
+        #expect(harness.requests == 1)
+        // The token at hand is as good as it was.
+        #expect(try await harness.token() == "Bearer access-1")
+        #expect(await harness.reject(1) == .passThrough(.refreshFailed))
+        #expect(harness.requests == 1)
+    }
+
+    @Test func `what another has written is presented as soon as it can be read`() async throws {
+        let harness = harness()
+        _ = try await harness.token()
+        harness.server.admit(refreshToken: "theirs")
+        try store.put { $0.refreshToken = Secret("theirs") }
+        store.fault = Self.sealed
+        harness.clock.advance(by: .seconds(3301))
+        #expect(try await harness.token() == "Bearer access-1")
+        #expect(await eventually { await harness.manager.status().lastFailure != nil })
+        store.fault = nil
+        harness.clock.advance(by: .seconds(2))
+        #expect(try await harness.token() == "Bearer access-1")
+        #expect(await eventually { harness.manager.currentCredential()?.generation == 2 })
+        #expect(
+            harness.server.requests.map { $0.form["refresh_token"] } == ["initial", "theirs"]
+        )
+    }
+
+    @Test func `a disk that breaks holds up no manager that knows what was on it`() async throws {
+        let harness = harness()
+        _ = try await harness.token()
+        store.fault = Self.broken
+        try await harness.manager.forceRefresh()
+        #expect(try await harness.token() == "Bearer access-2")
+        #expect(harness.server.requests.last?.form["refresh_token"] == "refresh-1")
+    }
+
+    @Test(arguments: [sealed, broken])
+    func `the client's own credentials need no store`(fault: TokenStoreError) async throws {
+        store.fault = fault
+        let harness = harness(.clientCredentials)
+        #expect(try await harness.token() == "Bearer access-1")
+        try await harness.manager.forceRefresh()
+        #expect(try await harness.token() == "Bearer access-2")
+    }
+}
