@@ -3,6 +3,12 @@ import NetworkCore
 import ProxyConfig
 import RequestLog
 
+/// Why a reload did not happen, line by line.
+package struct ReloadFailure: Error, Sendable {
+    /// What is wrong with the configuration.
+    package let lines: [String]
+}
+
 extension Daemon {
     /// Reads the configuration again; what is wrong with it is reported, and the old one stays.
     @discardableResult

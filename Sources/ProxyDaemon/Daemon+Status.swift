@@ -2,12 +2,7 @@ import EventIO
 import NetworkCore
 import ProxyConfig
 
-/// Why a reload did not happen, line by line.
-package struct ReloadFailure: Error, Sendable {
-    /// What is wrong with the configuration.
-    package let lines: [String]
-}
-
+/// What the daemon knows of itself.
 extension Daemon {
     /// The OAuth manager of a channel, if it has one.
     func tokens(of channel: String) -> OAuthManager? {
@@ -123,44 +118,6 @@ extension Daemon {
         if isStopping { return ["draining"] }
         if workers.isEmpty { return ["starting"] }
         return listeners.isEmpty ? ["no listener"] : []
-    }
-
-    /// Whether a reload would make the channel anew; a secret that cannot be read is for the reload
-    /// to tell.
-    private func isChanged(
-        _ wanted: ChannelConfiguration,
-        comparedTo present: ChannelConfiguration,
-        _ secrets: SecretReadings?
-    ) async -> Bool {
-        guard wanted == present else { return true }
-        guard let shared = channels.first(where: { $0.name == wanted.name }),
-            let secrets, let inputs = try? await assembly?.inputs(of: wanted, reading: secrets)
-        else { return true }
-        return shared.inputs != inputs
-    }
-
-    /// Which channels a reload would change.
-    package func plan() async -> Result<[String], ReloadFailure> {
-        switch reloadConfiguration() {
-        case .failure(let errors):
-            return .failure(ReloadFailure(lines: errors.errors.map(\.description)))
-        case .success(let next):
-            // Of its own: a reload may be reading at the same time.
-            let secrets = assembly.map { SecretReadings($0.secrets.resolver) }
-            var lines: [String] = []
-            for channel in next.channels {
-                let present = configuration.channels.first { $0.name == channel.name }
-                if present == nil { lines.append("added: \(channel.name)") }
-                if let present, await isChanged(channel, comparedTo: present, secrets) {
-                    lines.append("changed: \(channel.name)")
-                }
-            }
-            for channel in configuration.channels
-            where !next.channels.contains(where: { $0.name == channel.name }) {
-                lines.append("removed: \(channel.name)")
-            }
-            return .success(lines.isEmpty ? ["no channel would change: \(next.file)"] : lines)
-        }
     }
 }
 
