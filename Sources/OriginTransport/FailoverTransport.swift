@@ -59,15 +59,22 @@ package struct FailoverTransport: HTTPTransport {
         let (bound, loop) = (routes.value, routes.loop)
         let order = bound.order(for: request.target, now: loop.now)
         for index in order.dropLast() {
-            // One request tries an upstream that has rested; the others wait for what it finds.
-            if bound.restsUntil[index] != 0 {
-                bound.restsUntil[index] = loop.deadline(after: FailoverTransport.rest)
-            }
+            // One request tries an upstream that has rested; the others go round it meanwhile.
+            let (earlier, rest) = (
+                bound.restsUntil[index], loop.deadline(after: FailoverTransport.rest)
+            )
+            if earlier != 0 { bound.restsUntil[index] = rest }
             do {
                 return try await send(request, over: index, context: &context)
-            } catch let error as NetworkError {
+            } catch {
                 // A certificate that is not trusted is no outage: a person must hear of it.
-                guard error.retry == .safe, error.kind != .tlsCertificateError else { throw error }
+                guard let error = error as? NetworkError, error.retry == .safe,
+                    error.kind != .tlsCertificateError
+                else {
+                    // It was reached, or nobody waits any longer: the next request tries it again.
+                    if bound.restsUntil[index] == rest { bound.restsUntil[index] = earlier }
+                    throw error
+                }
                 bound.restsUntil[index] = loop.deadline(after: FailoverTransport.rest)
                 context.beginNextAttempt(because: .fault(error.kind))
             }

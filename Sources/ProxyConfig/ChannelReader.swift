@@ -218,17 +218,14 @@ struct ChannelReader {
     }
 
     private func checkCredentialsStayPrivate(in configuration: ChannelConfiguration) {
+        let exposures = configuration.upstreams.compactMap {
+            $0.origin.exposure(over: configuration.proxy)
+        }
         guard !configuration.allowInsecure, configuration.authentication != .none,
-            configuration.upstreams.contains(where: {
-                !$0.origin.isPrivate(over: configuration.proxy)
-            })
+            let exposure = exposures.first
         else { return }
         let place = channel.place(of: .upstream)
-        reading.report(
-            "would send credentials over http://, use https:// or set auth.allow_insecure: true",
-            at: place.position,
-            key: place.key
-        )
+        reading.report(exposure, at: place.position, key: place.key)
     }
 
     /// A path prefix without its last slash; nil unless it is a plain absolute path.

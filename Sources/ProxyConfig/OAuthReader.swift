@@ -115,13 +115,9 @@ struct OAuthReader {
     /// Secrets and tokens travel to every endpoint, so each must be private.
     private func endpoint(_ key: OAuthKey, _ proxy: EndpointURL?) -> EndpointURL? {
         guard let url = section.endpoint(key) else { return nil }
-        if !url.origin.isPrivate(over: proxy), !allowsInsecure {
+        if let exposure = url.origin.exposure(over: proxy), !allowsInsecure {
             let place = section.place(of: key)
-            section.reading.require(
-                "would send credentials over http://, use https:// or set auth.allow_insecure: true",
-                at: place.position,
-                key: place.key
-            )
+            section.reading.require(exposure, at: place.position, key: place.key)
         }
         return url
     }

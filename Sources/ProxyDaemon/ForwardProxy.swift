@@ -77,19 +77,11 @@ final class ForwardProxy {
     func policy(for host: String, _ port: UInt16) -> DestinationPolicy? {
         let patterns = settings.connect.filter { $0.port == Int(port) }
         let isAddress = SocketAddress(ip: host, port: port) != nil
-        if patterns.contains(where: { ForwardProxy.names($0, host) }) {
+        if patterns.contains(where: { $0.host == host }) {
             return isAddress ? .any : .anyButLink
         }
         return patterns.contains { HostPattern.matches($0.host, host) }
             ? settings.destinations : nil
-    }
-
-    private static func names(
-        _ pattern: ProxyConfiguration.ConnectPattern,
-        _ host: String
-    ) -> Bool {
-        // Two spellings of one IPv6 address are the same address.
-        (Authority(Authority.bracketed(pattern.host))?.host ?? pattern.host) == host
     }
 
     // MARK: - Plain requests

@@ -17,7 +17,10 @@ struct ExecCommand: AsyncParsableCommand {
     @OptionGroup var file: ConfigurationOption
     @Option(
         name: .customLong("channel"),
-        help: "A channel that the key is for; all, if none is.",
+        help: """
+            A channel that the key is for; all, if none is, but those with access.key where the \
+            admin address is a port.
+            """,
         completion: .channels
     )
     var channels: [String] = []

@@ -265,8 +265,8 @@ import Testing
         harness.server.gate.close()
         let caller = Task { try await harness.token() }
         #expect(await eventually { harness.server.gate.waiting == 1 })
-        // The lock's 22 s, two requests of 10 s and a little more; the last 15 s awake.
-        harness.clock.advance(by: .seconds(32))
+        // The lock's 32 s, three requests of 10 s and a little more; the last 15 s awake.
+        harness.clock.advance(by: .seconds(52))
         #expect(await eventually { harness.clock.slept.last == .seconds(15) })
         harness.clock.advance(by: .seconds(15))
         await #expect(throws: NetworkError.self) { try await caller.value }

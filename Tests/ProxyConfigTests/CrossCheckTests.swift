@@ -90,7 +90,9 @@ import Testing
         count: Int
     ) {
         let bearer = "upstream: '\(url)', proxy: '\(proxy)', auth: { bearer: env:T }"
-        #expect(errors(in: "channels: { a: { \(bearer) } }").count == count)
+        let lines = errors(in: "channels: { a: { \(bearer) } }")
+        #expect(lines.count == count)
+        #expect(lines.allSatisfy { $0.contains("to the proxy proxy.example:3128, set proxy: off") })
         let oauth = "token_url: '\(url)', proxy: '\(proxy)', client_id: a, client_auth: none"
         let channel = "upstream: https://a.example, auth: { oauth: { \(oauth) } }"
         #expect(errors(in: "channels: { a: { \(channel) } }").count == count)

@@ -50,6 +50,36 @@ import Testing
         }
     }
 
+    /// How an upstream goes on behind its head.
+    enum Rest: CaseIterable {
+        case silence, pieces
+    }
+
+    @Test(arguments: Rest.allCases)
+    func `content that takes too long is cut, whether it comes or not`(rest: Rest) async throws {
+        let piece = "4000\r\n" + String(repeating: "x", count: 0x4000) + "\r\n"
+        let origin = try await OriginServer.start { wire in
+            _ = try await wire.next()
+            try await wire.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + piece)
+            // Ends when its connection is closed.
+            while rest == .pieces { try await wire.send(piece) }
+            _ = try await wire.rest()
+        }
+        try await DaemonHarness.run(
+            channels: """
+                orders:
+                  upstream: http://127.0.0.1:\(origin.port)
+                  timeouts: { total: 200ms, idle: 1h }
+                """
+        ) { proxy in
+            let app = try await proxy.connect()
+            try await app.send(Raw.get("/orders/1"))
+            #expect(try await app.rest().text.hasPrefix("HTTP/1.1 200 OK"))
+            let facts = try await proxy.onlyLine("orders").facts
+            #expect((facts.status, facts.error) == (200, "http_response_timeout"))
+        }
+    }
+
     @Test(arguments: [
         "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
         "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",

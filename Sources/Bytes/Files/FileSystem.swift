@@ -9,7 +9,7 @@ package enum FileSystem {
         do throws(FileError) {
             return try FileStatus.ofEntry(at: path)
         } catch {
-            guard error.isMissing else { throw error }
+            guard error.isMissing else { throw FileError("lstat", path, code: error.code) }
             return nil
         }
     }

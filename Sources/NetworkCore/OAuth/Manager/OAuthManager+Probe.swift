@@ -17,7 +17,7 @@ struct Probe {
     /// What the first request found.
     enum Finding {
         case accepted, refused
-        /// It has not come back.
+        /// It has not come back, or what it got says nothing of the token.
         case nothing
     }
 }
@@ -94,7 +94,8 @@ extension OAuthManager {
     func hear(of generation: Int, _ finding: Probe.Finding) {
         endProbe(of: generation, finding)
         guard finding == .accepted, let current, current.token.generation == generation,
-            current.doubt == .suspected
+            // Who has to sign in again is told so, whatever a public path answers.
+            current.doubt == .suspected, death == nil
         else { return }
         self.current?.doubt = .none
         publish()

@@ -208,7 +208,8 @@ extension OAuthManager {
             )
         }
         let isSame = response.accessToken == current?.token.value
-        let isDoubted = current.map { $0.doubt != .none } ?? false
+        // A doubt that is over meanwhile was the reason all the same.
+        let isDoubted = current.map { $0.doubt != .none || reason == .unauthorized } ?? false
         let next = generation + (isSame ? 0 : 1)
         let token = makeToken(response, grant: grant, sent: sent, generation: next)
         let windows = TokenWindows(

@@ -37,9 +37,9 @@ struct Renewal {
     let task: Task<Void, Never>
     let watchdog: Task<Void, Never>
 
-    /// The longest a renewal may take: the lock, two presentations, the disk.
+    /// The longest a renewal may take: the lock, three presentations, the disk.
     static func limit(_ configuration: OAuthConfiguration) -> Duration {
-        lockTimeout(configuration) + configuration.requestTimeout * 2 + .seconds(5)
+        lockTimeout(configuration) + configuration.requestTimeout * 3 + .seconds(5)
     }
 
     /// What is left at least of that when a machine goes on that was suspended: as long as the
@@ -50,7 +50,7 @@ struct Renewal {
 
     /// How long to wait for another process that renews: as long as it may take for that.
     static func lockTimeout(_ configuration: OAuthConfiguration) -> Duration {
-        configuration.requestTimeout * 2 + .seconds(2)
+        configuration.requestTimeout * 3 + .seconds(2)
     }
 }
 
