@@ -35,7 +35,7 @@ link() {
         # One file of a module whose other files need far more than it does.
         Challenge) more=(Sources/NetworkCore/OAuth/Challenges/ChallengeParser.swift) ;;
         Configuration)
-            modules=(ProxyConfig EventIO Bytes Yams CYaml)
+            modules=(ProxyConfig HTTPMessage EventIO Bytes Yams CYaml)
             mapfile -t more < <(pkg-config --libs libevent_core openssl | tr ' ' '\n' | grep .)
             ;;
     esac
