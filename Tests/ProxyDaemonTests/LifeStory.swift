@@ -92,12 +92,12 @@ import Testing
         }
     }
 
-    @Test func `a stop lets a renewal end, whose refresh token would be lost`() async throws {
-        let (asked, stopping) = (Gate(), Gate())
-        let tokens = try await OriginServer.start { wire in
+    /// An authorization server that answers one request, when it is let.
+    private static func tokenServer(_ asked: Gate, answering: Gate) async throws -> OriginServer {
+        try await OriginServer.start { wire in
             _ = try await wire.message()
             asked.open()
-            try await stopping.wait()
+            try await answering.wait()
             try await wire.send(
                 Raw.ok(
                     #"{"access_token":"a","token_type":"Bearer","refresh_token":"c4nary-next"}"#,
@@ -106,6 +106,11 @@ import Testing
             )
             _ = try await wire.next()
         }
+    }
+
+    @Test func `a stop lets a renewal end, whose refresh token would be lost`() async throws {
+        let (asked, stopping) = (Gate(), Gate())
+        let tokens = try await LifeStory.tokenServer(asked, answering: stopping)
         let url = "http://127.0.0.1:\(tokens.port)"
         let grant = "grant: refresh_token, refresh_token: literal:first, client_auth: none"
         try await DaemonHarness.run(
@@ -134,18 +139,7 @@ import Testing
     @Test func `a stop lets a renewal end though an endless answer used the drain up`() async throws
     {
         let (asked, stopping) = (Gate(), Gate())
-        let tokens = try await OriginServer.start { wire in
-            _ = try await wire.message()
-            asked.open()
-            try await stopping.wait()
-            try await wire.send(
-                Raw.ok(
-                    #"{"access_token":"a","token_type":"Bearer","refresh_token":"c4nary-next"}"#,
-                    "Content-Type: application/json"
-                )
-            )
-            _ = try await wire.next()
-        }
+        let tokens = try await LifeStory.tokenServer(asked, answering: stopping)
         let endless = try await OriginServer.start { wire in
             _ = try await wire.message()
             try await wire.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhello")
