@@ -52,9 +52,20 @@ struct Exchange: ~Copyable {
         case .asterisk: record.target = "*"
         case .origin, .absolute: break
         }
+        if fields.contains(.xRequestId) {
+            record.clientRequestID = head.headers[.xRequestId].flatMap(Exchange.identifier)
+        }
         if fields.contains(.traceparent) {
             record.traceID = head.headers[.traceparent].flatMap(TraceContext.traceID)
         }
+    }
+
+    /// An id of the app's, if it can stand in the log: an identifier, not just any text.
+    private static func identifier(_ id: String) -> String? {
+        guard (1...128).contains(id.utf8.count),
+            id.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\"") })
+        else { return nil }
+        return id
     }
 
     /// Goes over to a channel, with the fields that it wants logged, before the section is edited.

@@ -93,7 +93,7 @@ extension ProxyHandler {
             for: origin,
             target: target,
             body: app.requestBody(head.framing),
-            requestID: &exchange.record.context.requestID,
+            requestID: exchange.record.context.requestID,
             protecting: [],
             ruling: [],
             nominated: &nominated

@@ -126,7 +126,7 @@ final class ProxyHandler {
             for: channel.origin,
             target: route.target,
             body: app.requestBody(exchange.head.framing),
-            requestID: &exchange.record.context.requestID,
+            requestID: exchange.record.context.requestID,
             protecting: channel.credentialFields,
             ruling: channel.shared.ruledFields,
             nominated: &nominated

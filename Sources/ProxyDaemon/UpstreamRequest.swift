@@ -25,7 +25,7 @@ struct UpstreamRequest {
         for origin: Origin,
         target: String,
         body: HTTPBody,
-        requestID: inout String,
+        requestID: String,
         protecting credential: [HTTPFieldName],
         ruling ruled: [HTTPFieldName],
         nominated: inout [HTTPFieldName]
@@ -54,9 +54,7 @@ struct UpstreamRequest {
         if let upgrade { headers.append(.upgrade, validated: upgrade) }
         if headers.contains(HTTPFieldName.via) { try checkLoop(headers) }
         headers.append(.via, validated: head.version == .http10 ? via10 : via11)
-        if headers.contains(HTTPFieldName.xRequestId) {
-            requestID = headers[.xRequestId].flatMap(UpstreamRequest.adopted) ?? requestID
-        } else {
+        if !headers.contains(HTTPFieldName.xRequestId) {
             headers.append(.xRequestId, validated: requestID)
         }
         return Request(
@@ -66,14 +64,6 @@ struct UpstreamRequest {
             headers: headers,
             body: body
         )
-    }
-
-    /// The app's request id, if it can stand in the log: an identifier, not just any text.
-    private static func adopted(_ id: String) -> String? {
-        guard (1...128).contains(id.utf8.count),
-            id.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\"") })
-        else { return nil }
-        return id
     }
 
     /// The `Via` of a response: which version the upstream spoke, and who we are.

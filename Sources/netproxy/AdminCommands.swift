@@ -98,7 +98,9 @@ struct WhyCommand: AsyncParsableCommand {
         discussion: """
             The daemon remembers the last 1024 exchanges of each event loop, and the last 256 that \
             failed or were repeated. The id is request_id in the log (netproxy tail --json) and in \
-            netproxy's own answers, X-Request-Id upstream.
+            netproxy's own answers, and X-Request-Id upstream. Where an app has sent an \
+            X-Request-Id of its own, that goes upstream and is client_request_id in the log; it \
+            finds the last exchange to which the app gave it.
             """
     )
 

@@ -49,7 +49,11 @@ def why_explains_a_refresh(world):
                      "token generation 2", "renewed for this exchange", "status 200"):
             check(part in done.stdout, f"'{part}' is not in\n{done.stdout}")
         steps = json.loads(proxy.command("why", word, "--json").stdout)
-        equal(steps["record"]["request_id"], word, "the record in the JSON")
+        record = steps["record"]
+        equal(record["client_request_id"], word, "the record in the JSON")
+        equal(steps["request_id"], record["request_id"], "our id in the JSON")
+        done = proxy.command("why", record["request_id"], "--json")
+        equal(json.loads(done.stdout), steps, "what is found by our id")
         done = proxy.command("why", "nobody")
         equal(done.returncode, 1, "exit code of an unknown id")
         check("netproxy tail" in done.stderr, f"no advice: {done.stderr}")

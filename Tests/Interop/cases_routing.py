@@ -104,6 +104,7 @@ def own_fields_of_the_app_are_kept(world):
         token = world.auth.live_tokens(client)[0]
         equal(seen["authorization_tail"], token[-8:], "the app's credential was not replaced")
         line = proxy.exchange("orders", word)
+        equal(line["client_request_id"], "mine-1", "the app's id in the log")
         check(line["auth"].get("overrode_client"), f"auth.overrode_client is missing: {line}")
         equal(line["trace_id"], trace.split("-")[1], "trace_id in the log")
 

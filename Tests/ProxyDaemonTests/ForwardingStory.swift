@@ -85,14 +85,17 @@ import Testing
         }
     }
 
-    @Test func `a request id that the app brings stays`() async throws {
+    @Test func `an id that the app brings goes on, and is logged beside ours`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         try await DaemonHarness.run(
             channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
         ) { proxy in
             _ = try await proxy.exchange(Raw.get("/orders/1", "X-Request-Id: mine"))
             #expect(origin.requests.first?["X-Request-Id"] == "mine")
-            #expect(try await proxy.onlyLine("orders").facts.requestID == "mine")
+            let facts = try await proxy.onlyLine("orders").facts
+            #expect(facts.clientRequestID == "mine")
+            #expect(facts.requestID?.isEmpty == false)
+            #expect(facts.requestID != "mine")
         }
     }
 
@@ -109,6 +112,7 @@ import Testing
             let line = try await proxy.onlyLine("orders")
             #expect(line.facts.requestID?.isEmpty == false)
             #expect(line.facts.requestID != id)
+            #expect(line.facts.clientRequestID == nil)
             #expect(!line.text.contains("c4nary"))
         }
     }

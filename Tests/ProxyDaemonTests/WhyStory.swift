@@ -172,6 +172,35 @@ import Testing
         }
     }
 
+    @Test func `of equal ids of apps the youngest is found, by ours each`() async throws {
+        try await run({ _ in Raw.ok() }, channel: "log: { query: full }") { proxy in
+            var ours: [String] = []
+            for number in 1...2 {
+                let request = Raw.get("/orders/42?n=\(number)", "X-Request-Id: same")
+                _ = try await proxy.exchange(request)
+                let found = try await why("same", proxy).body
+                #expect(found.contains(#""query":"n=\#(number)""#))
+                ours.append(try #require(requestID(in: found)))
+            }
+            #expect(ours[0] != ours[1])
+            #expect(try await why(ours[0], proxy).body.contains(#""query":"n=1""#))
+        }
+    }
+
+    @Test func `no app makes its exchange pass for another`() async throws {
+        try await run({ _ in Raw.ok() }, channel: "log: { query: off }") { proxy in
+            _ = try await proxy.exchange(Raw.get("/orders/first", "X-Request-Id: theirs"))
+            let ours = try #require(requestID(in: try await why("theirs", proxy).body))
+            _ = try await proxy.exchange(Raw.get("/orders/second", "X-Request-Id: \(ours)"))
+            #expect(try await why(ours, proxy).body.contains(#""path":"/v1/first""#))
+        }
+    }
+
+    private func requestID(in answer: String) -> String? {
+        answer.split(separator: #""request_id":""#).last?.split(separator: "\"").first
+            .map(String.init)
+    }
+
     @Test func `an app's words are not taken for an id`() async throws {
         try await run({ _ in Raw.ok() }, channel: "log: { query: full }") { proxy in
             _ = try await proxy.exchange(

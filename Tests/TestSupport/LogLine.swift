@@ -8,6 +8,7 @@ package struct LogLine: Sendable {
         package var event: String?
         package var level: String?
         package var requestID: String?
+        package var clientRequestID: String?
         package var traceID: String?
         package var method: String?
         package var path: String?
@@ -28,6 +29,7 @@ package struct LogLine: Sendable {
             case channel, event, level, method, host, path, status, upstream, reused, attempts
             case retries, auth, error
             case requestID = "request_id"
+            case clientRequestID = "client_request_id"
             case traceID = "trace_id"
             case upstreamStatus = "upstream_status"
             case bytesIn = "bytes_in"

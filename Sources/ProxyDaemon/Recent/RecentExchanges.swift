@@ -55,41 +55,52 @@ final class RecentExchanges {
         notes[number % lines.lineLimit] = note
     }
 
-    /// The youngest exchange with this id.
+    /// The exchange with this id or, if there is none, the youngest to which an app gave it.
     func find(_ requestID: String) -> RecentExchange? {
-        let output = OutputBuffer(capacity: 64)
-        output.append("\"request_id\":\"")
-        output.append(escaped: requestID)
-        output.append("\"")
-        let pattern = output.span.array
-        return find(pattern, lines, notes) ?? find(pattern, remarkable, remarkableNotes)
+        find("request_id", requestID) ?? find("client_request_id", requestID)
     }
 
-    private func find(_ pattern: [UInt8], _ ring: LineRing, _ notes: [Note]) -> RecentExchange? {
+    private func find(_ key: String, _ id: String) -> RecentExchange? {
+        let output = OutputBuffer(capacity: 64)
+        output.append("\"")
+        output.append(key)
+        output.append("\":\"")
+        let keyLength = output.count
+        output.append(escaped: id)
+        output.append("\"")
+        let member = Member(bytes: output.span.array, keyLength: keyLength)
+        return find(member, lines, notes) ?? find(member, remarkable, remarkableNotes)
+    }
+
+    private func find(_ member: Member, _ ring: LineRing, _ notes: [Note]) -> RecentExchange? {
         for number in ring.numbers.reversed() {
-            let line = ring.withLine(number) { line in
-                RecentExchanges.hasID(pattern, line) ? line.array : nil
-            }
+            let line = ring.withLine(number) { line in member.isFirst(in: line) ? line.array : nil }
             guard let found = line ?? nil else { continue }
             return RecentExchange(line: found, notes[number % ring.lineLimit])
         }
         return nil
     }
 
-    /// Whether the pattern is the line's first mention of a request id, which is the line's own:
-    /// behind it everything may be an app's words.
-    private static func hasID(_ pattern: [UInt8], _ line: Span<UInt8>) -> Bool {
-        let key = 13
-        guard line.count >= pattern.count else { return false }
-        for start in 0...(line.count - pattern.count) {
-            var matched = 0
-            while matched < pattern.count, line[start + matched] == pattern[matched] {
-                matched += 1
+    /// A member of a line's object, as it is written.
+    private struct Member {
+        let bytes: [UInt8]
+        /// As far as the quotation mark in front of the value.
+        let keyLength: Int
+
+        /// Whether it is the line's first mention of its key, which is the line's own: behind it
+        /// everything may be an app's words.
+        func isFirst(in line: Span<UInt8>) -> Bool {
+            guard line.count >= bytes.count else { return false }
+            for start in 0...(line.count - bytes.count) {
+                var matched = 0
+                while matched < bytes.count, line[start + matched] == bytes[matched] {
+                    matched += 1
+                }
+                if matched == bytes.count { return true }
+                if matched >= keyLength { return false }
             }
-            if matched == pattern.count { return true }
-            if matched >= key { return false }
+            return false
         }
-        return false
     }
 }
 

@@ -10,6 +10,8 @@ package struct ExchangeRecord: Sendable {
     package var time: WallTime
     /// What interceptors and transport found out: the id, the attempts, their timings, the credential.
     package var context: RequestContext
+    /// The id that the app gave its request, which went upstream in the place of ours.
+    package var clientRequestID: String?
     /// The trace it belongs to, from `traceparent` or our own.
     package var traceID: String?
     /// The peer's address, or `unix`.
