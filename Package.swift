@@ -82,7 +82,9 @@ let package = Package(
         ),
         .target(
             name: "ProxyConfig",
-            dependencies: ["EventIO", "HTTPMessage", .product(name: "Yams", package: "Yams")],
+            dependencies: [
+                "EventIO", "HTTPMessage", "Bytes", .product(name: "Yams", package: "Yams"),
+            ],
             swiftSettings: strict
         ),
         .target(

@@ -1,3 +1,5 @@
+import Bytes
+
 /// One map of the configuration, read by typed key.
 ///
 /// Every accessor reports what it does not understand and then returns the default, so that one

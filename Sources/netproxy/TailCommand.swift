@@ -12,7 +12,8 @@ struct TailCommand: AsyncParsableCommand {
         discussion: """
             Reads the files, in the formats json and logfmt, with or without a running daemon. \
             --where keeps the lines that satisfy \
-            every condition: status>=400, duration_ms>250, method=POST, path~/orders, channel!=a.
+            every condition: status>=400, duration_ms>250, method=POST, path~/orders, channel!=a, \
+            auth.wait_ms>0.
             """
     )
 

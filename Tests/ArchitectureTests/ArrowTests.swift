@@ -14,7 +14,7 @@ import Testing
         "NetworkTesting": ["NetworkCore", "HTTPMessage", "Bytes"],
         "OriginTransport": ["NetworkCore", "HTTP1", "EventIO", "HTTPMessage", "Bytes"],
         "RequestLog": ["NetworkCore", "HTTPMessage", "Bytes"],
-        "ProxyConfig": ["EventIO", "HTTPMessage", "Yams"],
+        "ProxyConfig": ["EventIO", "HTTPMessage", "Bytes", "Yams"],
         "ProxyDaemon": [
             // The answers of a channel's stub are those of the library's.
             "ProxyConfig", "RequestLog", "OriginTransport", "NetworkCore", "NetworkTesting",

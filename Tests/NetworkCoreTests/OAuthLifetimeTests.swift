@@ -157,6 +157,23 @@ import Testing
         #expect(try await harness.token() == "Bearer access-3")
     }
 
+    @Test func `what an exchange waited for tokens is told, before it and behind a 401`()
+        async throws
+    {
+        let harness = OAuthHarness()
+        for wait in [Duration?.some(.seconds(3)), nil, .seconds(2)] {
+            if wait != nil { harness.server.gate.close() }
+            if wait == .seconds(2) { harness.server.revokeAccess() }
+            async let sent = harness.send()
+            if let wait {
+                #expect(await eventually { harness.server.gate.waiting == 1 })
+                harness.clock.advance(by: wait)
+                harness.server.gate.open()
+            }
+            #expect(try await sent.context.authorization?.wait == wait)
+        }
+    }
+
     @Test func `a lifetime shorter than the windows does not renew on every request`()
         async throws
     {

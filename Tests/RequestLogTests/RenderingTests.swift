@@ -292,8 +292,8 @@ import Testing
 
     @Test(arguments: [
         // HAR 1.2: the sum of all, but for ssl, which is in connect.
-        (true, ["blocked": 1.0, "dns": 2, "connect": 7, "ssl": 4, "wait": 10, "receive": 1]),
-        (false, ["blocked": 1.0, "dns": 2, "connect": 7, "ssl": 4, "wait": 11, "receive": 0]),
+        (true, ["blocked": 1.5, "dns": 2, "connect": 7, "ssl": 4, "wait": 10, "receive": 0.5]),
+        (false, ["blocked": 1.5, "dns": 2, "connect": 7, "ssl": 4, "wait": 10.5, "receive": 0]),
     ])
     func `the phases of a HAR entry add up to its time`(
         isAnswered: Bool,
@@ -306,6 +306,9 @@ import Testing
         record.context.timings.connect = .milliseconds(3)
         record.context.timings.tls = .milliseconds(4)
         record.context.timings.firstByte = isAnswered ? .milliseconds(10) : nil
+        var authorization = AuthorizationFacts(kind: "oauth")
+        authorization.wait = .microseconds(500)
+        record.context.authorization = authorization
         let line = try #require(Samples.parsed(Samples.line(record)))
         let output = OutputBuffer()
         var document = HARDocument()

@@ -22,7 +22,7 @@ import Testing
         ("retries!=unauthorized", false), ("retries!=status_500", true),
         ("time>2026-03-04T05", true), ("time>2026-03-05", false),
         ("error=x", false), ("error!=x", true), ("error!=", true), ("error=", false),
-        ("path~=", false), ("status!=", true), ("status~4x", false),
+        ("headers.x-client=a", false), ("path~=", false), ("status!=", true), ("status~4x", false),
     ])
     func `a condition holds or not`(expression: String, holds: Bool) throws {
         let line = try #require(Samples.parsed(Self.text))
@@ -34,6 +34,11 @@ import Testing
         (">=400", "expected a key such as status or auth.generation, found '>=400'"),
         ("status", "expected one of = != > >= < <= ~ behind 'status', found ''"),
         ("status 400", "expected one of = != > >= < <= ~ behind 'status', found ' 400'"),
+        ("statsu>=400", "no line has a key 'statsu', did you mean 'status'?"),
+        (
+            "timings.connect>1",
+            "no line has a key 'timings.connect', did you mean 'timings.connect_ms'?"
+        ),
         ("status>=", "expected a value behind 'status>=', found nothing"),
         ("status>==1", "expected a value, found '=1'"),
         ("duration_ms>250ms", "expected a number such as 250 behind 'duration_ms>', found '250ms'"),

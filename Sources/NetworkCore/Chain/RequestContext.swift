@@ -117,11 +117,22 @@ public struct AuthorizationFacts: Sendable {
     }
     /// Whether this exchange waited for a refresh.
     public var isRefreshed = false
+    /// How long this exchange waited for tokens, in whole nanoseconds; nothing if one was at hand.
+    public var wait: Duration? {
+        get { waitTaken.value }
+        set { waitTaken.value = newValue }
+    }
     /// Whether the app's own credential was replaced.
     public var overrodeClient = false
     /// Why a 401 was not followed by a replay.
     public var notReplayed: String?
     private var ageTaken = MeasuredTime()
+    private var waitTaken = MeasuredTime()
+
+    /// Adds what has passed since `start`.
+    mutating func addWait(since start: ContinuousClock.Instant, on clock: any NetworkClock) {
+        wait = (wait ?? .zero) + (clock.now - start)
+    }
 
     /// Starts the record for a kind of credential.
     public init(kind: String) {

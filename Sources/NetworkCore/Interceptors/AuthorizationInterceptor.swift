@@ -53,6 +53,11 @@ public struct AuthorizationInterceptor: PassingInterceptor {
         } else if let current = authorizer.currentCredential() {
             credential = current
         } else {
+            let start = authorizer.clock.now
+            defer {
+                facts.addWait(since: start, on: authorizer.clock)
+                context.authorization = facts
+            }
             credential = try await authorizer.credential(until: context.deadline)
             facts.isRefreshed = true
         }
@@ -100,7 +105,9 @@ public struct AuthorizationInterceptor: PassingInterceptor {
         _ context: inout RequestContext
     ) throws -> AuthorizationFacts? {
         // An earlier attempt's facts must not make this one look as if it carried our credential.
-        let isRefreshed = context.authorization?.isRefreshed ?? false
+        let (isRefreshed, wait) = (
+            context.authorization?.isRefreshed ?? false, context.authorization?.wait
+        )
         context.authorization = nil
         guard origins.contains(request.origin) else { return nil }
         let hasOwn = request.headers.contains(field)
@@ -113,6 +120,7 @@ public struct AuthorizationInterceptor: PassingInterceptor {
         }
         var facts = AuthorizationFacts(kind: authorizer.kind)
         facts.isRefreshed = isRefreshed
+        facts.wait = wait
         facts.overrodeClient = hasOwn
         return facts
     }

@@ -96,7 +96,12 @@ public struct ReauthorizationInterceptor: ReviewingInterceptor {
     ) async throws -> Response {
         var refused = first
         while true {
+            let start = authorizer.clock.now
             let verdict = await authorizer.rejected(rejection(refused, of: request, context))
+            // What is not numbered cannot be renewed, and nothing was waited for.
+            if context.authorization?.generation != nil {
+                context.authorization?.addWait(since: start, on: authorizer.clock)
+            }
             switch Remedy(verdict, behind: context.retries) {
             case .none(let reason):
                 return try leave(refused, as: reason, &context)

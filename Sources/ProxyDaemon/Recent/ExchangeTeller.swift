@@ -104,6 +104,7 @@ struct ExchangeTeller {
         if let age = plain("auth.age_s") { text += ", \(age) s old" }
         text += ", from \(authentication.source)"
         if line["auth.refreshed"] == .flag(true) { text += "; renewed for this exchange" }
+        if let wait = plain("auth.wait_ms") { text += "; waited \(wait) ms for it" }
         if line["auth.overrode_client"] == .flag(true) {
             text += "; the app's own credential was replaced"
         }

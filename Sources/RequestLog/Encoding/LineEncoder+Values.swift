@@ -70,6 +70,10 @@ extension LineEncoder {
         number(",\"generation\":", facts.generation, output)
         number(",\"age_s\":", facts.age.map { Int($0.components.seconds) }, output)
         output.append(facts.isRefreshed ? ",\"refreshed\":true" : ",\"refreshed\":false")
+        if let wait = facts.wait {
+            output.append(",\"wait_ms\":")
+            output.append(milliseconds: wait)
+        }
         if facts.overrodeClient { output.append(",\"overrode_client\":true") }
         text(",\"not_replayed\":\"", facts.notReplayed, output)
         output.append(UInt8(ascii: "}"))

@@ -100,11 +100,14 @@ package struct HARDocument {
 
     /// The phases, whose sum is the entry's `time`, and -1 for those that there were not.
     ///
-    /// HAR 1.2: `connect` has `ssl` in it. What the log does not divide further (attempts that failed,
-    /// a token that was asked for, the body) was spent receiving if an answer began, else waiting.
+    /// HAR 1.2: `connect` has `ssl` in it. `blocked` is the wait for a connection and for a token. What
+    /// the log does not divide further (attempts that failed, the body) was spent receiving if an answer
+    /// began, else waiting.
     private func timings(_ line: LogLine, _ output: OutputBuffer) {
         func phase(_ key: String) -> Double? { line["timings.\(key)"]?.number }
-        let (blocked, dns, ssl) = (phase("queue_ms"), phase("dns_ms"), phase("tls_ms"))
+        let waits = [phase("queue_ms"), line["auth.wait_ms"]?.number].compactMap { $0 }
+        let blocked = waits.isEmpty ? nil : waits.reduce(0, +)
+        let (dns, ssl) = (phase("dns_ms"), phase("tls_ms"))
         let connect = phase("connect_ms").map { $0 + (ssl ?? 0) }
         let firstByte = phase("first_byte_ms")
         let known = [blocked, dns, connect, firstByte].compactMap { $0 }.reduce(0, +)

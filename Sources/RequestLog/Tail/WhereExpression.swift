@@ -1,8 +1,10 @@
+import Bytes
+
 /// A condition on a line: a key, an operator and a value, such as `status>=400`.
 ///
 /// Keys are those of the line; dots lead into objects (`auth.generation`). Where both sides are
 /// numbers they are compared as numbers, else as texts, which suits times.
-/// A key whose values are numbers wants one, without a unit.
+/// A key that no line has is an error; one whose values are numbers wants one, without a unit.
 /// `~` asks whether the text contains the value, with regard to case. A list (`retries`) satisfies a
 /// condition if one of its values does. An absent key satisfies `!=` only.
 package struct WhereExpression: Sendable, Equatable {
@@ -42,6 +44,12 @@ package struct WhereExpression: Sendable, Equatable {
                 description: "expected a key such as status or auth.generation, found '\(text)'"
             )
         }
+        guard LogKeys.contains(String(key)) else {
+            let nearest = NearestKey.of(String(key), among: LogKeys.all) ?? ""
+            throw Invalid(
+                description: "no line has a key '\(key)', did you mean '\(nearest)'?"
+            )
+        }
         guard let comparison = Operator.allCases.first(where: { rest.hasPrefix($0.rawValue) })
         else {
             let operators = "one of = != > >= < <= ~ behind '\(key)'"
@@ -62,23 +70,15 @@ package struct WhereExpression: Sendable, Equatable {
         self.value = value
         number = Double(value)
         // As texts, 4 would be more than 250ms.
-        guard number != nil || value.isEmpty || comparison == .contains || !Self.isNumber(self.key)
+        guard
+            number != nil || value.isEmpty || comparison == .contains
+                || !LogKeys.numbers.contains(self.key)
         else {
             throw Invalid(
                 description: "expected a number such as 250 behind '\(key)\(comparison.rawValue)', "
                     + "found '\(value)'"
             )
         }
-    }
-
-    /// The keys of the log whose values are numbers, but for the timings.
-    private static let numbers: Set = [
-        "status", "upstream_status", "bytes_in", "bytes_out", "duration_ms", "attempts",
-        "client_uid", "generation", "next_attempt_s", "auth.generation", "auth.age_s",
-    ]
-
-    private static func isNumber(_ key: String) -> Bool {
-        numbers.contains(key) || key.hasPrefix("timings.")
     }
 
     private static func isKeyCharacter(_ character: Character) -> Bool {

@@ -1,7 +1,7 @@
 /// Guesses which key a mistyped one was meant to be.
-enum NearestKey {
+package enum NearestKey {
     /// The known key with the smallest edit distance; the first of several.
-    static func of(_ key: String, among known: [String]) -> String? {
+    package static func of(_ key: String, among known: [String]) -> String? {
         known.map { ($0, distance(Array(key.utf8), Array($0.utf8))) }.min { $0.1 < $1.1 }?.0
     }
 

@@ -1,0 +1,29 @@
+/// The keys of the log's lines; dots lead into objects.
+package enum LogKeys {
+    /// Those whose values are numbers.
+    static let numbers: Set<String> = [
+        "status", "upstream_status", "bytes_in", "bytes_out", "duration_ms", "attempts",
+        "client_uid", "auth.generation", "auth.age_s", "auth.wait_ms", "timings.queue_ms",
+        "timings.dns_ms", "timings.connect_ms", "timings.tls_ms", "timings.first_byte_ms",
+        // Of other events than exchanges.
+        "generation", "next_attempt_s", "dropped",
+    ]
+
+    private static let others: Set<String> = [
+        "time", "level", "subsystem", "category", "channel", "event", "request_id",
+        "client_request_id", "trace_id", "client", "method", "scheme", "host", "path", "query",
+        "protocol", "timings", "upstream", "reused", "retries", "auth", "auth.kind",
+        "auth.refreshed", "auth.overrode_client", "auth.not_replayed", "error", "detail",
+        "aborted_by", "headers", "response_headers",
+        "message", "reason", "kind", "fields",
+    ]
+
+    /// All of them, but for the fields that `log.headers` names.
+    static let all = numbers.union(others).sorted()
+
+    /// Whether a line may have the key.
+    package static func contains(_ key: String) -> Bool {
+        numbers.contains(key) || others.contains(key) || key.hasPrefix("headers.")
+            || key.hasPrefix("response_headers.")
+    }
+}
