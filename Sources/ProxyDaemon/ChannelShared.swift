@@ -72,6 +72,11 @@ final class ChannelShared: Sendable {
     var name: String { configuration.name }
     /// What it is in front of, for people.
     var upstream: String { samples == nil ? origin.description : SampleTransport.address }
+    /// The others, if there are any.
+    var furtherUpstreams: [String]? {
+        guard samples == nil, upstreams.count > 1 else { return nil }
+        return upstreams.dropFirst().map(\.origin.description)
+    }
     var idleTimeout: Duration? { configuration.timeouts.idle }
     var totalTimeout: Duration? { configuration.timeouts.total }
 

@@ -5,8 +5,10 @@ import RequestLog
 
 /// Why a reload did not happen, line by line.
 package struct ReloadFailure: Error, Sendable {
-    /// What is wrong with the configuration.
+    /// What is wrong with the configuration, or with the moment.
     package let lines: [String]
+    /// Whether the daemon is on its way out, so that no configuration would do.
+    package var isStopping = false
 }
 
 extension Daemon {
@@ -48,7 +50,7 @@ extension Daemon {
         let lines = reasons + ["the configuration was not reloaded; the old one stays in force"]
         for line in lines { report(line) }
         for reason in reasons { assembly?.tell(.reload, reason, level: .error) }
-        return .failure(ReloadFailure(lines: lines))
+        return .failure(ReloadFailure(lines: lines, isStopping: isStopping))
     }
 
     /// Puts a configuration in force, and says what of it is not.

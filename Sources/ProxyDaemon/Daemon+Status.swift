@@ -51,6 +51,7 @@ extension Daemon {
                 DaemonStatus.Channel(
                     name: channel.name,
                     upstream: channel.upstream,
+                    furtherUpstreams: channel.furtherUpstreams,
                     token: await token(of: channel),
                     pool: pools[channel.name] ?? DaemonStatus.Pool(open: 0, idle: 0, queued: 0),
                     requests: counted.requests,

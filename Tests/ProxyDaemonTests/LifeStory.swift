@@ -83,6 +83,10 @@ import Testing
             let readiness = try await proxy.ask(Raw.get("/readyz"))
             #expect(readiness.status == 503)
             #expect(readiness.body == "draining\n")
+            // No fault of the configuration's (422), which the command would end with 78 for.
+            let reload = try await proxy.ask(Raw.post("/reload", body: "", "Netproxy-Admin: 1"))
+            #expect(reload.status == 503)
+            #expect(reload.body.hasPrefix("the daemon is stopping\n"))
             stopping.open()
             let answer = try await app.message()
             #expect(answer.body == "last words")

@@ -128,7 +128,9 @@ struct AdminHandler: Sendable {
         let lines = query["plan"].isEmpty ? await daemon.reload() : await daemon.plan()
         switch lines {
         case .success(let lines): return .text(200, lines.map { $0 + "\n" }.joined())
-        case .failure(let errors): return .text(422, errors.lines.map { $0 + "\n" }.joined())
+        case .failure(let failure):
+            let status: HTTPStatus = failure.isStopping ? 503 : 422
+            return .text(status, failure.lines.map { $0 + "\n" }.joined())
         }
     }
 

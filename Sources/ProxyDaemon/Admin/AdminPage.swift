@@ -101,7 +101,8 @@ enum AdminPage {
             const body = document.getElementById('channels');
             body.replaceChildren();
             for (const c of s.channels) {
-              row(body, [c.name, c.upstream, token(c.token), c.requests, c.errors, c.retries,
+              const upstreams = [c.upstream, ...(c.further_upstreams || [])].join(', then ');
+              row(body, [c.name, upstreams, token(c.token), c.requests, c.errors, c.retries,
                 c.pool.open + ' open, ' + c.pool.idle + ' idle, ' + c.pool.queued + ' waiting'],
                 c.token && (c.token.state === 'dead' || c.token.state === 'failed') ? 'error' : '');
             }

@@ -48,7 +48,8 @@ extension DaemonStatus {
 
 extension DaemonStatus.Channel {
     fileprivate var lines: [String] {
-        var lines = ["\(name) → \(upstream)"]
+        let upstreams = [upstream] + (furtherUpstreams ?? [])
+        var lines = ["\(name) → \(upstreams.joined(separator: ", then "))"]
         var counts = [
             DaemonStatus.count(requests, "request")
                 + (statuses.isEmpty ? "" : " (\(DaemonStatus.classes(statuses)))"),

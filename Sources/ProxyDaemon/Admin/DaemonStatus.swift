@@ -8,8 +8,10 @@ package struct DaemonStatus: Sendable, Codable {
     package struct Channel: Sendable, Codable {
         /// Its name.
         package var name: String
-        /// The upstream's origin.
+        /// The origin of the first upstream.
         package var upstream: String
+        /// The origins of those that are tried where it cannot be reached, in their order.
+        package var furtherUpstreams: [String]?
         /// The state of its OAuth token, if it has one.
         package var token: Token?
         /// Its connections to the upstream.
