@@ -6,7 +6,8 @@ package import HTTPMessage
 package enum HTTP1Error: Error, Sendable, CaseIterable {
     case bareLineFeed, bareCarriageReturn, controlByte, encryptedRequest
     case sectionTooLarge, tooManyFields, targetTooLong
-    case malformedRequestLine, malformedStatusLine, unsupportedVersion, malformedTarget
+    case malformedRequestLine, malformedStatusLine, unsupportedVersion
+    case malformedTarget, unsuitableTarget
     case foldedLine, malformedFieldName, spaceBeforeColon
     case malformedContentLength, repeatedContentLength
     case malformedTransferEncoding, repeatedTransferEncoding, unsupportedTransferEncoding
@@ -40,8 +41,16 @@ package enum HTTP1Error: Error, Sendable, CaseIterable {
             (
                 400,
                 """
-                the request target has a byte that must be percent-encoded, a % without two \
-                hexadecimal digits in its path, or a form that is not for this method
+                the request target has a byte that must be percent-encoded, %00, or a % without two \
+                hexadecimal digits in its path
+                """
+            )
+        case .unsuitableTarget:
+            (
+                400,
+                """
+                the request target is neither a path nor an http:// or https:// URL with a host and \
+                without a user (for CONNECT: host:port)
                 """
             )
         case .foldedLine: (400, "a field line starts with white space")

@@ -133,7 +133,9 @@ private struct RequestLine {
         let targetBytes = line.extracting((methodEnd + 1)..<targetEnd)
         guard targetBytes.count <= targetLimit else { throw .targetTooLong }
         let method = HTTPMethod(validated: line.extracting(0..<methodEnd))
-        guard let target = RequestTarget(targetBytes, for: method) else { throw .malformedTarget }
+        guard let target = RequestTarget(targetBytes, for: method) else {
+            throw RequestTarget.isWellFormed(targetBytes) ? .unsuitableTarget : .malformedTarget
+        }
         self.method = method
         self.target = target
         self.version = version

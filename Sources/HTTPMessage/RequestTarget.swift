@@ -77,7 +77,8 @@ public enum RequestTarget: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    private static func isWellFormed(_ bytes: Span<UInt8>) -> Bool {
+    /// Whether every byte may stand in a target of one form or another.
+    package static func isWellFormed(_ bytes: Span<UInt8>) -> Bool {
         guard Grammar.isTarget(bytes) else { return false }
         var start = 0
         // Where the query begins, once that matters: each byte is looked at once, whatever comes.

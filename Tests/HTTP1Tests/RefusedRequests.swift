@@ -42,7 +42,7 @@ enum RefusedRequests {
     ]
 
     private static let targets: [Case<HTTP1Error>] = [
-        Case("no leading slash", at("a"), .malformedTarget),
+        Case("no leading slash", at("a"), .unsuitableTarget),
         Case("a fragment", at("/a#b"), .malformedTarget),
         Case("an encoded NUL", at("/a%00b"), .malformedTarget),
         Case("an encoded NUL in the query", at("/a?b=%00"), .malformedTarget),
@@ -50,16 +50,16 @@ enum RefusedRequests {
         Case("a lone percent sign", at("/100%?b"), .malformedTarget),
         Case("an escape without hex digits", at("/%zz"), .malformedTarget),
         Case("a byte beyond ASCII", at("/\u{E9}"), .malformedTarget),
-        Case("* without OPTIONS", at("*"), .malformedTarget),
-        Case("two stars", at("**", method: "OPTIONS"), .malformedTarget),
-        Case("authority-form without CONNECT", at("a:80"), .malformedTarget),
-        Case("CONNECT with a path", at("/", method: "CONNECT"), .malformedTarget),
-        Case("CONNECT without a port", at("a", method: "CONNECT"), .malformedTarget),
-        Case("another scheme", at("ftp://a/"), .malformedTarget),
-        Case("a scheme with one slash", at("http:/a/"), .malformedTarget),
-        Case("no authority", at("http:///x"), .malformedTarget),
-        Case("userinfo", at("http://me@a/"), .malformedTarget),
-        Case("userinfo with a password", at("http://a:b@a/"), .malformedTarget),
+        Case("* without OPTIONS", at("*"), .unsuitableTarget),
+        Case("two stars", at("**", method: "OPTIONS"), .unsuitableTarget),
+        Case("authority-form without CONNECT", at("a:80"), .unsuitableTarget),
+        Case("CONNECT with a path", at("/", method: "CONNECT"), .unsuitableTarget),
+        Case("CONNECT without a port", at("a", method: "CONNECT"), .unsuitableTarget),
+        Case("another scheme", at("ftp://a/"), .unsuitableTarget),
+        Case("a scheme with one slash", at("http:/a/"), .unsuitableTarget),
+        Case("no authority", at("http:///x"), .unsuitableTarget),
+        Case("userinfo", at("http://me@a/"), .unsuitableTarget),
+        Case("userinfo with a password", at("http://a:b@a/"), .unsuitableTarget),
     ]
 
     private static let lines: [Case<HTTP1Error>] = [
