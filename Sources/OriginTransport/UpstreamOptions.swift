@@ -3,7 +3,7 @@ public struct UpstreamOptions: Sendable {
     /// How long resolving, connecting and the TLS handshake may take together.
     ///
     /// Default 5 s.
-    public var connectTimeout: Duration = .seconds(5)
+    public var connectTimeout: Duration? = .seconds(5)
     /// How long the head of the response may take once the request is sent.
     ///
     /// Default 60 s, like nginx.

@@ -83,7 +83,7 @@ final class ChannelShared: Sendable {
     /// How connections are made, with a loop's share of the process's limit.
     func options(forLoop index: Int, of loops: Int) -> UpstreamOptions {
         var options = UpstreamOptions()
-        options.connectTimeout = configuration.timeouts.connect ?? .seconds(3600)
+        options.connectTimeout = configuration.timeouts.connect
         options.responseTimeout = configuration.timeouts.response
         options.idleTimeout = configuration.timeouts.idle
         // The configuration has at least one for each loop; the first loops share out the rest.

@@ -131,6 +131,12 @@ extension Daemon {
             if let other = before?.authorizer as? OAuthManager { await manager.succeed(other) }
             managers.append(manager)
         }
+        leavingEngines.removeAll { $0.manager == nil }
+        for channel in channels where !next.contains(where: { $0.name == channel.name }) {
+            if let engine = channel.authorizer?.engine {
+                leavingEngines.append(LeavingEngine(manager: engine))
+            }
+        }
         // Not before: the admin socket leads to these, and a token that is asked for in between would
         // be bought with the older refresh token that is stored.
         channels = next
@@ -142,6 +148,11 @@ extension Daemon {
 }
 
 /// Why a good configuration is not reloaded.
+/// A token manager that lives for as long as something of it is under way.
+struct LeavingEngine {
+    weak var manager: OAuthManager?
+}
+
 private enum ReloadRefusal: Error, CustomStringConvertible {
     case stopping
     /// A loop would have no connection of the channel's.

@@ -61,9 +61,9 @@ extension Daemon {
     /// Lets no rotated refresh token be lost on its way here.
     private func finishRenewals(until end: ContinuousClock.Instant) async {
         notify("STATUS=waiting for renewals of tokens")
+        let engines = channels.compactMap { $0.authorizer?.engine }
         await withTaskGroup(of: Void.self) { group in
-            for channel in channels {
-                guard let engine = channel.authorizer?.engine else { continue }
+            for engine in engines + leavingEngines.compactMap(\.manager) {
                 group.addTask { await engine.finishRenewal(until: end) }
             }
         }

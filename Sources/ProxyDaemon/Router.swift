@@ -48,6 +48,8 @@ final class Router: Sendable {
     private let channelsByHost: HostTable
     private let upstreamsByHost: [String: [Upstream]]
     private let paths: PathTable
+    /// Whether a channel is found by an address in the place of a name.
+    private let hasAddresses: Bool
 
     init(_ channels: [ChannelConfiguration]) {
         names = channels.map(\.name)
@@ -80,6 +82,7 @@ final class Router: Sendable {
         }
         channelsByName = byName
         channelsByHost = HostTable(byHost)
+        hasAddresses = byHost.keys.contains { Authority($0)?.isIPLiteral ?? false }
         upstreamsByHost = byUpstream.mapValues { $0.sorted(by: Router.precedes) }
         paths = PathTable(rules)
     }
@@ -113,7 +116,9 @@ final class Router: Sendable {
             }
             return try absolute(authority, target, by: .upstream) { _ in true }
         }
-        if let host = head.host, !host.isIPLiteral, let channel = channelsByHost[host.host] {
+        // Few configurations name an address, and most requests do.
+        if let host = head.host, !host.isIPLiteral || hasAddresses,
+            let channel = channelsByHost[host.host] {
             return try below(channel, target, by: .host)
         }
         if let rule = paths.rule(for: target) {

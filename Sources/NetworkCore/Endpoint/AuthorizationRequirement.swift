@@ -8,5 +8,7 @@ public enum AuthorizationRequirement: String, Sendable, Hashable, CaseIterable {
     /// here too.
     case optional
     /// It never does: sign-in pages, public content.
-    case none
+    ///
+    /// Not `none`, which in the place of an optional requirement would be no requirement at all.
+    case never
 }

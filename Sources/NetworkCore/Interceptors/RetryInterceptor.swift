@@ -99,10 +99,10 @@ public struct RetryInterceptor: ReviewingInterceptor {
             case .success(let response):
                 guard mayRepeat(request, response.status, retries: retries),
                     let delay = delay(after: response, retry: retries + 1),
-                    takeRetry(&context)
+                    fits(delay, context), takeRetry(&context)
                 else { return response }
                 do {
-                    guard try await pause(delay, &context) else { return response }
+                    try await pause(delay)
                 } catch {
                     response.body.cancel()
                     throw error
@@ -113,16 +113,17 @@ public struct RetryInterceptor: ReviewingInterceptor {
                 context.beginNextAttempt(because: .status(response.status))
             case .failure(let fault):
                 guard let error = fault as? NetworkError, retries < policy.attempts,
-                    policy.allowsRetry(of: request, after: error),
-                    takeRetry(&context)
+                    policy.allowsRetry(of: request, after: error)
                 else { throw fault }
                 // A pooled connection that was dead already costs no wait, and asks for a new one.
                 let isStale = error.retry == .idempotentOnly
-                context.requiresFreshConnection = isStale
-                if !isStale || retries > 0 {
-                    guard try await pause(policy.delay(beforeRetry: retries + 1), &context)
-                    else { throw error }
+                let delay =
+                    isStale && retries == 0 ? nil : policy.delay(beforeRetry: retries + 1)
+                guard delay.map({ fits($0, context) }) ?? true, takeRetry(&context) else {
+                    throw fault
                 }
+                context.requiresFreshConnection = isStale
+                if let delay { try await pause(delay) }
                 guard let another = request.again() else { throw error }
                 again = another
                 context.beginNextAttempt(because: .fault(error.kind))
@@ -156,16 +157,16 @@ public struct RetryInterceptor: ReviewingInterceptor {
         return wanted <= policy.maximum ? wanted : nil
     }
 
-    /// Waits before the next attempt; false if the deadline comes first.
+    /// Whether a wait is over before the exchange must be.
+    private func fits(_ delay: Duration, _ context: RequestContext) -> Bool {
+        context.deadline.map { clock.now + delay < $0 } ?? true
+    }
+
+    /// Waits before the next attempt.
     ///
     /// - Throws: `cancelled`: who gave up is told that, and not what came before.
-    private func pause(_ delay: Duration, _ context: inout RequestContext) async throws -> Bool {
-        let end = clock.now + delay
-        if let deadline = context.deadline, end >= deadline { return false }
-        do {
-            try await clock.sleep(until: end)
-            return true
-        } catch {
+    private func pause(_ delay: Duration) async throws {
+        do { try await clock.sleep(until: clock.now + delay) } catch {
             throw NetworkError.cancelled
         }
     }

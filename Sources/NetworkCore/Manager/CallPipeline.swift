@@ -80,7 +80,7 @@ struct CallPipeline<Item: Endpoint>: Sendable {
     /// is no need for a second watch.
     private func keepsDeadline(of call: NetworkCall) -> Bool {
         channel.interceptors.isEmpty && call.options.interceptors.isEmpty
-            && (authorizerKeepsDeadlines || call.authorization == .none)
+            && (authorizerKeepsDeadlines || call.authorization == .never)
             && (call.transport ?? channel.transport).keepsDeadlines
     }
 
@@ -181,7 +181,7 @@ struct CallPipeline<Item: Endpoint>: Sendable {
         _ call: NetworkCall,
         _ exchange: inout NetworkExchange
     ) async throws -> Response {
-        let isSigned = call.authorization != .none && channel.authorizer != nil
+        let isSigned = call.authorization != .never && channel.authorizer != nil
         guard isSigned || call.authorization != .required else {
             throw NetworkError(
                 .reauthorizationRequired,

@@ -88,7 +88,10 @@ struct Download {
                 total = range?.total ?? total
             case 416 where canResume && range?.total == received:
                 response.body.cancel()
-                return try PartialFile(path: partialPath, keeping: received).finish(as: path)
+                let (path, partialPath, received) = (path, partialPath, received)
+                return try await DiskAccess.run {
+                    try PartialFile(path: partialPath, keeping: received).finish(as: path)
+                }
             case 206, 416:
                 response.body.cancel()
                 beginsAnew = canResume
@@ -103,11 +106,14 @@ struct Download {
                 validator = Download.validator(of: response.headers)
                 total = response.body.length
             }
-            let file = try PartialFile(path: partialPath, keeping: received)
+            let (path, partialPath, kept) = (path, partialPath, received)
+            let file = try await DiskAccess.run {
+                try PartialFile(path: partialPath, keeping: kept)
+            }
             hasFile = true
-            let total = range?.total ?? response.body.length.map { $0 + received }
+            let total = range?.total ?? response.body.length.map { $0 + kept }
             try await write(response.body, to: file, total: total)
-            try file.finish(as: path)
+            try await DiskAccess.run { try file.finish(as: path) }
         } catch let error as FileError {
             response.body.cancel()
             if error.isLocked { hasFile = false }
@@ -118,6 +124,7 @@ struct Download {
                 detail: "the file \(partialPath) cannot be written: \(reason)"
             )
         } catch {
+            response.body.cancel()
             throw NetworkError.of(error)
         }
     }
@@ -131,6 +138,9 @@ struct Download {
         return stated == nil || stated == validator
     }
 
+    /// How much is gathered before it is written, in bytes: each write is a change of threads.
+    private static let batchSize = 256 * 1024
+
     private mutating func write(
         _ body: HTTPBody,
         to file: PartialFile,
@@ -138,12 +148,10 @@ struct Download {
     ) async throws {
         switch body {
         case .empty, .tunnel: break
-        case .bytes(let bytes): try add(bytes, to: file, total)
-        case .stream(let source, _):
-            while let piece = try await source.next() {
-                try Task.checkCancellation()
-                try add(piece, to: file, total)
-            }
+        case .bytes(let bytes):
+            tell(bytes.count, total)
+            try await store([bytes], in: file)
+        case .stream(let source, _): try await write(source, to: file, total)
         }
         if let total, received != total {
             throw NetworkError(
@@ -154,15 +162,47 @@ struct Download {
         }
     }
 
-    private mutating func add(
-        _ piece: ByteSlice,
+    private mutating func write(
+        _ source: any BodySource,
         to file: PartialFile,
         _ total: Int?
-    ) throws(FileError) {
-        try file.append(piece.span)
-        received += piece.count
+    ) async throws {
+        var batch: [ByteSlice] = []
+        var length = 0
+        do {
+            while let piece = try await source.nextUnlessCancelled() {
+                try Task.checkCancellation()
+                batch.append(piece)
+                length += piece.count
+                tell(length, total)
+                guard length >= Download.batchSize else { continue }
+                try await store(batch, in: file)
+                (batch, length) = ([], 0)
+            }
+        } catch where !(error is FileError) {
+            // The download may go on behind what has come.
+            try await store(batch, in: file)
+            throw error
+        }
+        try await store(batch, in: file)
+    }
+
+    private func tell(_ pending: Int, _ total: Int?) {
+        progress?(
+            TransferProgress(direction: .download, transferred: received + pending, total: total)
+        )
+    }
+
+    private mutating func store(
+        _ batch: [ByteSlice],
+        in file: PartialFile
+    ) async throws {
+        guard !batch.isEmpty else { return }
+        try await DiskAccess.run {
+            for piece in batch { try file.append(piece.span) }
+        }
+        received += batch.reduce(0) { $0 + $1.count }
         hasProgressed = true
-        progress?(TransferProgress(direction: .download, transferred: received, total: total))
     }
 
     /// The error that ends the download, with the place to go on from; what cannot go on is removed.

@@ -33,8 +33,9 @@ extension HTTPBody {
             var content: [UInt8] = []
             do {
                 while let piece = try await source.next() {
-                    content.append(piece.prefix(limit - content.count).span)
-                    if content.count >= limit {
+                    let room = limit - content.count
+                    content.append(piece.prefix(room).span)
+                    if piece.count > room {
                         source.cancel()
                         return (content, true)
                     }

@@ -20,6 +20,16 @@ public protocol BodySource: Sendable {
 }
 
 extension BodySource {
+    /// The next piece, or nothing at the end: what ends because the task is cancelled has not come to
+    /// its end.
+    ///
+    /// - Throws: what `next()` throws, and `NetworkError` of kind `.cancelled`.
+    func nextUnlessCancelled() async throws -> ByteSlice? {
+        let piece = try await next()
+        guard piece != nil || !Task.isCancelled else { throw NetworkError.cancelled }
+        return piece
+    }
+
     /// `next()` has it.
     public func buffered() -> ByteSlice? { nil }
     /// No trailer fields.

@@ -16,10 +16,7 @@ extension HTTPBody {
             return try await CallDeadline.run(until: deadline, on: clock) {
                 // A source need not notice that its reader was cancelled.
                 try await withTaskCancellationHandler {
-                    let content = try await collect(upTo: limit)
-                    // What was given up ends like what is complete.
-                    guard !Task.isCancelled else { throw NetworkError.cancelled }
-                    return content
+                    try await collect(upTo: limit)
                 } onCancel: {
                     source.cancel()
                 }

@@ -37,8 +37,8 @@ public enum HTTPBody: Sendable {
 
     /// Reads all of it.
     ///
-    /// - Throws: `NetworkError` of kind `.httpResponseBodySize` above `limit` bytes, or what the
-    ///   source throws.
+    /// - Throws: `NetworkError` of kind `.httpResponseBodySize` above `limit` bytes, `.cancelled`,
+    ///   or what the source throws.
     public func collect(upTo limit: Int) async throws -> ByteSlice {
         switch self {
         case .empty, .tunnel: return ByteSlice([])
@@ -50,15 +50,15 @@ public enum HTTPBody: Sendable {
                 source.cancel()
                 throw NetworkError.tooLarge(limit: limit)
             }
-            guard let first = try await source.next() else { return ByteSlice([]) }
+            guard let first = try await source.nextUnlessCancelled() else { return ByteSlice([]) }
             guard first.count <= limit else {
                 source.cancel()
                 throw NetworkError.tooLarge(limit: limit)
             }
-            guard let second = try await source.next() else { return first }
+            guard let second = try await source.nextUnlessCancelled() else { return first }
             var collected = first.array
             collected.append(second.span)
-            while collected.count <= limit, let piece = try await source.next() {
+            while collected.count <= limit, let piece = try await source.nextUnlessCancelled() {
                 collected.append(piece.span)
             }
             guard collected.count <= limit else {

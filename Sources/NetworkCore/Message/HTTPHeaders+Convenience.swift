@@ -46,9 +46,13 @@ extension HTTPField {
         HTTPField(.authorization, "Bearer \(token.reveal())")
     }
 
-    /// `Authorization: Basic …` (RFC 7617); nothing for a name with a colon, which would end there.
+    /// `Authorization: Basic …`; nothing for a name with a colon, which would end there, nor for control
+    /// characters in either (RFC 7617 §2), such as the newline at the end of a file.
     public static func basic(username: String, password: Secret) -> HTTPField? {
-        guard !username.utf8.contains(UInt8(ascii: ":")) else { return nil }
+        func isControl(_ byte: UInt8) -> Bool { byte < 0x20 || byte == 0x7F }
+        guard !username.utf8.contains(UInt8(ascii: ":")), !username.utf8.contains(where: isControl),
+            !password.reveal().utf8.contains(where: isControl)
+        else { return nil }
         return HTTPField(
             .authorization,
             "Basic \(Base64.encode(Array("\(username):\(password.reveal())".utf8)))"

@@ -30,7 +30,7 @@ public struct StaticAuthorizer: Authorizing {
 
     /// `Authorization: Basic …` in UTF-8 (RFC 7617 §2).
     ///
-    /// - Throws: `credential_unavailable` if the name holds a colon.
+    /// - Throws: `credential_unavailable` if the name holds a colon, or either a control character.
     public static func basic(
         username: String,
         password: Secret
@@ -40,7 +40,8 @@ public struct StaticAuthorizer: Authorizing {
                 .credentialUnavailable,
                 side: .proxy,
                 retry: .safe,
-                detail: "the user name of a Basic credential must not have a colon"
+                detail: "the user name of a Basic credential has a colon, or it or the password "
+                    + "control characters, such as the newline at the end of a file"
             )
         }
         return try StaticAuthorizer(

@@ -52,7 +52,7 @@ public struct ByteStream: AsyncSequence, Sendable {
                 return bytes.isEmpty ? nil : bytes
             case .stream(let source, _):
                 guard !Task.isCancelled else { throw NetworkError.cancelled }
-                return try await source.next()
+                return try await source.nextUnlessCancelled()
             }
         }
     }

@@ -16,7 +16,8 @@ package struct CurlCommand: Sendable, CustomStringConvertible {
         switch method {
         // With a body, curl would make it a POST.
         case "GET" where !hasBody: break
-        case "HEAD": words.append("--head")
+        // With a body, curl refuses that; told of the method only, it waits for content of the answer.
+        case "HEAD" where !hasBody: words.append("--head")
         default: words += ["-X", Self.quoted(method)]
         }
         if url.isAsterisk { words += ["--request-target", Self.quoted("*")] }

@@ -19,7 +19,7 @@ import Testing
         try await manager.send(.login)
         #expect(stub.requests.map(\.authorization) == ["Bearer t", "Bearer t", nil])
         var options = CallOptions()
-        options.authorization = AuthorizationRequirement.none
+        options.authorization = .never
         try await manager.send(.list, options: options)
         #expect(stub.requests[3].authorization == nil)
     }

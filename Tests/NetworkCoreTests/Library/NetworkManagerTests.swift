@@ -156,7 +156,7 @@ import Testing
         var options = CallOptions()
         options.decoder = snake
         options.retries = 0
-        options.authorization = AuthorizationRequirement.none
+        options.authorization = .never
         options.validation = SuccessRule(statuses: [503])
         let order = try await manager.request(.list, as: Snake.self, options: options)
         #expect(order.orderName == "x")

@@ -39,7 +39,7 @@ enum OrderEndpoint: Endpoint {
     var authorization: AuthorizationRequirement {
         switch self {
         case .account: .required
-        case .login: .none
+        case .login: .never
         default: .optional
         }
     }

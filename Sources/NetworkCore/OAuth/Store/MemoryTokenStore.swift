@@ -5,8 +5,13 @@ public final class MemoryTokenStore: TokenStoring {
     private struct State {
         var record: TokenRecord?
         var isLocked = false
-        var queue: [(id: Int, continuation: CheckedContinuation<Bool, Never>)] = []
+        var queue: [(id: Int, continuation: CheckedContinuation<Grant, Never>)] = []
         var nextID = 0
+    }
+
+    /// What became of a wait for the lock.
+    private enum Grant {
+        case granted, cancelled, late
     }
 
     private let state = Mutex(State())
@@ -18,7 +23,7 @@ public final class MemoryTokenStore: TokenStoring {
 
     /// Takes the lock in the order of the calls.
     ///
-    /// The deadline is the holder's, which is bounded.
+    /// - Throws: `TokenStoreError.locked` at the deadline, `CancellationError`.
     public func lock(
         until deadline: ContinuousClock.Instant,
         clock: any NetworkClock
@@ -27,41 +32,63 @@ public final class MemoryTokenStore: TokenStoring {
             state.nextID += 1
             return state.nextID
         }
-        let isGranted = await withTaskCancellationHandler {
+        let grant = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                let answer: Bool? = state.withLock { state in
-                    if Task.isCancelled { return false }
+                let answer: Grant? = state.withLock { state in
+                    if Task.isCancelled { return .cancelled }
                     guard state.isLocked else {
                         state.isLocked = true
-                        return true
+                        return .granted
                     }
                     state.queue.append((id, continuation))
                     return nil
                 }
-                if let answer { continuation.resume(returning: answer) }
+                guard let answer else { return giveUp(id, at: deadline, on: clock) }
+                continuation.resume(returning: answer)
             }
         } onCancel: {
-            let waiting = state.withLock { state in
-                state.queue.firstIndex { $0.id == id }.map { state.queue.remove(at: $0) }
-            }
-            waiting?.continuation.resume(returning: false)
+            end(id, as: .cancelled)
         }
-        guard isGranted else { throw CancellationError() }
+        switch grant {
+        case .granted: break
+        case .cancelled: throw CancellationError()
+        case .late: throw TokenStoreError.locked("another renewal has the tokens all the time")
+        }
         let held = HeldFlag()
         return TokenStoreLock { [weak self] in
             if held.clear() { self?.unlock() }
         }
     }
 
+    /// Ends a wait at its deadline, unless it is over by then.
+    private func giveUp(
+        _ id: Int,
+        at deadline: ContinuousClock.Instant,
+        on clock: any NetworkClock
+    ) {
+        // Ends by itself, at the latest with the deadline; it keeps no store that nobody uses.
+        Task { [weak self] in
+            try? await clock.sleep(until: deadline)
+            self?.end(id, as: .late)
+        }
+    }
+
+    private func end(_ id: Int, as grant: Grant) {
+        let waiting = state.withLock { state in
+            state.queue.firstIndex { $0.id == id }.map { state.queue.remove(at: $0) }
+        }
+        waiting?.continuation.resume(returning: grant)
+    }
+
     private func unlock() {
-        let next = state.withLock { state in
-            if state.queue.isEmpty {
+        let next: CheckedContinuation<Grant, Never>? = state.withLock { state in
+            guard !state.queue.isEmpty else {
                 state.isLocked = false
-                return CheckedContinuation<Bool, Never>?.none
+                return nil
             }
             return state.queue.removeFirst().continuation
         }
-        next?.resume(returning: true)
+        next?.resume(returning: .granted)
     }
 
     /// What is stored.

@@ -39,7 +39,7 @@ package enum OrderEndpoint: Endpoint {
     package var authorization: AuthorizationRequirement {
         switch self {
         case .account, .news: .required
-        case .list, .store: .none
+        case .list, .store: .never
         }
     }
     package var sampleData: Data { Data(#"[{"id":1,"item":"lamp"}]"#.utf8) }

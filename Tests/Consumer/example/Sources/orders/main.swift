@@ -60,7 +60,7 @@ let revocation = try Request(
     .delete,
     url: URL(string: "\(shop)/control/tokens?client=\(client)") ?? URL(filePath: "/")
 )
-_ = try await manager.perform(revocation, authorization: .none)
+_ = try await manager.perform(revocation, authorization: .never)
 let replayed = try await manager.response(for: .account, options: limit)
 try check(replayed.context.retries == [.unauthorized], "a revoked token is renewed and sent again")
 
@@ -70,7 +70,7 @@ try check(events == ["0", "1", "2", "3", "4"], "an event stream")
 
 let file = FileManager.default.temporaryDirectory.appending(path: "orders-\(getpid()).txt").path()
 let files = NetworkManager<PathEndpoint>(channel)
-let words = PathEndpoint("/files/words.txt", of: shop, authorization: .none)
+let words = PathEndpoint("/files/words.txt", of: shop, authorization: .never)
 let download = try await files.download(words, to: file)
 let whole = try await files.data(for: words)
 try check(download.length == whole.count && whole.count > 60_000, "a download")
