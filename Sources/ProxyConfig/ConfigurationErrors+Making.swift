@@ -15,7 +15,12 @@ extension ConfigurationErrors {
         missing personal: String? = nil
     ) -> ConfigurationErrors {
         let cause = UnreadableFile.words(file)
-        let advice = personal.map { "write \($0), or name another with --config" }
+        // Who may not read the service's file has no use for one of his own.
+        let isDenied = cause.contains("permission denied")
+        let advice =
+            isDenied
+            ? "run this as the service's user, or as root"
+            : personal.map { "write \($0), or name another with --config" }
         return ConfigurationErrors(errors: [
             ConfigurationError(
                 file: file,

@@ -147,12 +147,12 @@ extension Daemon {
     }
 }
 
-/// Why a good configuration is not reloaded.
 /// A token manager that lives for as long as something of it is under way.
 struct LeavingEngine {
     weak var manager: OAuthManager?
 }
 
+/// Why a good configuration is not reloaded.
 private enum ReloadRefusal: Error, CustomStringConvertible {
     case stopping
     /// A loop would have no connection of the channel's.

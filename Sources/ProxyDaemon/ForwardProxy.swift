@@ -37,17 +37,28 @@ final class ForwardProxy {
 
     /// Opens the far end of a tunnel.
     ///
+    /// - Parameters:
+    ///   - authority: where to.
+    ///   - hasChannel: whether a channel forwards there, with what a tunnel would lack.
+    ///   - context: learns of the attempt.
+    /// - Returns: the connection.
     /// - Throws: `http_request_denied` for a destination that `connect` does not list, and what
     ///   dialling throws.
     func tunnel(
         to authority: Authority,
+        hasChannel: Bool,
         _ context: inout RequestContext
     ) async throws(NetworkError) -> SocketStream {
         guard let port = authority.port, let policy = policy(for: authority.host, port) else {
+            let advice =
+                hasChannel
+                ? "a tunnel gets no credential: ask for http:// in place of https://, and the "
+                    + "channel of that upstream forwards over TLS"
+                : "list it in connect"
             throw NetworkError(
                 .httpRequestDenied,
                 side: .downstream,
-                detail: "CONNECT to \(authority) is not allowed; list it in connect",
+                detail: "CONNECT to \(authority) is not allowed; \(advice)",
                 status: 403
             )
         }

@@ -65,7 +65,11 @@ extension ProxyHandler {
                 status: 400
             )
         }
-        let far = try await channels.forward.tunnel(to: authority, &exchange.record.context)
+        let far = try await channels.forward.tunnel(
+            to: authority,
+            hasChannel: channels.router.isUpstream(authority),
+            &exchange.record.context
+        )
         await tunnel(
             to: far,
             opening: .connected,

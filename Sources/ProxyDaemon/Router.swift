@@ -42,6 +42,7 @@ final class Router: Sendable {
         }
     }
 
+    /// For people: each with its path, unless that is its name.
     private let names: [String]
     private let basePaths: [String]
     private let channelsByName: [String: Int]
@@ -52,7 +53,10 @@ final class Router: Sendable {
     private let hasAddresses: Bool
 
     init(_ channels: [ChannelConfiguration]) {
-        names = channels.map(\.name)
+        names = channels.map { channel in
+            let isUsual = channel.match.path == "/\(channel.name)"
+            return isUsual ? channel.name : "\(channel.name) (\(channel.match.path))"
+        }
         basePaths = channels.map { $0.upstreams.first?.basePath ?? "" }
         var byName: [String: Int] = [:]
         var byHost: [String: Int] = [:]
@@ -118,7 +122,8 @@ final class Router: Sendable {
         }
         // Few configurations name an address, and most requests do.
         if let host = head.host, !host.isIPLiteral || hasAddresses,
-            let channel = channelsByHost[host.host] {
+            let channel = channelsByHost[host.host]
+        {
             return try below(channel, target, by: .host)
         }
         if let rule = paths.rule(for: target) {
@@ -129,6 +134,11 @@ final class Router: Sendable {
             )
         }
         throw NetworkError(.noChannel, side: .downstream, detail: nobody, status: 404)
+    }
+
+    /// Whether a channel forwards to the authority.
+    func isUpstream(_ authority: Authority) -> Bool {
+        upstreamsByHost[authority.host]?.contains { $0.isNamed(by: authority) } ?? false
     }
 
     /// `OPTIONS *`: of the channel that the listener or the Host names.

@@ -79,7 +79,8 @@ extension ProxyConfiguration {
     func require(_ names: [String]) throws {
         let present = channels.map(\.name)
         for name in names where !present.contains(name) {
-            throw ValidationError(UnknownChannel(name: name, present: present).description)
+            let unknown = UnknownChannel(name: name, present: present)
+            try StandardError.fail(unknown.description, .validationFailure)
         }
     }
 }

@@ -12,8 +12,8 @@ struct TailCommand: AsyncParsableCommand {
         discussion: """
             Reads the files, in the formats json and logfmt, with or without a running daemon. \
             --where keeps the lines that satisfy \
-            every condition: status>=400, duration_ms>250, method=POST, path~/orders, channel!=a, \
-            auth.wait_ms>0.
+            every condition: status>=400, duration_ms>250, method=POST, path~/v1/, channel!=a, \
+            auth.wait_ms>0. The path is the one that went upstream.
             """
     )
 
@@ -43,6 +43,21 @@ struct TailCommand: AsyncParsableCommand {
         if follow, rendering == .har {
             throw ValidationError("an HTTP archive has an end: --as har does not go with -f")
         }
+        _ = try filter
+    }
+
+    /// What a line must satisfy: what is asked for, and for requests that it is of one.
+    private var filter: [WhereExpression] {
+        get throws {
+            let own: [String] = rendering == nil ? [] : ["event=exchange"]
+            return try (own + conditions).map { (text: String) in
+                do {
+                    return try WhereExpression(text)
+                } catch {
+                    throw ValidationError("--where \(text): \(error)")
+                }
+            }
+        }
     }
 
     func run() async throws {
@@ -66,14 +81,6 @@ struct TailCommand: AsyncParsableCommand {
                 /tail on the admin socket is JSON, whatever the format
                 """
             )
-        }
-        var filter: [WhereExpression] = []
-        for text in conditions {
-            do {
-                filter.append(try WhereExpression(text))
-            } catch {
-                throw ValidationError("--where \(text): \(error.description)")
-            }
         }
         var tail: LogTail
         let missing: [String]

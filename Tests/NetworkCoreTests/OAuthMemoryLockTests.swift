@@ -3,6 +3,22 @@ import TestSupport
 import Testing
 
 @Suite struct OAuthMemoryLocks {
+    @Test func `who waits for the lock gives up at the deadline, and the next gets it`()
+        async throws
+    {
+        let clock = ManualClock()
+        let store = MemoryTokenStore()
+        let held = try await store.lock(until: clock.now, clock: clock)
+        let end = clock.now + .seconds(3)
+        let late = Task { try await store.lock(until: end, clock: clock).release() }
+        #expect(await eventually { clock.sleepers == 1 })
+        clock.advance(by: .seconds(3))
+        let error = await #expect(throws: TokenStoreError.self) { try await late.value }
+        guard case .locked = error else { throw error ?? TokenStoreError.conflict }
+        held.release()
+        try await store.lock(until: clock.now, clock: clock).release()
+    }
+
     @Test func `who has gone away already gets no lock`() async throws {
         let clock = ManualClock()
         let store = MemoryTokenStore()

@@ -113,6 +113,20 @@ import Testing
         #expect(upstream.arrived.count == 11)
     }
 
+    @Test func `a retry for which there is no time costs the budget nothing`() async {
+        let (budget, clock) = (RetryBudget(share: 0), ManualClock())
+        let upstream = Upstream { _, _ in throw NetworkError.refused }
+        let chain = RequestChain.retrying(upstream, budget: budget, clock: clock) {
+            $0.base = .seconds(1)
+        }
+        for _ in 0..<20 {
+            var context = RequestContext(deadline: clock.now)
+            _ = await networkError { try await chain.send(.forTests(), context: &context) }
+            #expect(context.retries.isEmpty)
+        }
+        for _ in 0..<10 { #expect(budget.takeRetry(now: 0)) }
+    }
+
     @Test func `a wait beyond the deadline is not begun`() async {
         let upstream = Upstream { _, _ in throw NetworkError.refused }
         let chain = RequestChain.retrying(upstream)

@@ -60,7 +60,8 @@ import Testing
         }
         #expect(
             refused?.description
-                == "no daemon answers at 127.0.0.1:\(nobody.port): connection refused"
+                == "no daemon answers at 127.0.0.1:\(nobody.port): connection refused; "
+                + "is it running (netproxy run), with this configuration?"
         )
         await #expect(throws: AdminClient.Unreachable.self) {
             try await AdminClient(.off).send("GET", "/status")

@@ -65,6 +65,25 @@ import Testing
         }
     }
 
+    @Test(arguments: [("192.0.2.7", "first"), ("192.0.2.8", "second")])
+    func `an address may stand in the place of a host's name`(host: String, channel: String) throws
+    {
+        let configuration = try ConfigurationLoader.load(
+            text: """
+                channels:
+                  first: { upstream: 'https://one.test', match: { hosts: [192.0.2.7] } }
+                  second: { upstream: 'https://two.test', match: { path: / } }
+                """,
+            file: "n.yaml",
+            environment: ["HOME": "/home/someone"]
+        ).get()
+        var decoder = RequestHeadDecoder()
+        let bytes = Array("GET /x HTTP/1.1\r\nHost: \(host):8080\r\n\r\n".utf8)
+        let head = try #require(try decoder.decode(bytes.span)).head
+        let route = try Router(configuration.channels).route(head, dedicated: nil)
+        #expect(configuration.channels[route.channel].name == channel)
+    }
+
     /// What is asked of the channel behind its own listener for `/v1/x`.
     @Test(arguments: [
         ("api.test:8443", "/v1/x"), ("api.test", "/v1/x"), ("api.test:1", "/v1/v1/x"),

@@ -179,7 +179,7 @@ struct Download {
                 try await store(batch, in: file)
                 (batch, length) = ([], 0)
             }
-        } catch where !(error is FileError) {
+        } catch  where !(error is FileError) {
             // The download may go on behind what has come.
             try await store(batch, in: file)
             throw error

@@ -40,6 +40,18 @@ public final class NetworkManager<Item: Endpoint>: Sendable {
         try await pipeline.value(endpoint, as: type, options)
     }
 
+    // Without it the compiler has no words for a call that leaves the type open.
+    /// There is nothing to decode the content as.
+    @available(
+        *,
+        unavailable,
+        message: "say what to decode: request(_:as:), or send(_:) where nobody needs the content"
+    )
+    public func request(
+        _ endpoint: Item,
+        options: CallOptions = CallOptions()
+    ) async throws(NetworkError) {}
+
     /// Sends a request and waits for its response, whose content nobody needs.
     ///
     /// - Throws: `NetworkError`.

@@ -78,9 +78,13 @@ package struct AdminClient: Sendable {
         } catch {
             loop.stop()
             guard let error = error as? IOError else { throw error }
-            var advice = ""
-            if case .denied = error { advice = "; run this as the daemon's user, or as root" }
-            throw Unreachable(description: "no daemon answers at \(endpoint): \(error)\(advice)")
+            let advice =
+                if case .denied = error {
+                    "run this as the daemon's user, or as root"
+                } else {
+                    "is it running (netproxy run), with this configuration?"
+                }
+            throw Unreachable(description: "no daemon answers at \(endpoint): \(error); \(advice)")
         }
     }
 }

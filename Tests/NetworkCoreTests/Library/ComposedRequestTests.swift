@@ -65,6 +65,19 @@ import Testing
         #expect(stub.requests.map(\.text) == [#"{"page_size":1}"#, #"{"pageSize":1}"#])
     }
 
+    @Test func `a composed request that is never to be signed is not`() async throws {
+        let stub = StubTransport { _ in .status(200) }
+        let manager = NetworkManager<OrderEndpoint>(
+            .stubbed(stub, authorizer: try StaticAuthorizer.bearer(Secret("t")))
+        )
+        _ = try await manager.perform(RequestBuilder("https://a.example"), authorization: .never)
+        var options = CallOptions()
+        options.authorization = .never
+        _ = try await manager.perform(RequestBuilder("https://a.example"), options: options)
+        _ = try await manager.perform(RequestBuilder("https://a.example"))
+        #expect(stub.requests.map(\.authorization) == [nil, nil, "Bearer t"])
+    }
+
     @Test func `what an endpoint says holds for what is composed of it`() async throws {
         struct Strict: Endpoint {
             let baseURL: BaseURL = "https://a.example"

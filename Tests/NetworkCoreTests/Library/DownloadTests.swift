@@ -41,6 +41,27 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: "\(target).part"))
     }
 
+    @Test func `a source that ends at being cancelled leaves no file`() async throws {
+        let body = StalledBody("abc", whenCancelled: .success(()))
+        let stub = StubTransport { _ in
+            .response(Response(status: 200, body: .stream(body, length: nil)))
+        }
+        let manager = manager(stub)
+        let (came, told) = AsyncStream.makeStream(of: Void.self)
+        let task = Task {
+            var options = CallOptions()
+            options.progress = { _ in told.yield() }
+            return try await manager.download(endpoint, to: target, options: options)
+        }
+        for await _ in came { break }
+        task.cancel()
+        let error = await #expect(throws: NetworkError.self) { try await task.value }
+        #expect(error?.kind == .cancelled)
+        #expect(!FileManager.default.fileExists(atPath: target))
+        #expect(!FileManager.default.fileExists(atPath: "\(target).part"))
+        #expect(body.isGivenUp)
+    }
+
     @Test func `a download that breaks off goes on where it was`() async throws {
         let stub = StubTransport()
         stub.answer(

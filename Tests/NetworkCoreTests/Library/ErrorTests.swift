@@ -35,5 +35,7 @@ import Testing
 
     @Test func `a name with a colon is no user of basic authentication`() {
         #expect(HTTPField.basic(username: "a:b", password: Secret("c")) == nil)
+        #expect(HTTPField.basic(username: "a", password: Secret("c\n")) == nil)
+        #expect(HTTPField.basic(username: "a\u{7F}", password: Secret("c")) == nil)
     }
 }
