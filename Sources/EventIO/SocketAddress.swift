@@ -156,7 +156,7 @@ package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// `127.0.0.1:80`, `[::1]:80` or `unix`.
+    /// `127.0.0.1:80`, `[::1]:80` or `unix:/path`; `unix` alone where there is no path, as of an app.
     package var description: String {
         switch kind {
         case .unix(let path): return path.isEmpty ? "unix" : "unix:\(path)"

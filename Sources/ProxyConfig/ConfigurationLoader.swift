@@ -148,6 +148,13 @@ package enum ConfigurationLoader {
                     key: ConfigNode.printable(entry.value.path)
                 )
             }
+            if entry.key == "netproxy" {
+                root.reading.report(
+                    "netproxy.log is the daemon's own log, so no channel can have that name",
+                    at: entry.keyPosition,
+                    key: ConfigNode.printable(entry.value.path)
+                )
+            }
             let merged = entry.value.mergedAsChannel(over: root[.defaults])
             let section = Section<ChannelKey>(
                 merged,

@@ -6,7 +6,7 @@ import NetworkCore
 
 /// One connection from an app: reads requests one after the other and writes their responses.
 ///
-/// One task runs it on its loop from the first byte to the last. Not `Sendable`.
+/// One task runs it on its loop while there is something to do; idle, it has none. Not `Sendable`.
 final class DownstreamConnection {
     /// How long an app may keep a connection open without a request, like nginx's 75 s.
     private static let keepAlive = Duration.seconds(75)

@@ -35,7 +35,7 @@ extension ProxyHandler {
             case .origin where refusal.kind == .noChannel:
                 // The refusal names the channels, which is nothing for a web page that has its own
                 // name lead here.
-                try AccessPolicy().checkHost(head, isChannelHost: isAdmitted)
+                try AccessPolicy().check(head, isChannelHost: isAdmitted, userID: app.userID)
                 throw refusal
             default: throw refusal
             }

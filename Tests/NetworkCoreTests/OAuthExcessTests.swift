@@ -28,6 +28,15 @@ import Testing
         #expect(harness.requests == 9)
     }
 
+    @Test func `tokens that served before they were revoked are no excess`() async throws {
+        let harness = OAuthHarness()
+        for _ in 1...20 {
+            #expect(try await harness.send().0.status == 200)
+            harness.server.revokeAccess()
+        }
+        #expect(harness.requests == 20)
+    }
+
     @Test func `tokens for one use that the API takes are no excess`() async throws {
         let harness = OAuthHarness()
         harness.server.setLifetime("0")

@@ -111,6 +111,12 @@ import Testing
         #expect(errors(in: "channels: { a\(name): { upstream: https://a.example } }").count >= 1)
     }
 
+    @Test func `no channel has the name of the daemon's own log`() {
+        let errors = errors(in: "channels: { netproxy: { upstream: https://a.example } }")
+        #expect(errors.count == 1)
+        #expect(errors.allSatisfy { $0.contains("channels.netproxy: netproxy.log is the daemon's") })
+    }
+
     @Test(arguments: ["off", "\"off\"", "'off'"])
     func `off means off, quoted or not`(off: String) throws {
         let configuration = try load(

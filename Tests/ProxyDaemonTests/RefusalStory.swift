@@ -54,6 +54,16 @@ import Testing
         #expect(line.facts.status == 403)
     }
 
+    @Test func `a web page is refused, and told of no channel, where it asks for none`()
+        async throws
+    {
+        let page = "Origin: https://evil.example"
+        let (answer, _, log, _) = try await refusal(of: Raw.get("/nobody", page))
+        #expect(answer.status == 403)
+        #expect(!answer.body.contains("orders"))
+        #expect(log == "netproxy")
+    }
+
     @Test func `a host that a web page could rebind is 421`() async throws {
         let request = "GET /orders/1 HTTP/1.1\r\nHost: evil.example\r\n\r\n"
         let (answer, line, _, reached) = try await refusal(of: request)

@@ -4,14 +4,17 @@ import Glibc
 package struct AppendFile: ~Copyable, Sendable {
     private let descriptor: Int32
 
-    /// Opens the file, and makes it with mode 0640 (less the umask) if there is none.
+    /// Opens the file, and makes it with mode 0640 if there is none, whatever the umask.
     ///
     /// A symbolic link is refused: whoever may write to the directory could aim it at any file. A
     /// pipe without a reader is refused too, instead of blocking.
     package init(path: String) throws(FileError) {
         let flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK
-        descriptor = unsafe open(path, flags, 0o640)
+        let made = unsafe open(path, flags | O_EXCL, 0o640)
+        // A file that is there keeps the mode that somebody gave it.
+        descriptor = made < 0 && errno == EEXIST ? unsafe open(path, flags, 0o640) : made
         guard descriptor >= 0 else { throw FileError("open") }
+        guard made < 0 || fchmod(made, 0o640) == 0 else { throw FileError("chmod") }
     }
 
     deinit {

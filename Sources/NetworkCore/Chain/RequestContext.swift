@@ -1,7 +1,7 @@
 /// What is known about an exchange beside its messages: interceptors and transport write here, the
 /// log reads it.
 public struct RequestContext: Sendable {
-    /// The id of the exchange, the same in the log and in `X-Request-Id`.
+    /// The id of the exchange in the log; the daemon sends it as `X-Request-Id`, too.
     public var requestID: String
     /// When the exchange as a whole must be over.
     public var deadline: ContinuousClock.Instant? {

@@ -21,7 +21,7 @@ public struct Timings: Sendable {
         get { tlsTime.value }
         set { tlsTime.value = newValue }
     }
-    /// From the start of the attempt to the head of the response.
+    /// From when the request goes out, over a connection that is there, to the head of the response.
     public var firstByte: Duration? {
         get { firstByteTime.value }
         set { firstByteTime.value = newValue }

@@ -2,7 +2,8 @@
 public enum AuthorizationRequirement: String, Sendable, Hashable, CaseIterable {
     /// It must: without an authorizer, or without a credential, nothing is sent.
     case required
-    /// It does where the channel has an authorizer that is signed in; otherwise it goes without.
+    /// It does where the channel has an authorizer; it goes without where that wants a person to sign in
+    /// first (`reauthorization_required`).
     ///
     /// A credential that is only out of reach for the moment (`credential_unavailable`) is an error
     /// here too.

@@ -20,7 +20,7 @@ struct ChannelCounters: Sendable {
     var errors: [ErrorKind: Int] = [:]
     /// From the complete head to the last byte to the app.
     var durations = DurationHistogram()
-    /// From the start of the last attempt to the head of the response.
+    /// From when the request of the last attempt went out to the head of the response.
     var firstBytes = DurationHistogram()
     var bytesIn = 0
     var bytesOut = 0

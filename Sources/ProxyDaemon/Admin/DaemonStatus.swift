@@ -32,7 +32,8 @@ package struct DaemonStatus: Sendable, Codable {
         package var bytesOut: Int
         /// How long exchanges took, from the complete head to the last byte to the app.
         package var durations: Durations?
-        /// How long the upstream took, from the start of the last attempt to the head of its response.
+        /// How long the upstream took, from when the request of the last attempt went out, over a
+        /// connection that was there, to the head of its response.
         package var firstBytes: Durations?
     }
 

@@ -87,7 +87,7 @@ struct PrometheusText {
     private mutating func writeUpstreams() {
         write(
             "netproxy_upstream_first_byte_seconds",
-            "From the start of the last attempt to the head of its response.",
+            "From when the last attempt's request went out to the head of its response.",
             \.firstBytes
         )
         write(.gauge, "netproxy_upstream_connections", "Open connections to the upstream.") {

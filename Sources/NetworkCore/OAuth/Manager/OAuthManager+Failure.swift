@@ -42,10 +42,14 @@ extension OAuthManager {
         return .failed(failure)
     }
 
-    /// Whether the token at hand was never doubted and has lived half of its time at least, or was for
-    /// one use: its renewal is no excess, however often tokens that live for seconds need one.
+    /// Whether the renewal of the token at hand is no excess, however often it comes.
+    ///
+    /// It was never doubted and has lived half of its time at least, as tokens of seconds do; or it was
+    /// for one use; or the API took it before it refused it, so that it was revoked.
     var hasRunItsCourse: Bool {
-        guard let current, current.doubt == .none else { return false }
+        guard let current else { return false }
+        if current.hasServed { return true }
+        guard current.doubt == .none else { return false }
         if current.token.isForOneUse { return true }
         guard let end = current.token.expiresAt else { return false }
         let issued = current.token.issuedAt

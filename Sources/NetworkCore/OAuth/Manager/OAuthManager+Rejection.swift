@@ -103,6 +103,7 @@ extension OAuthManager {
             }
             if let known = current?.doubt, known.rawValue < doubt.rawValue {
                 current?.doubt = doubt
+                if current?.credential.isProven == true { current?.hasServed = true }
                 // The next request that it serves clears it of a suspicion, once all can see that.
                 publish()
                 current?.credential.unprove()

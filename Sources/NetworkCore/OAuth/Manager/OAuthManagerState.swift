@@ -13,6 +13,8 @@ struct CurrentToken {
     let credential: Credential
     var windows: TokenWindows?
     var doubt = Doubt.none
+    /// Whether the API took it before anybody doubted it.
+    var hasServed = false
     /// Until then a 401 to this token renews nothing: a renewal was tried and did not help.
     var settledUntil: ContinuousClock.Instant?
 
