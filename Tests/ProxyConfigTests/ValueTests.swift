@@ -114,7 +114,7 @@ import Testing
     @Test func `no channel has the name of the daemon's own log`() {
         let errors = errors(in: "channels: { netproxy: { upstream: https://a.example } }")
         #expect(errors.count == 1)
-        #expect(errors.allSatisfy { $0.contains("channels.netproxy: netproxy.log is the daemon's") })
+        #expect(errors.allSatisfy { $0.contains("netproxy.log is the daemon's own log") })
     }
 
     @Test(arguments: ["off", "\"off\"", "'off'"])

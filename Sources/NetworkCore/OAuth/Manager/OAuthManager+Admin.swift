@@ -92,12 +92,12 @@ extension OAuthManager {
         status.age = current.map { now.steady - $0.token.issuedAt.steady }
         status.expiresIn = current?.token.expiresAt.map { max($0.remaining(at: now), .zero) }
         status.scope = current?.token.scope
-        status.hasRefreshToken = (record?.refreshToken ?? current?.token.refreshToken) != nil
-        status.refreshExpiresIn = record?.refreshExpiresAt.map { max($0 - now.wall, .zero) }
-        status.isUnsaved = isUnsaved
-        status.waiters = renewal?.room.count ?? outage?.room.count ?? 0
-        status.lastFailure = lastFailure
-        status.nextAttempt = outage.map { max($0.until - now.steady, .zero) }
+        status.hasRefreshToken = (ledger.record?.refreshToken ?? current?.token.refreshToken) != nil
+        status.refreshExpiresIn = ledger.record?.refreshExpiresAt.map { max($0 - now.wall, .zero) }
+        status.isUnsaved = ledger.isUnsaved
+        status.waiters = renewal?.room.count ?? trouble.outage?.room.count ?? 0
+        status.lastFailure = trouble.lastFailure
+        status.nextAttempt = trouble.outage.map { max($0.until - now.steady, .zero) }
         status.clockOffset = service.clockOffset == .zero ? nil : service.clockOffset
         return status
     }
@@ -105,8 +105,8 @@ extension OAuthManager {
     private func state(at now: Moment) -> OAuthStatus.State {
         if renewal != nil { return .refreshing }
         let living = current.flatMap { isAlive($0, at: now) ? $0 : nil }
-        if death != nil, living == nil { return .dead }
-        if outage.map({ $0.until > now.steady }) ?? false, living == nil { return .failed }
+        if trouble.death != nil, living == nil { return .dead }
+        if trouble.outage.map({ $0.until > now.steady }) ?? false, living == nil { return .failed }
         guard let living else { return current == nil ? .empty : .expired }
         if living.windows?.due.isReached(at: now) ?? false { return .expired }
         return living.windows?.stale.isReached(at: now) ?? false ? .stale : .fresh

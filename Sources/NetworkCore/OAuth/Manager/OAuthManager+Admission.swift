@@ -35,14 +35,14 @@ extension OAuthManager {
 
     /// Why the token endpoint is not to be asked now.
     func standingRefusal(at now: Moment) -> NetworkError? {
-        if let death, now.steady < death.checkAgainAt {
+        if let death = trouble.death, now.steady < death.checkAgainAt {
             return NetworkError(
                 .reauthorizationRequired,
                 side: .proxy,
                 detail: death.failure.detail
             )
         }
-        if let outage, now.steady < outage.until {
+        if let outage = trouble.outage, now.steady < outage.until {
             return OAuthManager.unavailable(
                 outage.failure.detail,
                 retryAfter: max(1, (outage.until - now.steady).wholeSeconds)
@@ -74,8 +74,8 @@ extension OAuthManager {
         }
         switch token.doubt {
         case .none: return true
-        case .suspected: return death == nil
-        case .refused: return outage?.failure.kind == OAuthFailure.excess
+        case .suspected: return trouble.death == nil
+        case .refused: return trouble.outage?.failure.kind == OAuthFailure.excess
         }
     }
 
@@ -91,13 +91,13 @@ extension OAuthManager {
             content.dueAt = current.windows?.due ?? .never
             content.staleAt = nextLook
             // The running renewal comes first.
-            if renewal == nil, death == nil, let stale = current.windows?.stale,
+            if renewal == nil, trouble.death == nil, let stale = current.windows?.stale,
                 stale.steady < nextLook.steady
             {
                 content.staleAt = stale
             }
         }
-        if let outage, outage.until > now.steady, probe == nil, let current,
+        if let outage = trouble.outage, outage.until > now.steady, probe == nil, let current,
             isAlive(current, at: now)
         {
             // Nobody is asked before the back-off ends, so readers need not ask the manager either.

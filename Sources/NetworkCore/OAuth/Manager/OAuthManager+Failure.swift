@@ -10,9 +10,13 @@ extension OAuthManager {
     /// Leaves the token endpoint alone for a while; the failure is everybody's.
     func fail(_ failure: TokenFailure) -> WaitingRoom.Outcome {
         // A renewal that was given up has been counted.
-        if Task.isCancelled, let lastFailure { return .failed(lastFailure) }
-        failuresInRow += 1
-        var delay = BackOff.delay(failure.kind, failuresInRow: failuresInRow, jitter: jitter())
+        if Task.isCancelled, let lastFailure = trouble.lastFailure { return .failed(lastFailure) }
+        trouble.failuresInRow += 1
+        var delay = BackOff.delay(
+            failure.kind,
+            failuresInRow: trouble.failuresInRow,
+            jitter: jitter()
+        )
         if let asked = failure.retryAfter {
             delay = max(delay, min(asked, configuration.retryAfterLimit))
         }
@@ -31,12 +35,12 @@ extension OAuthManager {
         var failure = failure
         // From the time of the failure, which people read the wait from: a later one adds a second.
         failure.nextAttempt = failure.at + delay
-        outage = Outage(
+        trouble.outage = Outage(
             failure: failure,
             until: clock.now + delay,
             room: WaitingRoom(clock: clock, limit: configuration.waiterLimit)
         )
-        lastFailure = failure
+        trouble.lastFailure = failure
         onEvent(.failed(failure))
         publish()
         return .failed(failure)
@@ -85,10 +89,10 @@ extension OAuthManager {
 
     /// The credential is dead: nobody asks again until a person, or the store, brings another.
     func die(_ failure: OAuthFailure) -> WaitingRoom.Outcome {
-        let isNews = death?.failure.detail != failure.detail
-        death = Death(failure: failure, checkAgainAt: clock.now + Self.deathCheck)
-        outage = nil
-        lastFailure = failure
+        let isNews = trouble.death?.failure.detail != failure.detail
+        trouble.death = Death(failure: failure, checkAgainAt: clock.now + Self.deathCheck)
+        trouble.outage = nil
+        trouble.lastFailure = failure
         if isNews { onEvent(.dead(failure)) }
         publish()
         return .dead(failure)
@@ -115,7 +119,7 @@ extension OAuthManager {
             at: clock.wallNow
         )
         if let secret = grant.refreshToken {
-            var next = workingRecord
+            var next = ledger.workingRecord
             next.intent = nil
             next.quarantine = TokenRecord.Quarantine(
                 fingerprint: TokenRecord.fingerprint(secret),

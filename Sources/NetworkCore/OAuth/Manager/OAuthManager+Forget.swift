@@ -32,8 +32,7 @@ extension OAuthManager {
         }
         do {
             try await removeStored()
-            stored = StoredState()
-            forgotten = nil
+            ledger.noteRemoval()
         } catch {
             await disregardStored()
             throw error
@@ -42,18 +41,14 @@ extension OAuthManager {
 
     private func forgetHere() {
         dropToken()
-        outage = nil
-        death = nil
-        failuresInRow = 0
+        trouble.clear()
         rewrite?.cancel()
         rewrite = nil
         forgetRecord()
     }
 
     private func forgetRecord() {
-        noteSpentSeed()
-        record = nil
-        isUnsaved = false
+        ledger.forget()
         publish()
     }
 
@@ -71,11 +66,11 @@ extension OAuthManager {
     /// Notes what the store goes on to hold, so that it is not taken for news.
     private func disregardStored() async {
         do {
-            stored = StoredState(try await store.load(), authority: configuration.authority)
+            ledger.disregard(try await store.load())
         } catch {
             // Then it is what was seen last.
             onEvent(.storeFailed(detail: OAuthManager.words(error)))
+            ledger.disregardStored()
         }
-        forgotten = stored == StoredState() ? nil : stored
     }
 }

@@ -12,9 +12,8 @@ extension OAuthManager {
 
     /// - Throws: `TokenFailure` if a grant of the configuration's own cannot be made.
     func nextGrant(_ reason: OAuthEvent.Reason) async throws(TokenFailure) -> NextGrant {
-        let seed: Secret?
         switch configuration.grant {
-        case .refreshToken(let initial): seed = initial
+        case .refreshToken: break
         case _ where reason == .recovery: return .nothingToDo
         case .clientCredentials:
             return .grant(.clientCredentials(scopes: configuration.scopes))
@@ -28,14 +27,11 @@ extension OAuthManager {
             grant.isMadeAnew = true
             return .grant(grant)
         }
-        guard let token = refreshToken(reason == .forced ? seed : unspent(seed)) else {
+        guard let token = ledger.refreshToken(evenSpent: reason == .forced) else {
             return reason == .recovery ? .nothingToDo : .missing
         }
-        let fingerprint = TokenRecord.fingerprint(token)
-        if reason == .recovery, record?.intent?.fingerprint != fingerprint { return .nothingToDo }
-        if reason != .forced, let quarantine = record?.quarantine,
-            quarantine.fingerprint == fingerprint
-        {
+        if reason == .recovery, ledger.openIntent(for: token) == nil { return .nothingToDo }
+        if reason != .forced, let quarantine = ledger.quarantine(of: token) {
             return .dead(
                 OAuthFailure(
                     kind: TokenFailure.Class.invalidGrant.rawValue,
@@ -48,36 +44,13 @@ extension OAuthManager {
         return .grant(.refreshToken(token))
     }
 
-    /// The stored refresh token, unless a person has configured another since.
-    private func refreshToken(_ seed: Secret?) -> Secret? {
-        guard let seed else { return record?.refreshToken }
-        guard let record, record.seed == TokenRecord.fingerprint(seed) else { return seed }
-        return record.refreshToken ?? seed
-    }
-
-    /// The configured refresh token, unless it is known to have had a successor that is gone: then
-    /// only a person has it presented again.
-    private func unspent(_ seed: Secret?) -> Secret? {
-        guard let seed, spentSeed != nil, record?.seed == nil else { return seed }
-        return spentSeed == TokenRecord.fingerprint(seed) ? nil : seed
-    }
-
-    /// Remembers of a record that is going away that the configured refresh token has had a successor:
-    /// to present it again could end the family (RFC 9700 §4.14.2).
-    func noteSpentSeed() {
-        guard let record, let seed = record.seed, let successor = record.refreshToken,
-            TokenRecord.fingerprint(successor) != seed
-        else { return }
-        spentSeed = seed
-    }
-
     /// Whether there is what a token can be had with, and until when, as far as is known.
     func signedIn() -> (Bool, until: UnixTime?) {
-        guard case .refreshToken(let seed) = configuration.grant else { return (true, nil) }
-        guard death == nil, let token = refreshToken(unspent(seed)) else { return (false, nil) }
-        if let dead = record?.quarantine?.fingerprint, dead == TokenRecord.fingerprint(token) {
-            return (false, nil)
-        }
+        guard case .refreshToken = configuration.grant else { return (true, nil) }
+        guard trouble.death == nil, let token = ledger.refreshToken(),
+            ledger.quarantine(of: token) == nil
+        else { return (false, nil) }
+        let record = ledger.record
         return (true, token == record?.refreshToken ? record?.refreshExpiresAt : nil)
     }
 
@@ -88,12 +61,11 @@ extension OAuthManager {
     ///   the token must not be presented, because somebody has signed in meanwhile.
     func announce(_ grant: TokenGrant) async -> Bool? {
         guard let secret = grant.refreshToken else { return false }
-        let fingerprint = TokenRecord.fingerprint(secret)
-        let open = record?.intent.flatMap { $0.fingerprint == fingerprint ? $0 : nil }
-        if record?.rotates != false {
-            var next = workingRecord
+        let open = ledger.openIntent(for: secret)
+        if ledger.record?.rotates != false {
+            var next = ledger.workingRecord
             next.intent = TokenRecord.Intent(
-                fingerprint: fingerprint,
+                fingerprint: TokenRecord.fingerprint(secret),
                 startedAt: open?.startedAt ?? clock.wallNow,
                 attempts: (open?.attempts ?? 0) + 1
             )
@@ -105,9 +77,11 @@ extension OAuthManager {
     /// Takes the note back: the answer says that the token was not spent.
     ///
     /// - Returns: what became of the record without it.
-    func retract(_ grant: TokenGrant, wasOpen: Bool) async -> Saving {
-        guard !wasOpen, grant.refreshToken != nil, record?.intent != nil else { return .kept }
-        var next = workingRecord
+    func retract(_ grant: TokenGrant, wasOpen: Bool) async -> TokenLedger.Saving {
+        guard !wasOpen, grant.refreshToken != nil, ledger.record?.intent != nil else {
+            return .kept
+        }
+        var next = ledger.workingRecord
         next.intent = nil
         return await persist(next)
     }
@@ -123,9 +97,9 @@ extension OAuthManager {
             if case TokenStoreError.unreadable = error { throw error }
             return false
         }
-        guard case .refreshToken(let seed) = configuration.grant,
-            let token = refreshToken(unspent(seed)), let presented = grant.refreshToken
-        else { return false }
+        guard let token = ledger.refreshToken(), let presented = grant.refreshToken else {
+            return false
+        }
         return token != presented
     }
 }

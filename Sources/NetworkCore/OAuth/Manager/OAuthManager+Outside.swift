@@ -7,7 +7,7 @@ extension OAuthManager {
     /// That is a sign-in or a sign-out by another tool, or a renewal by another process. Asks no
     /// server and takes no lock.
     func lookAround() async {
-        let known = stored
+        let known = ledger.stored
         let begun = renewals
         let found: TokenRecord?
         do {
@@ -17,18 +17,18 @@ extension OAuthManager {
             return lookAgainLater()
         }
         // Whatever this manager does meanwhile knows better.
-        guard renewal == nil, renewals == begun, stored == known, !isUnsaved,
-            !StoredState(found, authority: configuration.authority).isSame(as: known)
+        guard renewal == nil, renewals == begun, ledger.stored == known, !ledger.isUnsaved,
+            ledger.isNews(found)
         else { return lookAgainLater() }
         takeOver(found)
         // Another process is about to renew, or has died of it: the server's grace runs, so this
         // one asks for the lock and sees.
-        if record?.intent != nil { current?.windows?.advance(to: clock.moment) }
+        if ledger.record?.intent != nil { current?.windows?.advance(to: clock.moment) }
         lookAgainLater()
     }
 
     private func takeOver(_ found: TokenRecord?) {
-        let before = record?.refreshToken
+        let before = ledger.record?.refreshToken
         guard learn(found) == .stored else { return }
         guard let found else {
             // Signed out elsewhere: what is here is not used any longer.
@@ -37,7 +37,7 @@ extension OAuthManager {
             return
         }
         guard adopt(for: .external) == nil, before != found.refreshToken,
-            isOfConfiguredSeed(found),
+            configuration.isOfConfiguredSeed(found),
             found.accessTokens[configuration.credentialKey]?.value != current?.token.value
         else { return }
         // Another person's refresh token, maybe: the token at hand has no successor.

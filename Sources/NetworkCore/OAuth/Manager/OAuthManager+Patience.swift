@@ -16,7 +16,7 @@ extension OAuthManager {
         until end: ContinuousClock.Instant,
         as purpose: WaitingRoom.Purpose
     ) async -> Bool {
-        guard clock.now < end, let outage = await outage,
+        guard clock.now < end, let outage = await trouble.outage,
             outage.failure.kind != OAuthFailure.excess, outage.until <= end
         else { return false }
         switch await outage.room.wait(until: outage.until, as: purpose) {

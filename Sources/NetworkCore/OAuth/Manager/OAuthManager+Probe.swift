@@ -95,7 +95,7 @@ extension OAuthManager {
         endProbe(of: generation, finding)
         guard finding == .accepted, let current, current.token.generation == generation,
             // Who has to sign in again is told so, whatever a public path answers.
-            current.doubt == .suspected, death == nil
+            current.doubt == .suspected, trouble.death == nil
         else { return }
         self.current?.doubt = .none
         publish()

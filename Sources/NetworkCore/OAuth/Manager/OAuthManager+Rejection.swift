@@ -127,10 +127,10 @@ extension OAuthManager {
             return .verdict(.replay)
         }
         if let renewal { return .wait(renewal.room) }
-        if let death, now.steady < death.checkAgainAt {
+        if let death = trouble.death, now.steady < death.checkAgainAt {
             return .verdict(.passThrough(.reauthorizationRequired))
         }
-        if let outage, now.steady < outage.until {
+        if let outage = trouble.outage, now.steady < outage.until {
             return .verdict(.passThrough(OAuthManager.reason(outage.failure)))
         }
         return .wait(renew(current == nil ? .initial : .unauthorized).room)

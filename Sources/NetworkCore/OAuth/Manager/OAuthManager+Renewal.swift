@@ -110,7 +110,7 @@ extension OAuthManager {
             case .dead(let failure): return .failure(NothingToPresent(outcome: die(failure)))
             case .missing:
                 // Signed out elsewhere: what is here is not used any longer.
-                if record == nil, current != nil {
+                if ledger.record == nil, current != nil {
                     dropToken()
                     onEvent(.forgotten)
                 }
@@ -244,8 +244,9 @@ extension OAuthManager {
     ) -> Token {
         let lifetime = configuration.lifetime(of: response)
         // RFC 6749 §6: a refresh token that is presented without scopes keeps those it has.
-        let known = current?.token.scope ?? record?.accessTokens[configuration.credentialKey]?.scope
-        let kept = grant.refreshToken == nil ? nil : known
+        let kept = ledger.record?.accessTokens[configuration.credentialKey]
+        let known = current?.token.scope ?? kept?.scope
+        let inherited = grant.refreshToken == nil ? nil : known
         return Token(
             value: response.accessToken,
             issuedAt: sent,
@@ -253,7 +254,7 @@ extension OAuthManager {
             refreshAt: response.refreshIn.map { sent + $0 },
             refreshToken: response.refreshToken ?? grant.refreshToken,
             generation: generation,
-            scope: response.scope ?? kept ?? configuration.scopes.joined(separator: " "),
+            scope: response.scope ?? inherited ?? configuration.scopes.joined(separator: " "),
             scheme: response.scheme,
             isForOneUse: lifetime == .zero,
             proof: configuration.proof
@@ -264,10 +265,8 @@ extension OAuthManager {
         if probe?.generation != next.token.generation { dropProbe() }
         current = next
         generation = next.token.generation
-        outage = nil
-        death = nil
-        failuresInRow = 0
-        lastFailure = nil
+        trouble.clear()
+        trouble.lastFailure = nil
         publish()
     }
 

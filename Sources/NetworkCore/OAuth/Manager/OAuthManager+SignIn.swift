@@ -35,7 +35,7 @@ extension OAuthManager {
                 deadline: sent.steady + configuration.requestTimeout
             )
             // Whatever was stored may be another person's.
-            record?.accessTokens = [:]
+            ledger.dropAccessTokens()
             return await accept(
                 response,
                 grant: grant,

@@ -7,7 +7,7 @@ extension OAuthManager {
 
     private func renewEarly() {
         let now = clock.moment
-        guard renewal == nil, standingRefusal(at: now) == nil, death == nil,
+        guard renewal == nil, standingRefusal(at: now) == nil, trouble.death == nil,
             let current, current.doubt != .refused, let windows = current.windows,
             windows.stale.isReached(at: now)
         else { return publish() }

@@ -1,9 +1,4 @@
 extension OAuthManager {
-    /// The record to change next.
-    var workingRecord: TokenRecord {
-        record ?? TokenRecord(authority: configuration.authority)
-    }
-
     /// Learns what is stored, under the lock if there is one.
     ///
     /// - Throws: `TokenStoreError.unavailable` or `.unreadable` if the store may hold a refresh token
@@ -16,14 +11,14 @@ extension OAuthManager {
             found = try await store.load(under: lock)
         } catch TokenStoreError.corrupt(let path) {
             onEvent(.storeFailed(detail: TokenStoreError.corrupt(movedTo: path).description))
-            if record != nil { return writeAnew() }
+            if ledger.record != nil { return writeAnew() }
         } catch {
             onEvent(.storeFailed(detail: OAuthManager.words(error)))
             guard case .refreshToken = configuration.grant else { return }
             // A store that is broken holds what this manager put there; one that cannot be understood
             // any more was written by somebody else.
             if case TokenStoreError.unreadable = error { throw error }
-            if record == nil { throw error }
+            if ledger.record == nil { throw error }
             return
         }
         nextLook = clock.moment + OAuthManager.lookInterval
@@ -32,8 +27,7 @@ extension OAuthManager {
 
     /// Goes on with what is known here, after what was stored was set aside: it is the newest.
     private func writeAnew() {
-        stored = StoredState()
-        isUnsaved = true
+        ledger.outlast()
         nextLook = clock.moment + OAuthManager.lookInterval
         writeLater()
     }
@@ -43,13 +37,11 @@ extension OAuthManager {
     /// - Returns: whose tokens count now.
     @discardableResult
     func learn(_ found: TokenRecord?) -> Precedence {
-        let before = stored
-        stored = StoredState(found, authority: configuration.authority, since: before)
-        let precedence = precedence(over: found, since: before)
+        let before = ledger.record?.refreshToken
+        let precedence = ledger.learn(found)
         switch precedence {
         case .memory: break
         case .foreign:
-            isUnsaved = false
             onEvent(
                 .storeFailed(
                     detail: "the stored tokens belong to another client or token endpoint and are "
@@ -57,20 +49,17 @@ extension OAuthManager {
                 )
             )
         case .stored:
-            isUnsaved = false
             // Another refresh token, or none: what was said of the one before does not hold for it.
-            if record?.refreshToken != found?.refreshToken { death = nil }
-            if found == nil { noteSpentSeed() }
-            record = found
+            if before != found?.refreshToken { trouble.death = nil }
         }
         return precedence
     }
 
     /// Takes an access token from the store, if it helps.
     func adopt(for reason: OAuthEvent.Reason) -> WaitingRoom.Outcome? {
-        guard reason != .forced, let record,
+        guard reason != .forced, let record = ledger.record,
             let kept = record.accessTokens[configuration.credentialKey],
-            kept.value != current?.token.value, isOfConfiguredSeed(record)
+            kept.value != current?.token.value, configuration.isOfConfiguredSeed(record)
         else { return nil }
         let now = clock.moment
         // What is left of it, but never more than it was given: the wall clock may have been set.
@@ -105,15 +94,9 @@ extension OAuthManager {
         return reason == .recovery && isOpen ? nil : .credential(adopted.credential)
     }
 
-    func isOfConfiguredSeed(_ record: TokenRecord) -> Bool {
-        configuration.isOfConfiguredSeed(record)
-    }
-
     /// Goes on with what somebody else has stored while a renewal was under way.
     func yieldToStored() -> WaitingRoom.Outcome {
-        outage = nil
-        death = nil
-        failuresInRow = 0
+        trouble.clear()
         if let adopted = adopt(for: .external) { return adopted }
         // Another person's refresh token, maybe: the token at hand has no successor.
         dropToken()

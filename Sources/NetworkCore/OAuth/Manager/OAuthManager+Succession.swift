@@ -17,10 +17,8 @@ extension OAuthManager {
         let isSame = other.configuration.authority == configuration.authority
         let left = isSame ? try await other.leave(under: lock) : nil
         predecessor = nil
-        guard let (left, found) = left, isOfConfiguredSeed(left) else { return }
-        record = left
-        stored = found
-        isUnsaved = true
+        guard let (left, found) = left, configuration.isOfConfiguredSeed(left) else { return }
+        ledger.take((left, found))
         writeLater()
     }
 
@@ -30,10 +28,9 @@ extension OAuthManager {
         try await inherit(under: lock)
         // Where nothing can be written there may be no lock either, and an answer on its way.
         if lock == nil { try await waitForRenewal() }
-        guard isUnsaved, let record else { return nil }
-        isUnsaved = false
+        guard let unsaved = ledger.giveAway() else { return nil }
         hasLeft = true
-        return (record, stored)
+        return unsaved
     }
 
     /// What a renewal comes to behind `leave(under:)`.

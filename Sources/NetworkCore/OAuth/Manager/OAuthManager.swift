@@ -31,35 +31,19 @@ public actor OAuthManager: Authorizing {
     var renewal: Renewal?
     /// The new token that one request tries while others wait.
     var probe: Probe?
-    /// Until when the token endpoint is left alone, and why.
-    var outage: Outage? {
-        didSet { if oldValue?.room !== outage?.room { oldValue?.room.finish(.idle) } }
-    }
-    /// How many attempts failed in a row.
-    var failuresInRow = 0
-    /// Why only a person can help.
-    var death: Death?
+    /// What stands in the way of the next token.
+    var trouble = Trouble()
     /// When tokens were asked for that came, within the window of the excess guard.
     var renewalTimes: [ContinuousClock.Instant] = []
-    /// What went wrong last, until a token comes.
-    var lastFailure: OAuthFailure?
-    /// What is stored, or should be; never another client's.
-    var record: TokenRecord?
-    /// What the store held when it was looked at last.
-    var stored = StoredState()
-    /// What the store went on to hold when it was to be forgotten.
-    var forgotten: StoredState?
-    /// Whether `record` could not be written.
-    var isUnsaved = false
+    /// The record of the tokens, in memory and in the store.
+    let ledger: TokenLedger
     /// Whose place this manager takes, until it has what that one could not write.
     var predecessor: OAuthManager?
     /// Whether a successor has what could not be written.
     var hasLeft = false
     /// When to look whether somebody else changed the store.
     var nextLook = Moment.never
-    /// The fingerprint of a configured refresh token that is spent, though no record says so any more.
-    var spentSeed: String?
-    /// Tries again to write `record`.
+    /// Tries again to write what could not be written.
     var rewrite: Task<Void, Never>?
     /// Counts renewals, so that a late one is told from its successor.
     var renewals = 0
@@ -101,6 +85,7 @@ public actor OAuthManager: Authorizing {
         self.service = service
         store = tokenStore
         self.configuration = configuration
+        ledger = TokenLedger(tokenStore, configuration)
         self.clock = clock
         self.jitter = jitter
         self.onEvent = onEvent
