@@ -49,11 +49,18 @@ extension EventFeed {
         /// The next event; nothing once the server has ended the feed with 204.
         ///
         /// - Throws: `NetworkError`.
-        public mutating func next() async throws -> ServerSentEvent? {
+        public mutating func next() async throws(NetworkError) -> ServerSentEvent? {
+            try await next(isolation: #isolation)
+        }
+
+        /// As `next()`, for `for try await`.
+        public mutating func next(
+            isolation actor: isolated (any Actor)?
+        ) async throws(NetworkError) -> ServerSentEvent? {
             while !isOver {
-                do {
+                do throws(NetworkError) {
                     if lines == nil { try await connect() }
-                    while let line = try await lines?.next() {
+                    while let line = try await lines?.next(isolation: actor) {
                         if let event = try parser.push(line) {
                             isBarren = false
                             return event
@@ -61,14 +68,14 @@ extension EventFeed {
                     }
                     if !isOver { try await pause() }
                 } catch {
-                    try await recover(from: NetworkError.of(error))
+                    try await recover(from: error)
                 }
             }
             return nil
         }
 
         /// Waits after a fault of the network, and throws every other one, which ends the feed.
-        private mutating func recover(from error: NetworkError) async throws {
+        private mutating func recover(from error: NetworkError) async throws(NetworkError) {
             failures += 1
             guard !Task.isCancelled, EventReconnection.isWorthwhile(after: error),
                 failures <= feed.reconnection.attempts ?? .max
@@ -77,16 +84,16 @@ extension EventFeed {
                 lines = nil
                 throw Task.isCancelled ? NetworkError.cancelled : error
             }
-            do {
+            do throws(NetworkError) {
                 try await pause()
             } catch {
                 isOver = true
-                throw NetworkError.of(error)
+                throw error
             }
         }
 
         /// Lets the time of reconnection pass; what was begun of an event is dropped.
-        private mutating func pause() async throws {
+        private mutating func pause() async throws(NetworkError) {
             lines = nil
             let clock = feed.pipeline.channel.clock
             let wait = feed.reconnection.wait(
@@ -95,10 +102,12 @@ extension EventFeed {
                 isBarren: isBarren
             )
             isBarren = true
-            try await clock.sleep(until: clock.now + wait)
+            do { try await clock.sleep(until: clock.now + wait) } catch {
+                throw NetworkError.cancelled
+            }
         }
 
-        private mutating func connect() async throws {
+        private mutating func connect() async throws(NetworkError) {
             let call = try feed.call(after: parser.lastEventID)
             let (response, exchange) = try await feed.pipeline.head(call)
             guard response.status != 204 else {

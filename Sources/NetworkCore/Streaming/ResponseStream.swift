@@ -44,7 +44,14 @@ public struct ByteStream: AsyncSequence, Sendable {
         /// The next piece, never empty.
         ///
         /// - Throws: `NetworkError` when the content was cut short, or the task cancelled.
-        public mutating func next() async throws -> ByteSlice? {
+        public mutating func next() async throws(NetworkError) -> ByteSlice? {
+            try await next(isolation: #isolation)
+        }
+
+        /// As `next()`, for `for try await`.
+        public mutating func next(
+            isolation actor: isolated (any Actor)?
+        ) async throws(NetworkError) -> ByteSlice? {
             switch pending {
             case .empty, .tunnel: return nil
             case .bytes(let bytes):
@@ -52,7 +59,9 @@ public struct ByteStream: AsyncSequence, Sendable {
                 return bytes.isEmpty ? nil : bytes
             case .stream(let source, _):
                 guard !Task.isCancelled else { throw NetworkError.cancelled }
-                return try await source.nextUnlessCancelled()
+                do { return try await source.nextUnlessCancelled() } catch {
+                    throw NetworkError.of(error)
+                }
             }
         }
     }
@@ -91,9 +100,16 @@ public struct LineStream: AsyncSequence, Sendable {
         /// The next line, without its end; what is no UTF-8 is replaced.
         ///
         /// - Throws: `NetworkError` when the content was cut short or a line is longer than 1 MiB.
-        public mutating func next() async throws -> String? {
+        public mutating func next() async throws(NetworkError) -> String? {
+            try await next(isolation: #isolation)
+        }
+
+        /// As `next()`, for `for try await`.
+        public mutating func next(
+            isolation actor: isolated (any Actor)?
+        ) async throws(NetworkError) -> String? {
             while lines.isEmpty, !isOver {
-                if let piece = try await bytes.next() {
+                if let piece = try await bytes.next(isolation: actor) {
                     lines = try splitter.push(piece.span)[...]
                 } else {
                     isOver = true

@@ -115,8 +115,15 @@ public struct EventStream: AsyncSequence, Sendable {
         ///
         /// - Throws: `NetworkError` when the content was cut short, a line is longer than 1 MiB or an
         ///   event longer than 16 MiB.
-        public mutating func next() async throws -> ServerSentEvent? {
-            while let line = try await lines.next() {
+        public mutating func next() async throws(NetworkError) -> ServerSentEvent? {
+            try await next(isolation: #isolation)
+        }
+
+        /// As `next()`, for `for try await`.
+        public mutating func next(
+            isolation actor: isolated (any Actor)?
+        ) async throws(NetworkError) -> ServerSentEvent? {
+            while let line = try await lines.next(isolation: actor) {
                 if let event = try parser.push(line) { return event }
             }
             return nil

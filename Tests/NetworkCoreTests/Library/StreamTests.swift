@@ -30,6 +30,23 @@ import Testing
         #expect(seen == ["ab", "c"])
     }
 
+    /// Compiles only where nothing but a `NetworkError` is thrown.
+    private func read(_ stream: ResponseStream) async throws(NetworkError) -> [String] {
+        var seen: [String] = []
+        for try await piece in stream.bytes { seen.append("\(piece.count)") }
+        for try await line in stream.lines { seen.append(line) }
+        for try await event in stream.events { seen.append(event.data) }
+        return seen
+    }
+
+    @Test func `a stream throws nothing but NetworkError`() async throws {
+        let cut = NetworkError(.httpResponseIncomplete, side: .upstream, detail: "cut")
+        let error = await #expect(throws: NetworkError.self) {
+            try await read(try await stream(["a\n"], then: cut))
+        }
+        #expect(error?.kind == .httpResponseIncomplete)
+    }
+
     @Test func `lines end at LF, CR LF and CR, wherever the pieces end`() async throws {
         for pieces in cuts("a\r\nb\rc\n\nd") {
             var lines: [String] = []
