@@ -302,7 +302,8 @@ extension HTTPHeaders: ExpressibleByDictionaryLiteral {
         for (name, value) in elements {
             precondition(
                 Grammar.isFieldValue(value),
-                "a field value has no control bytes or outer blanks"
+                "the value of \(name) has control bytes or outer blanks: HTTPHeaders(validating:) "
+                    + "throws where a literal traps"
             )
             append(name, validated: value)
         }
