@@ -1,3 +1,4 @@
+import Bytes
 import CLibevent
 import Glibc
 
@@ -6,7 +7,31 @@ package struct ListeningSocket: ~Copyable, Sendable {
     let descriptor: Int32
     /// Where it listens; with the port that the system chose, if it was asked to.
     package let address: SocketAddress
-    private let path: String?
+    private let place: Place?
+
+    /// Where a unix socket stands, and as which file.
+    private struct Place {
+        let path: String
+        let file: FileStatus?
+
+        init(_ path: String) {
+            self.path = path
+            file = Place.file(at: path)
+        }
+
+        /// Removes the socket, unless something else stands there now: another daemon's, for one.
+        func clear() {
+            guard let file, let present = Place.file(at: path), present.isSameFile(as: file) else {
+                return
+            }
+            _ = unsafe unlink(path)
+        }
+
+        private static func file(at path: String) -> FileStatus? {
+            do throws(FileError) { return try FileStatus.ofEntry(at: path) } catch { return nil }
+        }
+    }
+
     /// Binds and listens.
     ///
     /// A stale unix socket (nobody answers on it) is replaced, one that answers is an error.
@@ -49,10 +74,10 @@ package struct ListeningSocket: ~Copyable, Sendable {
             throw .system("cannot listen on \(wanted): \(reason)")
         }
         if case .unix(let path) = wanted.kind {
-            self.path = path
+            place = Place(path)
             address = wanted
         } else {
-            path = nil
+            place = nil
             address = ListeningSocket.boundAddress(of: descriptor) ?? wanted
         }
         self.descriptor = descriptor
@@ -74,12 +99,12 @@ package struct ListeningSocket: ~Copyable, Sendable {
         _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
         self.descriptor = descriptor
         self.address = address
-        path = nil
+        place = nil
     }
 
     deinit {
         // In this order: whoever finds nobody there may take the path at once.
-        if let path { _ = unsafe unlink(path) }
+        place?.clear()
         _ = close(descriptor)
     }
 

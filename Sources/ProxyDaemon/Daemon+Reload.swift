@@ -127,16 +127,12 @@ extension Daemon {
         var managers: [OAuthManager] = []
         for channel in next where !channels.contains(where: { $0 === channel }) {
             guard let manager = channel.authorizer as? OAuthManager else { continue }
-            let before = channels.first { $0.name == channel.name }
-            if let other = before?.authorizer as? OAuthManager { await manager.succeed(other) }
+            if let other = predecessor(of: manager, in: channel.name) {
+                await manager.succeed(other)
+            }
             managers.append(manager)
         }
-        leavingEngines.removeAll { $0.manager == nil }
-        for channel in channels where !next.contains(where: { $0.name == channel.name }) {
-            if let engine = channel.authorizer?.engine {
-                leavingEngines.append(LeavingEngine(manager: engine))
-            }
-        }
+        await noteLeaving(behind: next)
         // Not before: the admin socket leads to these, and a token that is asked for in between would
         // be bought with the older refresh token that is stored.
         channels = next
@@ -145,11 +141,6 @@ extension Daemon {
             Task { await manager.start() }
         }
     }
-}
-
-/// A token manager that lives for as long as something of it is under way.
-struct LeavingEngine {
-    weak var manager: OAuthManager?
 }
 
 /// Why a good configuration is not reloaded.

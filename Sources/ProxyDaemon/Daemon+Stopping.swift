@@ -63,7 +63,7 @@ extension Daemon {
         notify("STATUS=waiting for renewals of tokens")
         let engines = channels.compactMap { $0.authorizer?.engine }
         await withTaskGroup(of: Void.self) { group in
-            for engine in engines + leavingEngines.compactMap(\.manager) {
+            for engine in engines + leaving.compactMap(\.manager) {
                 group.addTask { await engine.finishRenewal(until: end) }
             }
         }

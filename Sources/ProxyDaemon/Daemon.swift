@@ -42,8 +42,8 @@ package actor Daemon {
     let spread = ConnectionSpread<LoopBound<Worker>>()
     var reloading: Task<Result<[String], ReloadFailure>, Never>?
     var channels: [ChannelShared] = []
-    /// Of channels that are no more: a renewal of theirs may be on its way.
-    var leavingEngines: [LeavingEngine] = []
+    /// Token managers of channels before a reload.
+    var leaving: [LeavingManager] = []
     private(set) var assembly: ChannelAssembly?
     var admin: LoopBound<LocalServer>?
     var adminSocket: SharedSocket?

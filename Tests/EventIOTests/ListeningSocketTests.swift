@@ -66,6 +66,21 @@ import Testing
         #expect(FileManager.default.fileExists(atPath: path))
     }
 
+    @Test func `a socket that goes away leaves what stands in its place by then`() throws {
+        let path = FileManager.default.temporaryDirectory
+            .appending(path: "taken-\(UInt64.random(in: 0 ... .max)).sock").path()
+        let address = try #require(SocketAddress(unixPath: path))
+        let first = try ListeningSocket(address)
+        try FileManager.default.removeItem(atPath: path)
+        let second = try ListeningSocket(address)
+        let place = first.address
+        _ = consume first
+        #expect(place == second.address)
+        #expect(FileManager.default.fileExists(atPath: path))
+        _ = consume second
+        #expect(!FileManager.default.fileExists(atPath: path))
+    }
+
     @Test func `a unix socket that nobody listens at any more is replaced`() async throws {
         let path = FileManager.default.temporaryDirectory
             .appending(path: "stale-\(UInt64.random(in: 0 ... .max)).sock").path()

@@ -112,7 +112,13 @@ import Testing
         }
     }
 
-    @Test func `a stop lets a renewal end, whose refresh token would be lost`() async throws {
+    @Test(arguments: [
+        nil, "others: { upstream: 'http://127.0.0.1:9' }",
+        "orders: { upstream: 'http://127.0.0.1:9', auth: { bearer: literal:x } }",
+    ])
+    func `a stop lets a renewal end, whose refresh token would be lost`(
+        behindReload channels: String?
+    ) async throws {
         let (asked, stopping) = (Gate(), Gate())
         let tokens = try await LifeStory.tokenServer(asked, answering: stopping)
         let url = "http://127.0.0.1:\(tokens.port)"
@@ -128,6 +134,7 @@ import Testing
             try await app.send(Raw.get("/orders/1"))
             try await asked.wait()
             try await app.close()
+            if let channels { await proxy.reload(channels: channels) }
             async let stopped: Void = proxy.stop()
             #expect(await proxy.tells("waiting for renewals of tokens"))
             stopping.open()

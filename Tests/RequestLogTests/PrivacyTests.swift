@@ -8,6 +8,8 @@ import Testing
             (.keys, "a=1&b=two&c", "a,b,c"),
             (.keys, "a%20b=1&%3d=%26", "a%20b,%3d"),
             (.keys, "", ""),
+            // What may be a token, and not the name of one.
+            (.keys, "eyJhbGciOiJSUzI1NiJ9.x&b=1", "<redacted>,b"),
             (.keys, "q=\"x\"", "q"),
             (.full, "a=1&b=two&c", "a=1&b=two&c"),
             (

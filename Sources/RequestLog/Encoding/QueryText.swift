@@ -18,10 +18,18 @@ struct QueryText {
         }
     }
 
+    /// The longest text without a value that counts as a key, in bytes: beyond it may be a token.
+    private static let longestFlag = 20
+
     private func append(parameter: Span<UInt8>, to output: OutputBuffer) {
         guard mode == .full else {
-            let equals = parameter.firstIndex(of: UInt8(ascii: "="), from: 0)
-            return output.append(escaped: parameter.extracting(0..<(equals ?? parameter.count)))
+            if let equals = parameter.firstIndex(of: UInt8(ascii: "="), from: 0) {
+                return output.append(escaped: parameter.extracting(0..<equals))
+            }
+            guard parameter.count <= QueryText.longestFlag else {
+                return output.append(Redaction.mark)
+            }
+            return output.append(escaped: parameter)
         }
         output.append(escaped: redaction.parameter(parameter.string(in: parameter.indices)[...]))
     }

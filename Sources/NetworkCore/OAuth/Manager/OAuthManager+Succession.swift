@@ -7,6 +7,14 @@ extension OAuthManager {
         predecessor = other
     }
 
+    /// Whether both are for the tokens of one client at one server.
+    package nonisolated func hasTokens(of other: OAuthManager) -> Bool {
+        configuration.authority == other.configuration.authority
+    }
+
+    /// Whether nothing would be lost with the manager: no renewal is under way, and all is written.
+    package var isSettled: Bool { renewal == nil && !ledger.isUnsaved }
+
     /// Takes over what the manager before could not write.
     ///
     /// - Parameter lock: the store's, under which no renewal of the other's is under way; without it
