@@ -57,7 +57,8 @@ import Testing
 
     @Test(arguments: Rest.allCases)
     func `content that takes too long is cut, whether it comes or not`(rest: Rest) async throws {
-        let piece = "4000\r\n" + String(repeating: "x", count: 0x4000) + "\r\n"
+        // Short, so that what comes in the time is no load for the one who reads it.
+        let piece = "40\r\n" + String(repeating: "x", count: 0x40) + "\r\n"
         let origin = try await OriginServer.start { wire in
             _ = try await wire.next()
             try await wire.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + piece)
