@@ -16,9 +16,9 @@ extension ConfigurationErrors {
     ) -> ConfigurationErrors {
         let cause = UnreadableFile.words(file)
         // Who may not read the service's file has no use for one of his own.
-        let isDenied = cause.contains("permission denied")
+        let isServices = personal != nil && UnreadableFile.isDenied(file)
         let advice =
-            isDenied
+            isServices
             ? "run this as the service's user, or as root"
             : personal.map { "write \($0), or name another with --config" }
         return ConfigurationErrors(errors: [

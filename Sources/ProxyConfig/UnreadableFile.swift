@@ -17,6 +17,14 @@ enum UnreadableFile {
             ? "cannot read \(path)" : "cannot read \(path): permission denied"
     }
 
+    /// Whether it may be there, for others to read.
+    static func isDenied(_ path: String) -> Bool {
+        guard FileManager.default.fileExists(atPath: path) else {
+            return closedDirectory(above: path) != nil
+        }
+        return !FileManager.default.isReadableFile(atPath: path)
+    }
+
     private static func closedDirectory(above path: String) -> String? {
         let parent = path.split(separator: "/").dropLast().joined(separator: "/")
         let directory = path.hasPrefix("/") ? "/\(parent)" : parent

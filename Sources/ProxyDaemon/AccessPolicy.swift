@@ -94,6 +94,12 @@ final class AccessPolicy: Sendable {
         hosts.contains { HostPattern.matches($0, host.host) }
     }
 
+    /// Whether a web page asks, as browsers say.
+    static func isWebPage(_ headers: HTTPHeaders) -> Bool {
+        headers.contains(HTTPFieldName.origin)
+            || headers.values(of: .secFetchSite).contains { $0 != "none" }
+    }
+
     /// A web page's request: refused unless its origin is listed, so that no page uses a credential.
     private func checkBrowser(_ headers: HTTPHeaders) throws(NetworkError) {
         let named = headers.values(of: .origin)

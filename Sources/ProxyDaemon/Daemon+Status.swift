@@ -1,6 +1,7 @@
 import EventIO
 import NetworkCore
 import ProxyConfig
+import RequestLog
 
 /// What the daemon knows of itself.
 extension Daemon {
@@ -9,13 +10,26 @@ extension Daemon {
         channels.first { $0.name == channel }?.authorizer?.engine
     }
 
-    /// What some loop remembers of an exchange.
+    /// What some loop remembers of the exchange with this id or, where none has it, of the youngest to
+    /// which an app gave it.
     func recentExchange(_ requestID: String) async -> RecentExchange? {
+        if let own = await recentExchanges(.own, requestID).first { return own }
+        return await recentExchanges(.client, requestID)
+            .map { (time: LogLine($0.line)?.time ?? "", exchange: $0) }
+            .max { $0.time < $1.time }?.exchange
+    }
+
+    private func recentExchanges(
+        _ key: RecentExchanges.Key,
+        _ id: String
+    ) async -> [RecentExchange] {
+        var found: [RecentExchange] = []
         for worker in workers {
-            let found = await worker.call { $0.recentExchange(requestID) }
-            if let found { return found }
+            if let exchange = await worker.call({ $0.recentExchange(key, id) }) {
+                found.append(exchange)
+            }
         }
-        return nil
+        return found
     }
 
     /// Adds up what the loops know.

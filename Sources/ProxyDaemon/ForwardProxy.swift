@@ -53,7 +53,7 @@ final class ForwardProxy {
             let advice =
                 hasChannel
                 ? "a tunnel gets no credential: ask for http:// in place of https://, and the "
-                    + "channel of that upstream forwards over TLS"
+                    + "channel of that upstream forwards it"
                 : "list it in connect"
             throw NetworkError(
                 .httpRequestDenied,

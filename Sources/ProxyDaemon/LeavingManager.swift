@@ -37,7 +37,7 @@ extension Daemon {
     func noteLeaving(behind next: [ChannelShared]) async {
         var kept = leaving
         for channel in channels where !next.contains(where: { $0 === channel }) {
-            guard let manager = channel.authorizer as? OAuthManager else { continue }
+            guard let manager = channel.authorizer?.engine else { continue }
             kept.append(LeavingManager(manager, of: channel.name))
         }
         for index in kept.indices { await kept[index].settle() }

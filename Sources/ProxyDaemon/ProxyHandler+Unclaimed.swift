@@ -35,13 +35,23 @@ extension ProxyHandler {
             case .origin where refusal.kind == .noChannel:
                 // The refusal names the channels, which is nothing for a web page that has its own
                 // name lead here.
-                try AccessPolicy().check(head, isChannelHost: isAdmitted, userID: app.userID)
+                try AccessPolicy().checkHost(head, isChannelHost: isAdmitted)
+                guard !AccessPolicy.isWebPage(head.headers) else { throw ProxyHandler.untold }
                 throw refusal
             default: throw refusal
             }
         } catch {
             return await explain(error, on: app, &exchange)
         }
+    }
+
+    private static var untold: NetworkError {
+        NetworkError(
+            .httpRequestDenied,
+            side: .downstream,
+            detail: "no channel matches, and a web page is told no more",
+            status: 403
+        )
     }
 
     /// Whether a host is one of a channel's, or listed in the `access.hosts` of any.

@@ -155,9 +155,9 @@ final class Worker {
     /// The channels of this loop.
     var table: ChannelTable { handler.channels }
 
-    /// One of the exchanges that ended here, if it is still remembered.
-    func recentExchange(_ requestID: String) -> RecentExchange? {
-        handler.recent.find(requestID)
+    /// The youngest of the exchanges with this id that ended here, if it is still remembered.
+    func recentExchange(_ key: RecentExchanges.Key, _ id: String) -> RecentExchange? {
+        handler.recent.find(key, id)
     }
 
     /// What no channel claimed here.

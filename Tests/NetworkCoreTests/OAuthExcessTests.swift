@@ -28,13 +28,21 @@ import Testing
         #expect(harness.requests == 9)
     }
 
-    @Test func `tokens that served before they were revoked are no excess`() async throws {
+    @Test func `tokens that served before they were revoked are an excess much later`()
+        async throws
+    {
         let harness = OAuthHarness()
-        for _ in 1...20 {
+        for _ in 1...30 {
             #expect(try await harness.send().0.status == 200)
             harness.server.revokeAccess()
         }
-        #expect(harness.requests == 20)
+        #expect(harness.requests == 30)
+        // Whoever else renews it for ever would have this one do the same.
+        #expect(try await harness.send().0.status == 401)
+        #expect(harness.requests == 30)
+        #expect(await harness.manager.status().lastFailure?.detail.contains("30 times") == true)
+        harness.clock.advance(by: .seconds(30))
+        #expect(try await harness.send().0.status == 200)
     }
 
     @Test func `tokens for one use that the API takes are no excess`() async throws {

@@ -187,6 +187,16 @@ import Testing
         }
     }
 
+    @Test(arguments: ["a+b/c", #"a\"#, "a'b"])
+    func `whatever an app calls its request, its line can be read`(id: String) async throws {
+        try await run({ _ in Raw.ok() }, channel: "log: { query: off }") { proxy in
+            _ = try await proxy.exchange(Raw.get("/orders/42", "X-Request-Id: \(id)"))
+            let encoded = id.replacing("/", with: "%2F").replacing(#"\"#, with: "%5C")
+            #expect(try await why(encoded, proxy).status == 200)
+            #expect(try await proxy.onlyLine("orders").facts.clientRequestID == id)
+        }
+    }
+
     @Test func `no app makes its exchange pass for another`() async throws {
         try await run({ _ in Raw.ok() }, channel: "log: { query: off }") { proxy in
             _ = try await proxy.exchange(Raw.get("/orders/first", "X-Request-Id: theirs"))

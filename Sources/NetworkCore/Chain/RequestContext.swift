@@ -117,7 +117,8 @@ public struct AuthorizationFacts: Sendable {
     }
     /// Whether this exchange waited for a refresh.
     public var isRefreshed = false
-    /// How long this exchange waited for tokens, in whole nanoseconds; nothing if one was at hand.
+    /// How long this exchange waited for tokens, in whole nanoseconds; nothing if one was at hand, or
+    /// there was none to wait for.
     public var wait: Duration? {
         get { waitTaken.value }
         set { waitTaken.value = newValue }

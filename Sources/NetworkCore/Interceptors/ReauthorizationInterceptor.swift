@@ -98,8 +98,8 @@ public struct ReauthorizationInterceptor: ReviewingInterceptor {
         while true {
             let start = authorizer.clock.now
             let verdict = await authorizer.rejected(rejection(refused, of: request, context))
-            // What is not numbered cannot be renewed, and nothing was waited for.
-            if context.authorization?.generation != nil {
+            // Below that nothing was waited for: the verdict was known.
+            if authorizer.clock.now - start >= .milliseconds(1) {
                 context.authorization?.addWait(since: start, on: authorizer.clock)
             }
             switch Remedy(verdict, behind: context.retries) {

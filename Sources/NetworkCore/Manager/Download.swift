@@ -150,7 +150,7 @@ struct Download {
         case .empty, .tunnel: break
         case .bytes(let bytes):
             tell(bytes.count, total)
-            try await store([bytes], in: file)
+            try await store(bytes.array, in: file)
         case .stream(let source, _): try await write(source, to: file, total)
         }
         if let total, received != total {
@@ -167,17 +167,16 @@ struct Download {
         to file: PartialFile,
         _ total: Int?
     ) async throws {
-        var batch: [ByteSlice] = []
-        var length = 0
+        // Copied: a slice would keep the whole slab that it was read into.
+        var batch: [UInt8] = []
         do {
             while let piece = try await source.nextUnlessCancelled() {
                 try Task.checkCancellation()
-                batch.append(piece)
-                length += piece.count
-                tell(length, total)
-                guard length >= Download.batchSize else { continue }
+                batch.append(piece.span)
+                tell(batch.count, total)
+                guard batch.count >= Download.batchSize else { continue }
                 try await store(batch, in: file)
-                (batch, length) = ([], 0)
+                batch = []
             }
         } catch  where !(error is FileError) {
             // The download may go on behind what has come.
@@ -194,14 +193,12 @@ struct Download {
     }
 
     private mutating func store(
-        _ batch: [ByteSlice],
+        _ batch: [UInt8],
         in file: PartialFile
     ) async throws {
         guard !batch.isEmpty else { return }
-        try await DiskAccess.run {
-            for piece in batch { try file.append(piece.span) }
-        }
-        received += batch.reduce(0) { $0 + $1.count }
+        try await DiskAccess.run { try file.append(batch.span) }
+        received += batch.count
         hasProgressed = true
     }
 

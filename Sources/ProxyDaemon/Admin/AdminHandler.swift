@@ -68,7 +68,8 @@ struct AdminHandler: Sendable {
                 404,
                 """
                 no exchange \(requestID) among the last 1024 of each loop or the last 256 failures; \
-                netproxy tail -n 1 --where request_id=\(requestID) looks in the log files
+                netproxy tail -n 1 --where request_id=\(requestID) looks in the log files, and \
+                client_request_id=\(requestID) for an id that an app gave
                 """
             )
         }

@@ -55,15 +55,19 @@ final class RecentExchanges {
         notes[number % lines.lineLimit] = note
     }
 
-    /// The exchange with this id or, if there is none, the youngest to which an app gave it.
-    func find(_ requestID: String) -> RecentExchange? {
-        find("request_id", requestID) ?? find("client_request_id", requestID)
+    /// Whose id an exchange is looked for by.
+    enum Key: String {
+        /// Ours, which only one exchange has.
+        case own = "request_id"
+        /// An app's, which it may have given to many.
+        case client = "client_request_id"
     }
 
-    private func find(_ key: String, _ id: String) -> RecentExchange? {
+    /// The youngest exchange with this id.
+    func find(_ key: Key, _ id: String) -> RecentExchange? {
         let output = OutputBuffer(capacity: 64)
         output.append("\"")
-        output.append(key)
+        output.append(key.rawValue)
         output.append("\":\"")
         let keyLength = output.count
         output.append(escaped: id)

@@ -42,7 +42,7 @@ package struct LineEncoder {
     package func encode(_ record: ExchangeRecord, to output: OutputBuffer) {
         begin(record.time, record.level, "exchange", output)
         text(",\"request_id\":\"", record.context.requestID, output)
-        plain(",\"client_request_id\":\"", record.clientRequestID, output)
+        text(",\"client_request_id\":\"", record.clientRequestID, output)
         plain(",\"trace_id\":\"", record.traceID, output)
         plain(",\"client\":\"", record.client, output)
         number(",\"client_uid\":", record.clientUID.map(Int.init), output)

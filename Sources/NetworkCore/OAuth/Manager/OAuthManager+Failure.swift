@@ -49,11 +49,9 @@ extension OAuthManager {
     /// Whether the renewal of the token at hand is no excess, however often it comes.
     ///
     /// It was never doubted and has lived half of its time at least, as tokens of seconds do; or it was
-    /// for one use; or the API took it before it refused it, so that it was revoked.
+    /// for one use.
     var hasRunItsCourse: Bool {
-        guard let current else { return false }
-        if current.hasServed { return true }
-        guard current.doubt == .none else { return false }
+        guard let current, current.doubt == .none else { return false }
         if current.token.isForOneUse { return true }
         guard let end = current.token.expiresAt else { return false }
         let issued = current.token.issuedAt
@@ -64,26 +62,33 @@ extension OAuthManager {
     /// Notes when a token was asked for that came, for `excess()`, which forgets those of long ago.
     ///
     /// What failed says nothing of the API, and has its own back-off.
-    func noteRenewal(at time: ContinuousClock.Instant) {
-        if configuration.excessGuard != nil { renewalTimes.append(time) }
+    func noteRenewal(_ renewal: PastRenewal) {
+        if configuration.excessGuard != nil { renewalTimes.append(renewal) }
     }
 
     /// Refuses a token request that would be one too many.
     func excess() -> WaitingRoom.Outcome? {
         guard let limit = configuration.excessGuard else { return nil }
         let now = clock.now
-        renewalTimes.removeAll { now - $0 >= limit.window }
-        guard renewalTimes.count >= limit.count else { return nil }
-        let oldest = renewalTimes.first ?? now
+        renewalTimes.removeAll { now - $0.time >= limit.window }
+        let vain = renewalTimes.filter { !$0.hadServed }
+        let isVain = current?.hasServed != true && vain.count >= limit.count
+        let tooMany = isVain ? vain : renewalTimes
+        guard isVain || tooMany.count >= limit.count * PastRenewal.revocationsForOne else {
+            return nil
+        }
+        let cause =
+            isVain
+            ? "the API refuses every token, so check scopes, audience and clocks"
+            : "each was good until something revoked it, so check who else renews it"
         return rest(
             OAuthFailure(
                 kind: OAuthFailure.excess,
-                detail: "the token was renewed \(limit.count) times within "
-                    + "\(limit.window.wholeSeconds) s; the API refuses every token, so check "
-                    + "scopes, audience and clocks",
+                detail: "the token was renewed \(tooMany.count) times within "
+                    + "\(limit.window.wholeSeconds) s; \(cause)",
                 at: clock.wallNow
             ),
-            for: limit.window - (now - oldest)
+            for: limit.window - (now - (tooMany.first?.time ?? now))
         )
     }
 

@@ -69,6 +69,7 @@ extension OAuthManager {
             let isExpected = hasRunItsCourse || reason == .forced
             if !isExpected, let excess = excess() { return excess }
             guard let wasOpen = await announce(grant) else { return yieldToStored() }
+            let hadServed = current?.hasServed ?? false
             let sent = clock.moment
             if attempts.firstSent == nil { attempts.firstSent = sent.steady }
             attempts.clockOffset = service.clockOffset
@@ -78,7 +79,9 @@ extension OAuthManager {
                     configuration: configuration,
                     deadline: sent.steady + configuration.requestTimeout
                 )
-                if !isExpected { noteRenewal(at: sent.steady) }
+                if !isExpected {
+                    noteRenewal(PastRenewal(time: sent.steady, hadServed: hadServed))
+                }
                 return await accept(
                     response,
                     grant: grant,

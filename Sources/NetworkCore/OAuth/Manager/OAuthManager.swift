@@ -34,7 +34,7 @@ public actor OAuthManager: Authorizing {
     /// What stands in the way of the next token.
     var trouble = Trouble()
     /// When tokens were asked for that came, within the window of the excess guard.
-    var renewalTimes: [ContinuousClock.Instant] = []
+    var renewalTimes: [PastRenewal] = []
     /// The record of the tokens, in memory and in the store.
     let ledger: TokenLedger
     /// Whose place this manager takes, until it has what that one could not write.

@@ -56,6 +56,16 @@ struct Renewal {
     }
 }
 
+/// A renewal that brought a token, for the excess guard.
+struct PastRenewal {
+    /// So many revocations of tokens that the API took weigh as much as one token that it never took.
+    static let revocationsForOne = 6
+
+    let time: ContinuousClock.Instant
+    /// Whether the API had taken the token that was replaced.
+    let hadServed: Bool
+}
+
 /// The token endpoint is left alone for a while.
 struct Outage {
     let failure: OAuthFailure
