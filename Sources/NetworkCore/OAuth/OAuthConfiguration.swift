@@ -57,6 +57,9 @@ public struct OAuthConfiguration: Sendable {
 
     /// How many renewals within how long are too many: an upstream that answers every token with 401
     /// must not become a flood at the token endpoint.
+    ///
+    /// A token that the upstream took before it refused it was revoked; six times as many of those are
+    /// too many.
     public struct ExcessGuard: Sendable {
         /// The largest number of token requests.
         public var count: Int
