@@ -102,19 +102,17 @@ final class AccessPolicy: Sendable {
 
     /// A web page's request: refused unless its origin is listed, so that no page uses a credential.
     private func checkBrowser(_ headers: HTTPHeaders) throws(NetworkError) {
+        guard AccessPolicy.isWebPage(headers) else { return }
         let named = headers.values(of: .origin)
-        if !named.isEmpty {
-            guard named.allSatisfy(origins.contains) else {
-                // Without its value: the detail is logged, and a field only if `log.headers` names it.
-                throw denied(
-                    403,
-                    "the request's Origin, a web page, is not in the channel's access.origins"
-                )
-            }
-            return
-        }
-        guard headers.values(of: .secFetchSite).allSatisfy({ $0 == "none" }) else {
+        guard !named.isEmpty else {
             throw denied(403, "requests of web pages are not allowed on this channel")
+        }
+        guard named.allSatisfy(origins.contains) else {
+            // Without its value: the detail is logged, and a field only if `log.headers` names it.
+            throw denied(
+                403,
+                "the request's Origin, a web page, is not in the channel's access.origins"
+            )
         }
     }
 

@@ -117,8 +117,9 @@ public struct AuthorizationFacts: Sendable {
     }
     /// Whether this exchange waited for a refresh.
     public var isRefreshed = false
-    /// How long this exchange waited for tokens, in whole nanoseconds; nothing if one was at hand, or
-    /// there was none to wait for.
+    /// How long this exchange waited for tokens, in whole nanoseconds; nothing if one was at hand.
+    ///
+    /// A verdict on a 401 that takes less than a millisecond is no wait.
     public var wait: Duration? {
         get { waitTaken.value }
         set { waitTaken.value = newValue }

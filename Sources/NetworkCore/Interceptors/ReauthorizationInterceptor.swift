@@ -98,7 +98,7 @@ public struct ReauthorizationInterceptor: ReviewingInterceptor {
         while true {
             let start = authorizer.clock.now
             let verdict = await authorizer.rejected(rejection(refused, of: request, context))
-            // Below that nothing was waited for: the verdict was known.
+            // A verdict that is known already takes some microseconds, a renewal more than that.
             if authorizer.clock.now - start >= .milliseconds(1) {
                 context.authorization?.addWait(since: start, on: authorizer.clock)
             }
