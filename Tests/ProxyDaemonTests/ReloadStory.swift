@@ -17,51 +17,6 @@ import Testing
         try Data(text.utf8).write(to: URL(filePath: path))
     }
 
-    /// Whether the store can be written again when the channel changes, or long after.
-    @Test(arguments: [true, false])
-    func `a channel that changes takes along a token that could not be written`(
-        isWritable: Bool
-    ) async throws {
-        let counter = Counter()
-        let tokens = try await OriginServer.start { request in
-            guard request.startLine.hasPrefix("POST") else { return Raw.ok() }
-            let number = counter.next()
-            // Whoever presents a token that was replaced has lost.
-            let isCurrent = request.body.contains("c4nary-\(number - 1)&") || number == 1
-            guard isCurrent else {
-                return Raw.response("400 Bad Request", body: #"{"error":"invalid_grant"}"#)
-            }
-            return Raw.ok(
-                #"{"access_token":"a","token_type":"Bearer","expires_in":0,"#
-                    + #""refresh_token":"c4nary-\#(number)"}"#,
-                "Content-Type: application/json"
-            )
-        }
-        func channels(_ path: String) -> String {
-            let url = "http://127.0.0.1:\(tokens.port)"
-            let grant = "grant: refresh_token, refresh_token: literal:first, client_auth: none"
-            return """
-                orders: { upstream: '\(url)/\(path)', auth: { oauth: { token_url: '\(url)/token', \
-                client_id: orders, \(grant) } } }
-                """
-        }
-        try await DaemonHarness.run(channels: channels("one")) { proxy in
-            // What stands under its name is no file, so nothing can be written.
-            let obstacle = "\(proxy.directory)/state/orders.json.tmp"
-            #expect(try await proxy.exchange(Raw.get("/orders/1")).status == 200)
-            try FileManager.default.createDirectory(
-                atPath: "\(obstacle)/x",
-                withIntermediateDirectories: true
-            )
-            #expect(try await proxy.exchange(Raw.get("/orders/1")).status == 200)
-            #expect(proxy.reports.contains { $0.contains("token store:") })
-            if isWritable { try FileManager.default.removeItem(atPath: obstacle) }
-            await proxy.reload(channels: channels("two"))
-            #expect(try await proxy.exchange(Raw.get("/orders/1")).status == 200)
-            #expect(counter.next() == 4)
-        }
-    }
-
     @Test func `a secret that was changed is in force after a reload`() async throws {
         let origin = try await origin()
         let path = FileManager.default.temporaryDirectory

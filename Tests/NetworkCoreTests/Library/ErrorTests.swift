@@ -7,6 +7,16 @@ import Testing
 @Suite struct ErrorTests {
     private let endpoint = PathEndpoint("/x", of: "https://a.example")
 
+    @Test(arguments: [0, 1])
+    func `the content of an error is cut behind its limit only`(more: Int) async throws {
+        let content = String(repeating: "x", count: FailedResponse.contentLimit + more)
+        let stub = StubTransport { _ in .pieces([content], status: 500) }
+        let manager = NetworkManager<PathEndpoint>(.stubbed(stub))
+        let error = await #expect(throws: NetworkError.self) { try await manager.send(endpoint) }
+        #expect(error?.response?.isTruncated == (more > 0))
+        #expect(error?.response?.text.utf8.count == FailedResponse.contentLimit)
+    }
+
     @Test(
         arguments: [
             ("9", 9), ("0", 0), ("-1", nil), ("+1", nil), ("soon", nil),

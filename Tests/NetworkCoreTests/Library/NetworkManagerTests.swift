@@ -232,24 +232,6 @@ import Testing
         #expect(error?.response?.isTruncated == true)
     }
 
-    @Test(arguments: [0, 1])
-    func `the content of an error is cut behind its limit only`(more: Int) async throws {
-        let content = String(repeating: "x", count: FailedResponse.contentLimit + more)
-        let stub = StubTransport { _ in .pieces([content], status: 500) }
-        let manager = NetworkManager<OrderEndpoint>(.stubbed(stub))
-        let error = await #expect(throws: NetworkError.self) { try await manager.send(.export) }
-        #expect(error?.response?.isTruncated == (more > 0))
-        #expect(error?.response?.text.utf8.count == FailedResponse.contentLimit)
-    }
-
-    @Test func `a source that ends at being cancelled is no whole content`() async throws {
-        let body = StalledBody("abc", whenCancelled: .success(()))
-        let task = Task { try await HTTPBody.stream(body, length: nil).collect(upTo: 10) }
-        task.cancel()
-        let error = await #expect(throws: NetworkError.self) { try await task.value }
-        #expect(error?.kind == .cancelled)
-    }
-
     @Test func `a cancelled task ends its call`() async throws {
         stub.answer(.get, "/v1/orders", with: .never)
         let manager = manager

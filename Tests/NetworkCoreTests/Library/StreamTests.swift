@@ -47,6 +47,14 @@ import Testing
         #expect(error?.kind == .httpResponseIncomplete)
     }
 
+    @Test func `a source that ends at being cancelled is no whole content`() async throws {
+        let body = StalledBody("abc", whenCancelled: .success(()))
+        let task = Task { try await HTTPBody.stream(body, length: nil).collect(upTo: 10) }
+        task.cancel()
+        let error = await #expect(throws: NetworkError.self) { try await task.value }
+        #expect(error?.kind == .cancelled)
+    }
+
     @Test func `lines end at LF, CR LF and CR, wherever the pieces end`() async throws {
         for pieces in cuts("a\r\nb\rc\n\nd") {
             var lines: [String] = []
