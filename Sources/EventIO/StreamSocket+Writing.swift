@@ -5,16 +5,21 @@ import Glibc
 extension StreamSocket {
     /// Writes the output and then the body, gathered, and waits while the kernel is full.
     ///
-    /// - Throws: `.timedOut` when nothing could be written until the deadline, `.closedByPeer`,
-    ///   `.aborted`, `.system`.
+    /// - Parameters:
+    ///   - output: what is written first.
+    ///   - body: what is written behind it.
+    ///   - idle: how long nothing may move; nothing for as long as it takes.
+    ///   - limit: when all of it must be written, on the loop's clock.
+    /// - Throws: `.timedOut`, `.closedByPeer`, `.aborted`, `.system`.
     package func write(
         _ output: OutputBuffer,
         _ body: ByteSlice? = nil,
-        until deadline: UInt64
+        idle: Duration? = nil,
+        until limit: UInt64 = .max
     ) async throws(IOError) {
         var body = body
         if let written = try writeNow(output, &body) {
-            try await write(output, body, from: written, until: deadline)
+            try await write(output, body, from: written, idle: idle, until: limit)
         }
     }
 
@@ -37,42 +42,54 @@ extension StreamSocket {
         var written = 0
         let total = output.count + (body?.count ?? 0)
         while written < total {
-            guard let count = try writeSome(output, body, from: written) else { return written }
-            written += count
+            do throws(IOError) {
+                guard let count = try writeSome(output, body, from: written) else { return written }
+                written += count
+            } catch {
+                // What went before is on its way; whoever writes the rest meets the same fault.
+                guard written > 0 else { throw error }
+                return written
+            }
         }
         return nil
     }
 
     /// Writes the bytes behind the first `offset`, and waits while the kernel is full.
     ///
-    /// - Throws: what `write(_:_:until:)` throws.
+    /// - Throws: what `write(_:_:idle:until:)` throws.
     package func write(
         _ output: OutputBuffer,
         _ body: ByteSlice?,
         from offset: Int,
-        until deadline: UInt64
+        idle: Duration?,
+        until limit: UInt64 = .max
     ) async throws(IOError) {
         var written = offset
+        var deadline: UInt64?
         let total = output.count + (body?.count ?? 0)
         while written < total {
             if let count = try writeSome(output, body, from: written) {
                 written += count
+                deadline = nil
             } else {
-                try await waitWritable(until: deadline)
+                let end = deadline ?? min(loop.deadline(after: idle), limit)
+                deadline = end
+                try await waitWritable(until: end)
             }
         }
     }
 
-    /// As `write(_:_:from:until:)`, with the failure as a value: for callers that write inside a
+    /// As `write(_:_:from:idle:until:)`, with the failure as a value: for callers that write inside a
     /// closure.
     package func settleWritten(
         _ output: OutputBuffer,
         _ body: ByteSlice?,
         from offset: Int,
-        until deadline: UInt64
+        idle: Duration?,
+        until limit: UInt64 = .max
     ) async -> IOError? {
         do throws(IOError) {
-            try await write(output, body, from: offset, until: deadline)
+            try await write(output, body, from: offset, idle: idle, until: limit)
             return nil
         } catch {
             return error

@@ -34,6 +34,12 @@ public struct TargetPath: Sendable, Hashable {
         return true
     }
 
+    /// Whether some server reads a dot segment in the path, be it encoded, or an empty one that another
+    /// would keep: then what a pattern says about the path need not be what is served.
+    package var hasDotSegments: Bool {
+        path.utf8.split(separator: UInt8(ascii: "/")).contains { TargetPath.step(Array($0)) != 1 }
+    }
+
     /// As `TargetPath(target).staysUnder(base)`, without splitting where no byte could climb.
     package static func staysUnder(_ base: String, _ target: String) -> Bool {
         let bytes = target.utf8.span

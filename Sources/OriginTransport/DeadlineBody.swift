@@ -34,6 +34,10 @@ package struct DeadlineBody: BodySource {
         return piece
     }
 
+    package func buffered() -> ByteSlice? {
+        ContinuousClock.now < deadline ? source.buffered() : nil
+    }
+
     package func trailers() -> HTTPHeaders? { source.trailers() }
     package func cancel() { source.cancel() }
 }

@@ -67,9 +67,10 @@ package struct FailoverTransport: HTTPTransport {
             do {
                 return try await send(request, over: index, context: &context)
             } catch {
-                // A certificate that is not trusted is no outage: a person must hear of it.
+                // A certificate that is not trusted is no outage: a person must hear of it. Nor is what
+                // we lack ourselves.
                 guard let error = error as? NetworkError, error.retry == .safe,
-                    error.kind != .tlsCertificateError
+                    error.side == .upstream, error.kind != .tlsCertificateError
                 else {
                     // It was reached, or nobody waits any longer: the next request tries it again.
                     if bound.restsUntil[index] == rest { bound.restsUntil[index] = earlier }

@@ -212,12 +212,16 @@ package final class OriginPool {
         )
         guard let tls else { return UpstreamConnection(socket, pool: self) }
         if let proxy = options.proxy {
+            let reached = loop.now
             do throws(NetworkError) {
                 try await proxy.openTunnel(over: socket, to: origin, until: deadline)
             } catch {
                 socket.close()
                 throw error
             }
+            // The proxy's own way to the origin.
+            context.timings.connect =
+                (context.timings.connect ?? .zero) + Duration(elapsed: loop.now - reached)
         }
         let connected = loop.now
         do throws(IOError) {

@@ -85,7 +85,7 @@ package struct ProxyHop: Sendable, Hashable {
                 return
             }
         } catch {
-            throw FaultTable.error(error, in: .connecting, to: authority)
+            throw FaultTable.error(error, in: .connecting, to: name)
         }
     }
 }

@@ -80,11 +80,7 @@ package final class SocketStream: DuplexStream {
         let output = loop.outputs.take()
         defer { loop.outputs.give(output) }
         do throws(IOError) {
-            try await parts.socket.write(
-                output,
-                bytes,
-                until: loop.deadline(after: parts.idleTimeout)
-            )
+            try await parts.socket.write(output, bytes, idle: parts.idleTimeout)
         } catch {
             throw fault(error, .connectionWriteTimeout)
         }

@@ -65,6 +65,7 @@ extension UpstreamConnection {
                 head.status == 101
                 && HopFields.agreed(head.headers, offered: question.upgrade) != nil
             let isFinal = isSwitch || head.status.kind != .informational
+            hasAnswered = true
             if isFinal {
                 context.upstreamStatus = head.status
                 context.speaksHTTP10 = head.version == .http10
@@ -102,7 +103,7 @@ extension UpstreamConnection {
         do throws(IOError) {
             try await waitReadable(until: deadline, into: buffer)
         } catch {
-            throw headFault(error, isUntouched: buffer.isEmpty)
+            throw fault(error, in: .awaitingHead, isUntouched: !hasAnswered && buffer.isEmpty)
         }
     }
 
@@ -127,7 +128,7 @@ extension UpstreamConnection {
             guard count > 0 else { throw .closedByPeer }
             return true
         } catch {
-            throw headFault(error, isUntouched: buffer.isEmpty)
+            throw fault(error, in: .awaitingHead, isUntouched: !hasAnswered && buffer.isEmpty)
         }
     }
 
@@ -152,19 +153,9 @@ extension UpstreamConnection {
                     upload.open()
                     continue
                 }
-                throw headFault(error, isUntouched: !hadBytes)
+                throw fault(error, in: .awaitingHead, isUntouched: !hasAnswered && !hadBytes)
             }
         }
-    }
-
-    private func headFault(_ error: IOError, isUntouched: Bool) -> NetworkError {
-        FaultTable.error(
-            error,
-            in: .awaitingHead,
-            to: pool.origin.authority,
-            isReused: exchange > 1,
-            isUntouched: isUntouched
-        )
     }
 
     /// Reads into the buffer; a cancelled task ends the wait.

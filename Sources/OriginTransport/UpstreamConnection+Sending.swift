@@ -57,14 +57,15 @@ extension UpstreamConnection {
 
     func send(_ rest: Unsent, until limit: UInt64) async throws {
         defer { loop.outputs.give(rest.output) }
-        let deadline = min(loop.deadline(after: pool.options.idleTimeout), limit)
+        let idle = pool.options.idleTimeout
         do throws(IOError) {
             try await abortable { [socket] in
                 await socket.settleWritten(
                     rest.output,
                     rest.whole,
                     from: rest.offset,
-                    until: deadline
+                    idle: idle,
+                    until: limit
                 )
             }
         } catch {

@@ -190,10 +190,10 @@ extension UpstreamConnection {
         var piece = piece
         do throws(IOError) {
             guard let written = try socket.writeNow(output, &piece) else { return }
-            let deadline = loop.deadline(after: pool.options.idleTimeout)
+            let idle = pool.options.idleTimeout
             let bound = LoopBound(socket, on: loop)
             let fault = await withTaskCancellationHandler {
-                await socket.settleWritten(output, piece, from: written, until: deadline)
+                await socket.settleWritten(output, piece, from: written, idle: idle)
             } onCancel: {
                 bound.loop.submit { bound.value.cancelWrite() }
             }

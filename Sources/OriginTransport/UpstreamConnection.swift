@@ -16,6 +16,8 @@ final class UpstreamConnection: TimerEntry {
     let buffer = ReadBuffer()
     /// The exchange that is on the connection, so that a body of an earlier one is not mistaken.
     private(set) var exchange = 0
+    /// Whether a head of its answer has come, be it an interim one.
+    var hasAnswered = false
     private var isIdle = false
     /// Among idle connections, the one that was used before it.
     var below: UpstreamConnection?
@@ -127,6 +129,7 @@ final class UpstreamConnection: TimerEntry {
             throw fault(.aborted, in: .sending)
         }
         exchange += 1
+        hasAnswered = false
         let started = loop.now
         do {
             guard limit > started else { throw NetworkError.overdue }
@@ -231,13 +234,18 @@ final class UpstreamConnection: TimerEntry {
         close()
     }
 
-    func fault(_ error: IOError, in phase: FaultTable.Phase) -> NetworkError {
+    /// What went wrong in this exchange; `isUntouched` says that no byte of its answer had come.
+    func fault(
+        _ error: IOError,
+        in phase: FaultTable.Phase,
+        isUntouched: Bool = false
+    ) -> NetworkError {
         FaultTable.error(
             error,
             in: phase,
             to: pool.origin.authority,
             isReused: exchange > 1,
-            isUntouched: phase == .sending
+            isUntouched: isUntouched || phase == .sending
         )
     }
 }

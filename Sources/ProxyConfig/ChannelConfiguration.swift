@@ -76,6 +76,10 @@ package struct ChannelConfiguration: Sendable, Equatable {
         /// Peer uids on unix sockets; empty means everybody.
         package var users: [UInt32]
         package var key: SecretReference?
+        /// Methods that may be used, in upper case, with `HEAD` in `GET`; empty means all.
+        package var methods: [String]
+        /// Patterns of paths below the upstream's URL, `/orders/*`; empty means all.
+        package var paths: [String]
     }
 }
 

@@ -186,7 +186,13 @@ struct ChannelReader {
             users: access.list(.users, of: "a numeric user id") { text in
                 WholeNumber.parse(text).flatMap(UInt32.init(exactly:))
             },
-            key: access.secret(.key)
+            key: access.secret(.key),
+            methods: access.list(.methods, of: "a method such as GET", parse: TextRules.method),
+            paths: access.list(
+                .paths,
+                of: "a path such as /orders/*, without query",
+                parse: TextRules.pathPattern
+            )
         )
     }
 

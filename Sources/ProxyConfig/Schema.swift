@@ -122,7 +122,7 @@ enum TLSKey: String, SectionKey {
 }
 
 enum AccessKey: String, SectionKey {
-    case hosts, origins, users, key
+    case hosts, origins, users, key, methods, paths
 }
 
 /// The whole vocabulary, so that a test can hold the example file against it.

@@ -1,5 +1,3 @@
-import HTTPMessage
-
 /// Reads the answers of a channel's `stub`.
 struct StubReader {
     let reading: Reading
@@ -33,12 +31,12 @@ struct StubReader {
         )
         if node.isNull { reading.report("expected a map, found nothing", at: node) }
         let answer = SampleAnswer(
-            methods: section.list(.method, of: "a method such as GET") { text in
-                Grammar.isToken(text) && text == text.uppercased() ? text : nil
-            },
-            path: section.value(.path, expected: "a path such as /orders/*, without query") {
-                Self.isPattern($0) ? $0 : nil
-            },
+            methods: section.list(.method, of: "a method such as GET", parse: TextRules.method),
+            path: section.value(
+                .path,
+                expected: "a path such as /orders/*, without query",
+                parse: TextRules.pathPattern
+            ),
             delay: section.duration(.delay, atLeast: .zero, default: .zero),
             status: section.integer(.status, in: 200...599, default: 200),
             headers: HeaderRulesReader.fields(section[.headers], in: reading),
@@ -79,12 +77,5 @@ struct StubReader {
             guard let node = section[key] else { continue }
             reading.report("there is no answer with the fault \(fault.rawValue)", at: node)
         }
-    }
-
-    /// A path of visible ASCII, or a pattern that begins with a star.
-    private static func isPattern(_ text: String) -> Bool {
-        (text.hasPrefix("/") || text.hasPrefix("*"))
-            && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
-            && !text.contains { $0 == "?" || $0 == "#" }
     }
 }

@@ -1,3 +1,5 @@
+import HTTPMessage
+
 /// The characters that each kind of text may have.
 enum TextRules {
     /// Not empty, without control characters.
@@ -34,6 +36,19 @@ enum TextRules {
             }
         }
         return isScheme && text.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != 0x23 }
+    }
+
+    /// A method (RFC 9110 §9.1) as methods are written: in upper case.
+    static func method(_ text: String) -> String? {
+        Grammar.isToken(text) && text == text.uppercased() ? text : nil
+    }
+
+    /// A path of visible ASCII without query, or a pattern that begins with a star.
+    static func pathPattern(_ text: String) -> String? {
+        let isOne =
+            (text.hasPrefix("/") || text.hasPrefix("*"))
+            && text.utf8.allSatisfy { (0x21...0x7E).contains($0) && !"?#".utf8.contains($0) }
+        return isOne ? text : nil
     }
 
     /// `scope-token` of RFC 6749 §3.3.

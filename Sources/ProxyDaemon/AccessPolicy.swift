@@ -58,7 +58,9 @@ final class AccessPolicy: Sendable {
                 throw denied(403, "user \(userID) is not in the channel's access.users")
             }
         }
-        if let key { try check(key, head.headers[.proxyAuthorization]) }
+        if key != nil || head.headers.contains(KnownField.proxyAuthorization) {
+            try checkKey(head.headers[.proxyAuthorization])
+        }
     }
 
     /// Judges the `Host` of a request that is for this proxy itself.
@@ -116,11 +118,19 @@ final class AccessPolicy: Sendable {
         }
     }
 
-    private func check(_ key: Secret, _ value: String?) throws(NetworkError) {
+    /// A channel's own key, if it demands one; a lent one is good for its channels alone, also where
+    /// none is demanded: whoever lends a key for some means those.
+    private func checkKey(_ value: String?) throws(NetworkError) {
         let presented = value.flatMap(AccessKey.presented).map { Secret($0) }
-        guard let presented,
-            key == presented || lent?.keys.accepts(presented, for: lent?.channel ?? "") == true
-        else {
+        if let key, key == presented { return }
+        if let presented, let lent {
+            switch lent.keys.standing(of: presented, at: lent.channel) {
+            case .lent(opens: true): return
+            case .elsewhere: throw denied(407, "the key was lent for other channels than this")
+            case .unknown, .lent: break
+            }
+        }
+        if key != nil {
             throw denied(407, "the channel wants its access.key in Proxy-Authorization")
         }
     }

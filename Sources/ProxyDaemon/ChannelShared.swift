@@ -15,6 +15,7 @@ final class ChannelShared: Sendable {
     /// Every upstream's origin and base path, in the order of the configuration.
     let upstreams: [(origin: Origin, basePath: String)]
     let access: AccessPolicy
+    let scope: AccessScope
     let authorizer: (any Authorizing)?
     let tls: TLSContext?
     /// What answers in place of the upstreams, if anything.
@@ -39,6 +40,11 @@ final class ChannelShared: Sendable {
         self.inputs = inputs
         self.authorizer = authorizer
         self.access = access
+        scope = AccessScope(
+            methods: configuration.access.methods.compactMap { HTTPMethod(rawValue: $0) },
+            paths: configuration.access.paths.map(PathPattern.init),
+            basePath: configuration.upstreams.first?.basePath ?? ""
+        )
         self.log = log
         upstreams = configuration.upstreams.map { upstream in
             (upstream.origin, upstream.basePath)

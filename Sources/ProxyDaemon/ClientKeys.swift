@@ -3,12 +3,15 @@ import Synchronization
 
 /// Keys that the daemon itself gave out for a while, beside the channels' `access.key`.
 ///
-/// Shared by all loops; consulted only where a channel demands a key.
+/// Shared by all loops; consulted only where an app shows a key.
 final class ClientKeys: Sendable {
     /// A key and where it counts.
     struct Grant: Sendable {
         let key: Secret
-        let channels: Set<String>
+        /// The channels that it was lent for; nothing for all of them.
+        let channels: Set<String>?
+        /// Those of them that it opens, should they demand a key.
+        let opened: Set<String>
         /// Never yields; over when the key is.
         let life: AsyncStream<Never>
         fileprivate let end: AsyncStream<Never>.Continuation
@@ -20,8 +23,23 @@ final class ClientKeys: Sendable {
 
     private let grants = Mutex<[Grant]>([])
 
+    /// What a key is to a channel.
+    enum Standing: Sendable, Equatable {
+        /// It was not lent here.
+        case unknown
+        /// It was lent for other channels.
+        case elsewhere
+        /// It was lent for this one.
+        case lent(opens: Bool)
+    }
+
     /// Makes a key that counts until it is revoked: 32 letters and digits, some 190 random bits.
-    func issue(for channels: Set<String>) -> Grant {
+    ///
+    /// - Parameters:
+    ///   - channels: what it is for; nothing for all channels.
+    ///   - opened: those of them that it opens where they demand a key.
+    /// - Returns: the key, with its life.
+    func issue(for channels: Set<String>?, opening opened: Set<String>) -> Grant {
         var generator = SystemRandomNumberGenerator()
         let text = (0..<32).map { _ in
             ClientKeys.digits[Int.random(in: 0..<ClientKeys.digits.count, using: &generator)]
@@ -30,6 +48,7 @@ final class ClientKeys: Sendable {
         let grant = Grant(
             key: Secret(String(decoding: text, as: UTF8.self)),
             channels: channels,
+            opened: opened,
             life: life,
             end: end
         )
@@ -52,13 +71,14 @@ final class ClientKeys: Sendable {
         for grant in all { grant.end.finish() }
     }
 
-    /// Whether the key counts for the channel.
-    func accepts(_ key: Secret, for channel: String) -> Bool {
+    /// What the key is to the channel.
+    func standing(of key: Secret, at channel: String) -> Standing {
         grants.withLock { grants in
             // Each is compared, so that the time says nothing about which one is near.
-            grants.reduce(false) { found, grant in
-                let isEqual = grant.key == key
-                return found || isEqual && grant.channels.contains(channel)
+            grants.reduce(.unknown) { found, grant in
+                guard grant.key == key else { return found }
+                guard grant.channels?.contains(channel) ?? true else { return .elsewhere }
+                return .lent(opens: grant.opened.contains(channel))
             }
         }
     }

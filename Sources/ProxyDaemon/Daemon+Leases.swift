@@ -34,7 +34,10 @@ extension Daemon {
         let open = present.filter { name in !kept.contains { $0.name == name } }
         let wanted = names.isEmpty ? open : names
         // Whatever a reload makes of the channels: what demands a key later is not opened by this one.
-        let grant = keys.issue(for: toAnybody ? [] : Set(wanted))
+        let grant = keys.issue(
+            for: names.isEmpty ? nil : Set(names),
+            opening: toAnybody ? [] : Set(wanted)
+        )
         let lease = ClientLease(
             key: grant.key.reveal(),
             proxy: address(of: nil),

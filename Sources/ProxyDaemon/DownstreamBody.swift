@@ -116,7 +116,7 @@ extension DownstreamConnection {
         try Task.checkCancellation()
         let started = loop.now
         defer { intake.pace.waited(from: started, to: loop.now) }
-        let idle = loop.deadline(after: idleTimeout)
+        let idle = loop.deadline(after: current.idleTimeout)
         do throws(IOError) {
             let slowest = intake.pace.deadline(after: current.bytesIn, now: started)
             let count = try await readPiece(idle, slowest)

@@ -106,7 +106,7 @@ extension DownstreamConnection {
                 isPosted = try socket.post(
                     opening.output,
                     opening.content,
-                    until: loop.deadline(after: idleTimeout)
+                    until: loop.deadline(after: current.idleTimeout)
                 )
             }
             if !isPosted {
@@ -205,12 +205,7 @@ extension DownstreamConnection {
         var body = body
         do throws(IOError) {
             guard let written = try socket.writeNow(output, &body) else { return }
-            try await socket.write(
-                output,
-                body,
-                from: written,
-                until: loop.deadline(after: idleTimeout)
-            )
+            try await socket.write(output, body, from: written, idle: current.idleTimeout)
         } catch {
             throw DownstreamConnection.fault(error)
         }
@@ -218,12 +213,7 @@ extension DownstreamConnection {
 
     private func send(_ output: OutputBuffer, _ body: ByteSlice?, from offset: Int) async throws {
         do throws(IOError) {
-            try await socket.write(
-                output,
-                body,
-                from: offset,
-                until: loop.deadline(after: idleTimeout)
-            )
+            try await socket.write(output, body, from: offset, idle: current.idleTimeout)
         } catch {
             throw DownstreamConnection.fault(error)
         }

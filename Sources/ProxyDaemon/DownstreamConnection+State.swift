@@ -36,6 +36,8 @@ extension DownstreamConnection {
         var owesContinue = false
         /// Whether the app reads trailer fields.
         var takesTrailers = false
+        /// How long nothing may move between the app and us; its channel may have another idea.
+        var idleTimeout: Duration? = .seconds(60)
     }
 
     /// What one request of a connection may be, for all connections that began under one configuration.

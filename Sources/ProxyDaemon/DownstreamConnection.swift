@@ -30,7 +30,6 @@ final class DownstreamConnection {
     let client: String
     /// The listener's own channel, if it has one; a reload may give it another.
     var dedicatedChannel: String?
-    var idleTimeout: Duration? = .seconds(60)
     /// How long the task waits with the connection for a request before it leaves it parked.
     var parksAfter: Duration?
     /// The peer's user id, on a unix socket.
@@ -262,7 +261,7 @@ final class DownstreamConnection {
     private func settle() async {
         guard socket.hasPosted else { return }
         do throws(IOError) {
-            try await socket.settlePosted(until: loop.deadline(after: idleTimeout))
+            try await socket.settlePosted(until: loop.deadline(after: current.idleTimeout))
         } catch {
             socket.reset()
         }

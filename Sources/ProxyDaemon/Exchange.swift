@@ -17,6 +17,8 @@ struct Exchange: ~Copyable {
     var record: ExchangeRecord
     /// The known fields of the app's request.
     let fields: KnownFieldSet
+    /// Those of the request that was made of it, before the channel's rules; none if none was made.
+    private(set) var forwarded = KnownFieldSet.none
     /// Which of the channel's rare fields it had.
     private(set) var rareFields: UInt64 = 0
     private let app: DownstreamConnection
@@ -107,8 +109,9 @@ struct Exchange: ~Copyable {
         record.traceID = TraceContext.begin(in: &request.headers, isSampled: rule == .sampled)
     }
 
-    /// Notes where the request goes.
+    /// Notes where the request goes, and what it was made of.
     mutating func noteDestination(of request: borrowing Request) {
+        forwarded = request.headers.knownFields
         noteDestination(request.origin, request.target)
     }
 

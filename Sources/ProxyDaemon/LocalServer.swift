@@ -124,7 +124,7 @@ final class LocalServer {
             )
         )
         // An endless answer goes on for as long as somebody reads, however slowly.
-        if case .stream(_, nil) = response.body { connection.idleTimeout = nil }
+        if case .stream(_, nil) = response.body { connection.current.idleTimeout = nil }
         let delivery = try await connection.write(response, to: head, mayContinue: head.keepAlive)
         onAnswered?(response)
         if !delivery.mayContinue { await connection.closeAfterLingering() }

@@ -89,7 +89,7 @@ extension ProxyHandler {
                     to: upstream,
                     opening: TunnelOpening(switching: response),
                     on: app,
-                    idleTimeout: app.idleTimeout,
+                    idleTimeout: app.current.idleTimeout,
                     &exchange
                 )
                 return false

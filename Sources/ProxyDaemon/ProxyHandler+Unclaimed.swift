@@ -98,7 +98,6 @@ extension ProxyHandler {
     ) async throws(NetworkError) -> Response {
         try AccessPolicy().check(head, isChannelHost: { _ in false }, userID: app.userID)
         if let answer = try MaxForwards.answer(to: head) { return answer }
-        app.idleTimeout = .seconds(60)
         if head.version == .http11 { exchange.record.context.onInformational = app.interim }
         var nominated: [HTTPFieldName] = []
         var head = head

@@ -109,12 +109,13 @@ final class ProxyHandler {
         let channel = table.channels[route.channel]
         exchange.enter(channel)
         exchange.rule = route.rule
-        app.idleTimeout = channel.idleTimeout
+        app.current.idleTimeout = channel.idleTimeout
         try channel.shared.access.check(
             exchange.head,
             isChannelHost: { table.isChannelHost($0) },
             userID: app.userID
         )
+        try channel.shared.scope.check(exchange.head, target: route.target)
         // RFC 9110 §15.2: HTTP/1.0 knows no interim answers.
         if exchange.head.version == .http11 {
             exchange.record.context.onInformational = app.interim

@@ -16,7 +16,7 @@ struct SampleTransport: HTTPTransport {
 
     private struct Sample: Sendable {
         let methods: [HTTPMethod]
-        let path: [UInt8]?
+        let path: PathPattern?
         let answer: StubAnswer
 
         func fits(_ method: HTTPMethod, _ path: String) -> Bool {
@@ -24,8 +24,7 @@ struct SampleTransport: HTTPTransport {
                 methods.isEmpty || methods.contains(method)
                     || (method == .head && methods.contains(.get))
             else { return false }
-            guard let pattern = self.path else { return true }
-            return SampleTransport.matches(pattern.span, path.utf8.span)
+            return self.path?.matches(path) ?? true
         }
     }
 
@@ -44,7 +43,7 @@ struct SampleTransport: HTTPTransport {
         samples = try (channel.stub ?? []).map { sample in
             Sample(
                 methods: sample.methods.compactMap { HTTPMethod(rawValue: $0) },
-                path: sample.path.map { Array($0.utf8) },
+                path: sample.path.map(PathPattern.init),
                 answer: try SampleTransport.answer(sample, inputs, of: channel)
             )
         }
@@ -143,7 +142,7 @@ struct SampleTransport: HTTPTransport {
         if case .stream(let source, _) = request.body {
             while try await source.next() != nil {}
         }
-        let path = pathBelowBase(of: request.target)
+        let path = PathPattern.path(of: request.target, below: basePath)
         guard let sample = samples.first(where: { $0.fits(request.method, path) }) else {
             return nothing(for: request.method, path, &context)
         }
@@ -168,34 +167,5 @@ struct SampleTransport: HTTPTransport {
             headers: SampleTransport.marked([.contentType: "text/plain"]),
             body: .bytes(ByteSlice(text))
         )
-    }
-
-    private func pathBelowBase(of target: String) -> String {
-        let path = TargetPath(target).path
-        guard !basePath.isEmpty, path.hasPrefix(basePath) else { return String(path) }
-        let rest = path.dropFirst(basePath.count)
-        return rest.isEmpty ? "/" : String(rest)
-    }
-
-    /// Whether a path fits a pattern, in which a star stands for anything.
-    static func matches(_ pattern: Span<UInt8>, _ path: Span<UInt8>) -> Bool {
-        var (place, index) = (0, 0)
-        var star: (place: Int, index: Int)?
-        while index < path.count {
-            if place < pattern.count, pattern[place] == UInt8(ascii: "*") {
-                star = (place, index)
-                place += 1
-            } else if place < pattern.count, pattern[place] == path[index] {
-                (place, index) = (place + 1, index + 1)
-            } else if let last = star {
-                // The last star takes one more byte.
-                star = (last.place, last.index + 1)
-                (place, index) = (last.place + 1, last.index + 1)
-            } else {
-                return false
-            }
-        }
-        while place < pattern.count, pattern[place] == UInt8(ascii: "*") { place += 1 }
-        return place == pattern.count
     }
 }

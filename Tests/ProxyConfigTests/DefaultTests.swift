@@ -73,7 +73,10 @@ import Testing
             channel.pool
                 == .init(connections: 128, idle: .seconds(90), queue: 1024, wait: .seconds(5))
         )
-        #expect(channel.access == .init(hosts: [], origins: [], users: [], key: nil))
+        #expect(
+            channel.access
+                == .init(hosts: [], origins: [], users: [], key: nil, methods: [], paths: [])
+        )
         #expect(channel.tls.pins.isEmpty && channel.tls.pinMode == .enforce)
         #expect(channel.tls.minimum == .v1_2)
         #expect(channel.proxy == nil && channel.stub == nil)

@@ -85,8 +85,26 @@ import Testing
         let keys = ClientKeys()
         let policy = AccessPolicy(key: Secret("own"), lent: ("orders", keys))
         for (channel, status) in [("orders", nil), ("bills", 407)] as [(String, Int?)] {
-            let key = keys.issue(for: [channel]).key.reveal()
+            let key = keys.issue(for: [channel], opening: [channel]).key.reveal()
             #expect(try refusal(policy, "Proxy-Authorization: Bearer \(key)") == status)
         }
+        let closed = keys.issue(for: ["orders"], opening: []).key.reveal()
+        #expect(try refusal(policy, "Proxy-Authorization: Bearer \(closed)") == 407)
+    }
+
+    @Test func `a lent key is refused elsewhere, also where no key is demanded`() throws {
+        let keys = ClientKeys()
+        let policy = AccessPolicy(lent: ("orders", keys))
+        for (channels, status) in [(["orders"], nil), (["bills"], 407), (nil, nil)]
+            as [(Set<String>?, Int?)]
+        {
+            let grant = keys.issue(for: channels, opening: [])
+            let field = "Proxy-Authorization: Bearer \(grant.key.reveal())"
+            #expect(try refusal(policy, field) == status)
+            keys.revoke(grant)
+            // As any other that nobody asked for.
+            #expect(try refusal(policy, field) == nil)
+        }
+        #expect(try refusal(policy) == nil)
     }
 }

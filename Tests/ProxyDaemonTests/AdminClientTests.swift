@@ -53,6 +53,12 @@ import Testing
         try await daemon.connections[0].closed.wait()
     }
 
+    @Test func `the local host may be named`() async throws {
+        let daemon = try await OriginServer.start { _ in Raw.ok("here") }
+        let client = AdminClient(.tcp(HostPort(host: "localhost", port: daemon.port)))
+        #expect(try await client.send("GET", "/status").text == "here")
+    }
+
     @Test func `that no daemon is there is told with its place`() async throws {
         let nobody = HostPort(host: "127.0.0.1", port: RefusingPort.any())
         let refused = await #expect(throws: AdminClient.Unreachable.self) {

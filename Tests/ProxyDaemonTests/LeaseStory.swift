@@ -43,6 +43,7 @@ import Testing
             let (lease, wire) = try await lease("?channel=orders", proxy)
             #expect(try await status("/orders/1", key: lease.key, proxy) == 200)
             #expect(try await status("/bills/1", key: lease.key, proxy) == 407)
+            #expect(try await status("/free/1", key: lease.key, proxy) == 407)
             #expect(try await status("/orders/1", key: "permanent", proxy) == 200)
             try await wire.close()
             var last = 200

@@ -61,7 +61,7 @@ import Testing
         ("/a*", "/a", true), ("/a**", "/a", true), ("/a", "/ab", false), ("/ab", "/a", false),
     ])
     func `a star stands for anything`(pattern: String, path: String, fits: Bool) {
-        #expect(SampleTransport.matches(pattern.utf8.span, path.utf8.span) == fits)
+        #expect(PathPattern(pattern).matches(path) == fits)
     }
 
     @Test func `what no answer fits is 404 and says what to do`() async throws {
@@ -151,6 +151,26 @@ import Testing
             let answer = try await proxy.exchange(Raw.get("/late/1"))
             #expect(answer.status == 504)
             #expect(try await proxy.onlyLine("late").facts.error == "http_response_timeout")
+        }
+    }
+
+    /// The idle timeout is for what stands still, however much there is of it.
+    @Test func `a large answer is read for longer than the idle timeout`() async throws {
+        let step = String(repeating: "x", count: 512 * 1024 - 1) + "\n"
+        try await DaemonHarness.run(channels: "spare: { stub: [{ status: 204 }] }") { proxy in
+            let path = "\(proxy.directory)/sample"
+            try Data(String(repeating: step, count: 14).utf8).write(to: URL(filePath: path))
+            await proxy.reload(
+                channels: "big: { stub: [{ file: '\(path)' }], timeouts: { idle: 10s } }"
+            )
+            let app = try await proxy.connect()
+            try await app.send(Raw.get("/big/1"))
+            try await app.read(through: "\r\n\r\n")
+            for _ in 0..<14 {
+                try await app.read(through: "\n")
+                await proxy.advance(by: .seconds(1))
+            }
+            #expect(try await proxy.onlyLine("big").facts.bytesOut == 14 * 512 * 1024)
         }
     }
 

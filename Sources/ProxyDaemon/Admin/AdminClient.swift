@@ -59,7 +59,7 @@ package struct AdminClient: Sendable {
         case .off: throw Unreachable(description: "the configuration says admin: off")
         case .unix(let path): endpoint = SocketAddress(unixPath: path)
         case .tcp(let place):
-            endpoint = SocketAddress(ip: place.host, port: UInt16(clamping: place.port))
+            endpoint = ListenAddress.tcp(place).socketAddress
         }
         guard let endpoint else { throw Unreachable(description: "the admin address is unusable") }
         let loop = try EventLoop(index: 98)

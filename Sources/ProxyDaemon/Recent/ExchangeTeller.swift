@@ -73,11 +73,7 @@ struct ExchangeTeller {
     // MARK: - What was sent
 
     private var headers: String {
-        let changes = HeaderChanges(
-            exchange,
-            rules: configuration?.headers,
-            trace: configuration?.trace ?? .pass
-        )
+        let changes = HeaderChanges(exchange, rules: configuration?.headers)
         var parts: [String] = []
         for (word, names) in [
             ("added", changes.added), ("replaced", changes.replaced), ("removed", changes.removed),

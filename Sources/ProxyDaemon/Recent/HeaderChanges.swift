@@ -10,23 +10,25 @@ struct HeaderChanges {
     private var present: Set<HTTPFieldName>
     private let rare: [HTTPFieldName]
 
-    /// Works out what the channel's rules did to a request with these fields.
-    init(
-        _ exchange: RecentExchange,
-        rules: HeaderRules?,
-        trace: ChannelConfiguration.Trace = .pass
-    ) {
-        let known = KnownField.allCases.filter { exchange.fields.contains($0) }
+    /// Holds what was made of the request against what came, and works out what the channel's rules
+    /// did then.
+    init(_ exchange: RecentExchange, rules: HeaderRules?) {
         rare = rules?.rareNames ?? []
-        present = Set(known.map(HTTPFieldName.init(known:)))
+        present = Set(
+            KnownField.allCases.filter { exchange.fields.contains($0) }.map(HTTPFieldName.init)
+        )
         for (index, name) in rare.prefix(64).enumerated()
         where exchange.rareFields & (1 << UInt64(index)) != 0 {
             present.insert(name)
         }
-        for field in known where field.isHopByHop { remove(HTTPFieldName(known: field)) }
-        add(.via)
-        if !present.contains(.xRequestId) { add(.xRequestId) }
-        if trace != .pass, !present.contains(.traceparent) { add(.traceparent) }
+        for field in KnownField.allCases {
+            let name = HTTPFieldName(known: field)
+            switch (exchange.fields.contains(field), exchange.forwarded.contains(field)) {
+            case (true, false): remove(name)
+            case (false, true): add(name)
+            default: break
+            }
+        }
         guard let rules else { return }
         for name in rules.remove.compactMap({ HTTPFieldName($0) }) { remove(name) }
         for field in rules.defaults {

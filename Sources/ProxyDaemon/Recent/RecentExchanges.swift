@@ -19,6 +19,8 @@ final class RecentExchanges {
         var rule: RoutingRule?
         /// The known fields of the app's request.
         var fields = KnownFieldSet.none
+        /// Those of the request that was made of it; none if none was made.
+        var forwarded = KnownFieldSet.none
         /// Which of the channel's rare fields it had.
         var rareFields: UInt64 = 0
         var more: More?
@@ -43,6 +45,7 @@ final class RecentExchanges {
     func note(_ exchange: inout Exchange) {
         var note = Note(channel: exchange.channel?.shared, rule: exchange.rule)
         note.fields = exchange.fields
+        note.forwarded = exchange.forwarded
         note.rareFields = exchange.rareFields
         let number = lines.nextNumber - 1
         if exchange.record.level != .info {
@@ -114,6 +117,7 @@ struct RecentExchange: Sendable {
     let channel: ChannelShared?
     let rule: RoutingRule?
     let fields: KnownFieldSet
+    let forwarded: KnownFieldSet
     let rareFields: UInt64
     let earlierAttempts: [AttemptFacts]
 
@@ -122,6 +126,7 @@ struct RecentExchange: Sendable {
         channel = note.channel
         rule = note.rule
         fields = note.fields
+        forwarded = note.forwarded
         rareFields = note.rareFields
         earlierAttempts = note.more?.earlierAttempts ?? []
     }

@@ -41,7 +41,7 @@ package struct LineEncoder {
     /// Appends the line of an exchange, with its newline.
     package func encode(_ record: ExchangeRecord, to output: OutputBuffer) {
         begin(record.time, record.level, "exchange", output)
-        text(",\"request_id\":\"", record.context.requestID, output)
+        plain(",\"request_id\":\"", record.context.requestID, output)
         text(",\"client_request_id\":\"", record.clientRequestID, output)
         plain(",\"trace_id\":\"", record.traceID, output)
         plain(",\"client\":\"", record.client, output)

@@ -118,7 +118,7 @@ package final class RotatingFile: LogDestination {
         status = found
         size = found.size
         generation += 1
-        if size > 0, isCut() { size += try write([UInt8(ascii: "\n")].span) }
+        if size > 0, isCut() { _ = try write([UInt8(ascii: "\n")].span) }
     }
 
     /// Whether the file ends within a line: a full disk cut it, and then the daemon ended.

@@ -1,0 +1,96 @@
+import TestSupport
+import Testing
+
+/// What may be asked of a channel, by method and by path.
+@Suite struct AccessScopeStory {
+    private func run(
+        _ access: String,
+        base: String = "",
+        _ story: (DaemonHarness) async throws -> Void
+    ) async throws {
+        let origin = try await OriginServer.start { wire in
+            while try await wire.next() != nil { try await wire.send(Raw.ok("")) }
+        }
+        try await DaemonHarness.run(
+            channels: """
+                orders:
+                  upstream: http://127.0.0.1:\(origin.port)\(base)
+                  access: { \(access) }
+                """,
+            story
+        )
+    }
+
+    private func status(
+        _ method: String,
+        _ path: String,
+        with field: String? = nil,
+        of proxy: DaemonHarness
+    ) async throws -> Int {
+        try await proxy.exchange(Raw.request(method, path, fields: field.map { [$0] } ?? [])).status
+    }
+
+    @Test func `a method that is not listed is refused`() async throws {
+        try await run("methods: [GET, POST]") { proxy in
+            for method in ["GET", "POST"] {
+                let answer = try await status(method, "/orders/1", of: proxy)
+                #expect(answer == 200)
+            }
+            for method in ["DELETE", "PUT", "OPTIONS", "get", "PROPFIND"] {
+                let answer = try await status(method, "/orders/1", of: proxy)
+                #expect(answer == 403, "\(method)")
+            }
+            let refusal = try await proxy.exchange(Raw.request("DELETE", "/orders/1"))
+            #expect(refusal.body.contains("access.methods allow GET, POST, and no DELETE"))
+            let last = try #require(try await proxy.log("orders").last)
+            #expect(last.text.contains(#""error":"http_request_denied""#))
+        }
+    }
+
+    @Test func `GET allows HEAD, and no field makes another method of it`() async throws {
+        try await run("methods: [GET]") { proxy in
+            let head = try await proxy.exchange(Raw.request("HEAD", "/orders/1"), .none)
+            #expect(head.status == 200)
+            for field in ["X-HTTP-Method-Override", "X-Http-Method", "x-method-override"] {
+                let line = "\(field): DELETE"
+                let answer = try await status("GET", "/orders/1", with: line, of: proxy)
+                #expect(answer == 403)
+            }
+        }
+    }
+
+    @Test(arguments: ["", "/v2"])
+    func `a path that is not listed is refused`(base: String) async throws {
+        try await run("paths: [/items/*, /health]", base: base) { proxy in
+            for path in ["/items/1", "/items/", "/items/a/b?x=/admin", "/health", "/health?x"] {
+                let answer = try await status("GET", "/orders\(path)", of: proxy)
+                #expect(answer == 200, "\(path)")
+            }
+            for path in ["/items", "/healthy", "/", "", "?x", "/admin?x=/items/1", "//items/1"] {
+                let answer = try await status("GET", "/orders\(path)", of: proxy)
+                #expect(answer == 403, "\(path)")
+            }
+        }
+    }
+
+    @Test(arguments: [
+        "/items/../admin", "/items/%2e%2E/admin", "/items/..%2fadmin", "/items/..;/admin",
+        "/items/./1", "/items/x%5c..%5cadmin",
+    ])
+    func `a path that servers read differently is none of a pattern`(path: String) async throws {
+        try await run("paths: [/items/*]") { proxy in
+            let answer = try await status("GET", "/orders\(path)", of: proxy)
+            #expect(answer == 403)
+        }
+    }
+
+    @Test func `without lists everything may be asked`() async throws {
+        try await run("") { proxy in
+            let answer = try await status("DELETE", "/orders/items/../1", of: proxy)
+            #expect(answer == 200)
+            let field = "X-HTTP-Method-Override: DELETE"
+            let posted = try await status("POST", "/orders/1", with: field, of: proxy)
+            #expect(posted == 200)
+        }
+    }
+}
