@@ -14,10 +14,24 @@ package struct ConfigurationError: Error, Sendable, Hashable, CustomStringConver
 }
 
 /// All errors of a configuration, in the order of the file; never empty.
-package struct ConfigurationErrors: Error, Sendable, Hashable, CustomStringConvertible {
+package struct ConfigurationErrors: Error, Sendable, Equatable, CustomStringConvertible {
     package var errors: [ConfigurationError]
+    /// What could be read all the same; nothing where the file is none at all.
+    package var draft: ProxyConfiguration?
+
+    /// Whether one of these keys, or something below it, is among what is wrong, or the whole file.
+    package func concerns(_ keys: [String]) -> Bool {
+        errors.contains { error in
+            error.key.isEmpty
+                || keys.contains { error.key == $0 || error.key.hasPrefix("\($0).") }
+        }
+    }
+
     /// Where a daemon with this configuration would answer; nothing if that is among what is wrong.
-    package var admin: AdminAddress?
+    package var admin: AdminAddress? {
+        // The default is in the state directory.
+        concerns([RootKey.admin.rawValue, RootKey.state.rawValue]) ? nil : draft?.admin
+    }
 
     /// One line per error.
     package var description: String {

@@ -74,15 +74,7 @@ package enum ConfigurationLoader {
             )
         }
         guard errors.isEmpty else {
-            // The default is in the state directory.
-            let needed = [RootKey.admin, .state].map(\.rawValue)
-            let isKnown = !errors.contains { needed.contains($0.key) }
-            return .failure(
-                ConfigurationErrors(
-                    errors: sorted(errors),
-                    admin: isKnown ? configuration.admin : nil
-                )
-            )
+            return .failure(ConfigurationErrors(errors: sorted(errors), draft: configuration))
         }
         return .success(configuration)
     }

@@ -69,8 +69,10 @@ final class ChannelLogs: Sendable {
         }
         guard isDue else { return }
         let report = report
+        let directory = state.withLock { $0.settings.output == .file ? $0.settings.directory : nil }
+        let place = directory.map { LogDirectory.path(of: name, in: $0) } ?? "\(name).log"
         // Not on the loop that writes: who reads the reports may be slow.
-        Task { report("\(name).log: \(error); its lines are lost until it can be written") }
+        Task { report("\(place): \(error); its lines are lost until it can be written") }
     }
 
     /// Goes on in other files, or with another rotation.
@@ -90,8 +92,16 @@ final class ChannelLogs: Sendable {
         for (name, sink) in sinks { sink.redirect(to: ChannelLogs.file(named: name, next)) }
     }
 
-    /// Opens the files anew.
+    /// Opens the files anew, in a directory that is made anew if somebody has removed it.
     func reopen() {
+        let settings = state.withLock { $0.settings }
+        if settings.output == .file {
+            do {
+                try ChannelLogs.makeDirectory(settings.directory)
+            } catch {
+                report("\(error)")
+            }
+        }
         for sink in state.withLock({ $0.sinks }).values { sink.reopen() }
     }
 

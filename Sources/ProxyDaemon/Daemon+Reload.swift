@@ -1,4 +1,5 @@
 import EventIO
+import FoundationEssentials
 import NetworkCore
 import ProxyConfig
 import RequestLog
@@ -36,6 +37,7 @@ extension Daemon {
             do {
                 let remarks = try await install(next)
                 // A command may have named another file than the daemon.
+                (loadedAt, refusedReload) = (Date().timeIntervalSince1970, nil)
                 let lines = ["the configuration was reloaded: \(counted), \(next.file)"] + remarks
                 for line in lines { report(line) }
                 assembly?.tell(.reload, "the configuration was reloaded")
@@ -49,7 +51,10 @@ extension Daemon {
     private func refuse(_ reasons: [String]) -> Result<[String], ReloadFailure> {
         let lines = reasons + ["the configuration was not reloaded; the old one stays in force"]
         for line in lines { report(line) }
-        for reason in reasons { assembly?.tell(.reload, reason, level: .error) }
+        if !isStopping { refusedReload = (Date().timeIntervalSince1970, reasons) }
+        for reason in reasons {
+            assembly?.tell(.reload, "the configuration was not reloaded: \(reason)", level: .error)
+        }
         return .failure(ReloadFailure(lines: lines, isStopping: isStopping))
     }
 

@@ -88,9 +88,19 @@ extension Daemon {
             connections: connections,
             connectionsRefused: connectionCount.refused,
             logLinesDropped: assembly?.logs.droppedLines ?? 0,
+            configuration: inForce,
             process: await process(polled: polled),
             unclaimed: unclaimed.statuses,
             channels: list
+        )
+    }
+
+    private var inForce: DaemonStatus.Configuration {
+        DaemonStatus.Configuration(
+            file: configuration.file,
+            loadedS: loadedAt ?? startedAt,
+            refusedS: refusedReload?.at,
+            refusal: refusedReload?.reasons
         )
     }
 

@@ -33,6 +33,10 @@ package actor Daemon {
     let started = ContinuousClock.now
     /// The same by the calendar, in seconds since 1970.
     let startedAt = Date().timeIntervalSince1970
+    /// When the configuration in force was put there, in seconds since 1970, if that was a reload.
+    var loadedAt: Double?
+    /// The reload that was refused since, if one was.
+    var refusedReload: (at: Double, reasons: [String])?
     let reloadConfiguration: @Sendable () -> Result<ProxyConfiguration, ConfigurationErrors>
     var loops: [EventLoop] = []
     var workers: [LoopBound<Worker>] = []

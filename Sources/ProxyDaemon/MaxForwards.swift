@@ -7,11 +7,17 @@ import NetworkCore
 enum MaxForwards {
     /// The answer of the last stop, which is here when the count has come to 0.
     ///
+    /// - Parameters:
+    ///   - head: the request.
+    ///   - secrets: further fields that may be secret.
     /// - Returns: nothing where the request goes on.
     /// - Throws: `http_request_error` for a count that is no number.
-    static func answer(to head: RequestHead) throws(NetworkError) -> Response? {
+    static func answer(
+        to head: RequestHead,
+        hiding secrets: [HTTPFieldName] = []
+    ) throws(NetworkError) -> Response? {
         guard try count(in: head.headers, of: head.method) == 0 else { return nil }
-        return head.method == .trace ? reflection(of: head) : options
+        return head.method == .trace ? reflection(of: head, hiding: secrets) : options
     }
 
     /// Takes one from the count.
@@ -53,9 +59,13 @@ enum MaxForwards {
     }
 
     /// The request as it came, without what may be secret (RFC 9110 §9.3.8).
-    private static func reflection(of head: RequestHead) -> Response {
+    private static func reflection(
+        of head: RequestHead,
+        hiding secrets: [HTTPFieldName]
+    ) -> Response {
         var headers = head.headers
         headers.remove(KnownFieldSet(.authorization, .proxyAuthorization, .cookie, .dpop))
+        for name in secrets { headers.remove(name) }
         let output = OutputBuffer(capacity: 1024)
         output.append("TRACE \(head.target) HTTP/1.\(head.version == .http10 ? "0" : "1")\r\n")
         headers.encode(into: output)

@@ -148,7 +148,9 @@ final class ProxyHandler {
             head.headers.contains(KnownField.maxForwards)
                 || (head.method.rawValue.utf8.count == 5 && head.method == .trace)
         else { return nil }
-        if let answer = try MaxForwards.answer(to: head) { return answer }
+        if let answer = try MaxForwards.answer(to: head, hiding: channel.credentialFields) {
+            return answer
+        }
         try channel.checkTrace(head.method)
         return nil
     }

@@ -58,6 +58,27 @@ struct ConfigurationOption: ParsableArguments {
     }
 }
 
+extension ConfigurationOption {
+    /// Reads what a command needs that only looks; the rest of the file may be wrong meanwhile, which is
+    /// when somebody wants to look.
+    ///
+    /// - Parameter keys: what must be right, with all below it.
+    /// - Returns: the configuration; if some of it is wrong, every error was printed.
+    /// - Throws: exit status 78, if it is of no use.
+    func glance(trusting keys: String...) throws -> ProxyConfiguration {
+        let file = ConfigurationFile(path: config, isService: false)
+        do {
+            return try file.read(checksFiles: false).get()
+        } catch {
+            error.print()
+            guard let draft = error.draft, !error.concerns(keys) else {
+                throw ExitStatus.configuration
+            }
+            return draft
+        }
+    }
+}
+
 extension ConfigurationErrors {
     /// Tells the person who wrote the file, one error a line.
     fileprivate func print() {

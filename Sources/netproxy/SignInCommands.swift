@@ -50,7 +50,9 @@ struct LogoutCommand: AsyncParsableCommand {
         let configuration = try file.load(checksFiles: false)
         try configuration.require([channel])
         try await SignInSession.run(channel, configuration, file.environment) { signIn in
-            for line in try await signIn.revoke() { StandardOutput.tell(line) }
+            let outcome = try await signIn.revoke()
+            for line in outcome.lines { StandardOutput.tell(line) }
+            for line in outcome.failures { StandardError.write("netproxy: \(line)") }
             // The daemon first: what it holds in memory it might store again.
             let answer = await SignInSession.tell(configuration, "DELETE", "\(channel)/token")
             try await signIn.forget()
@@ -58,6 +60,11 @@ struct LogoutCommand: AsyncParsableCommand {
                 try StandardError.fail("the running daemon did not forget them: \(words)")
             }
             StandardOutput.tell("The tokens of \(channel) are forgotten.")
+            if !outcome.failures.isEmpty {
+                try StandardError.fail(
+                    "what was not revoked is still good: revoke it at the server"
+                )
+            }
         }
     }
 }

@@ -13,7 +13,8 @@ struct TailCommand: AsyncParsableCommand {
             Reads the files, in the formats json and logfmt, with or without a running daemon. \
             --where keeps the lines that satisfy \
             every condition: status>=400, duration_ms>250, method=POST, path~/v1/, channel!=a, \
-            auth.wait_ms>0. The path is the one that went upstream.
+            auth.wait_ms>0. ~ asks for a part of the text, and a key alone (error) for lines that have \
+            it. The path is the one that went upstream. Times are of UTC, as in the files.
             """
     )
 
@@ -26,9 +27,11 @@ struct TailCommand: AsyncParsableCommand {
     @Flag(name: .customShort("f"), help: "Go on with what is appended.") var follow = false
     @Option(
         name: .customShort("n", allowingJoined: true),
-        help: "How many lines to begin with."
+        help: "How many lines to begin with: 10, or with --since all."
     )
-    var count = 10
+    var count: Int?
+    @Option(help: "Only what is younger: 90s, 10m, 24h, or a time such as 2026-11-23T09:30.")
+    var since: String?
     @Option(name: .customLong("where"), help: "Keep lines that satisfy this; may be repeated.")
     var conditions: [String] = []
     @Flag(help: "Print the lines as JSON, with everything that is in them.") var json = false
@@ -36,7 +39,9 @@ struct TailCommand: AsyncParsableCommand {
     var rendering: Rendering?
 
     func validate() throws {
-        guard count >= 0 else { throw ValidationError("-n wants a number that is not negative") }
+        guard count ?? 0 >= 0 else {
+            throw ValidationError("-n wants a number that is not negative")
+        }
         if json, let rendering {
             throw ValidationError("--json does not go with --as \(rendering): ask for one of them")
         }
@@ -50,18 +55,34 @@ struct TailCommand: AsyncParsableCommand {
     private var filter: [WhereExpression] {
         get throws {
             let own: [String] = rendering == nil ? [] : ["event=exchange"]
-            return try (own + conditions).map { (text: String) in
+            let asked = try (own + conditions).map { (text: String) in
                 do {
                     return try WhereExpression(text)
                 } catch {
                     throw ValidationError("--where \(text): \(error)")
                 }
             }
+            return try beginning + asked
+        }
+    }
+
+    /// What `--since` asks for.
+    private var beginning: [WhereExpression] {
+        get throws {
+            guard let since else { return [] }
+            do {
+                if let age = DurationText.parse(since) { return [try .youngerThan(age)] }
+                return [try .since(since)]
+            } catch {
+                throw ValidationError(
+                    "--since wants 90s, 10m, 24h, or a time such as 2026-11-23T09:30, found '\(since)'"
+                )
+            }
         }
     }
 
     func run() async throws {
-        let configuration = try file.load(checksFiles: false)
+        let configuration = try file.glance(trusting: "log", "state")
         let settings = configuration.log
         guard settings.output == .file else {
             let advice =
@@ -103,7 +124,8 @@ struct TailCommand: AsyncParsableCommand {
                 configuration.channels.filter { $0.log.query == .full }.map(\.name)
             )
         )
-        try StandardOutput.write(bytes: printer.render(try tail.last(count)))
+        let first = count ?? (since == nil ? 10 : .max)
+        try StandardOutput.write(bytes: printer.render(try tail.last(first)))
         if follow {
             try await tail.follow {
                 try await Task.sleep(for: .milliseconds(200))

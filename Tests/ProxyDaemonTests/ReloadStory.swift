@@ -1,5 +1,6 @@
 import FoundationEssentials
 import OriginTransport
+import ProxyDaemon
 import TestSupport
 import Testing
 
@@ -222,6 +223,14 @@ import Testing
         try await DaemonHarness.run(channels: channels) { proxy async throws in
             let told = await proxy.reload(channels: channels, root: "drain: 1\nunmatched: maybe")
             #expect(told.count == 3)
+            let refused = try await proxy.ask(Raw.get("/status"))
+            let state = try #require(DaemonStatus(json: refused.body))
+            #expect(state.configuration?.refusal == Array(told.dropLast()))
+            #expect(state.lines.joined(separator: "\n").contains("ago was refused:\n  \(told[0])"))
+            let gauge = "\nnetproxy_config_last_reload_successful"
+            #expect(try await proxy.ask(Raw.get("/metrics")).body.contains("\(gauge) 0\n"))
+            await proxy.reload(channels: channels)
+            #expect(try await proxy.ask(Raw.get("/metrics")).body.contains("\(gauge) 1\n"))
             let log = try await proxy.allLogs()
             for reason in told.dropLast() { #expect(log.contains(reason)) }
         }

@@ -100,6 +100,17 @@ import Testing
         #expect(try tail.newLines().isEmpty)
     }
 
+    /// With `keep`, the file that was being read goes while its reader does not look.
+    @Test func `following reads what is left where the own file was removed by rotation`() throws {
+        try directory.write(Samples.entry(1, "/1"), to: "a.log")
+        var tail = try LogTail(directory: directory.path)
+        try directory.remove("a.log")
+        try directory.write(Samples.entry(3, "/3"), to: "a.log.2")
+        try directory.write(Samples.entry(4, "/4"), to: "a.log.1")
+        try directory.write(Samples.entry(5, "/5"), to: "a.log")
+        #expect(paths(try tail.newLines()) == ["/3", "/4", "/5"])
+    }
+
     @Test func `the last lines reach into rotated files`() throws {
         try directory.write(Samples.entry(3, "/3"), to: "a.log")
         try directory.write(Samples.entry(1, "/1") + Samples.entry(2, "/2"), to: "a.log.1")

@@ -22,6 +22,8 @@ import Testing
         ("retries!=unauthorized", false), ("retries!=status_500", true),
         ("time>2026-03-04T05", true), ("time>2026-03-05", false),
         ("error=x", false), ("error!=x", true), ("error!=", true), ("error=", false),
+        ("retries", true), ("error", false), ("auth.generation", true), ("reused", true),
+        ("time>=2026-03-04T05:06:07", true), ("time<2026", false),
         ("headers.x-client=a", false), ("path~=", false), ("status!=", true), ("status~4x", false),
     ])
     func `a condition holds or not`(expression: String, holds: Bool) throws {
@@ -29,10 +31,21 @@ import Testing
         #expect(try WhereExpression(expression).matches(line) == holds)
     }
 
+    @Test func `lines are young or not`() throws {
+        let line = try #require(Samples.parsed(Self.text))
+        let now = WallTime(seconds: 1_772_600_767 + 90, microseconds: 5)
+        #expect(try WhereExpression.youngerThan(.seconds(90), at: now).matches(line))
+        #expect(try !WhereExpression.youngerThan(.seconds(89), at: now).matches(line))
+    }
+
     @Test(arguments: [
         ("", "expected a key such as status or auth.generation, found ''"),
         (">=400", "expected a key such as status or auth.generation, found '>=400'"),
-        ("status", "expected one of = != > >= < <= ~ behind 'status', found ''"),
+        (
+            "time<21:06",
+            "expected a time as in the log, 2026-11-23T09:30 of UTC or the beginning of one, found "
+                + "'21:06'"
+        ),
         ("status 400", "expected one of = != > >= < <= ~ behind 'status', found ' 400'"),
         ("statsu>=400", "no line has a key 'statsu', did you mean 'status'?"),
         (

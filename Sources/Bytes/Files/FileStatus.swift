@@ -12,6 +12,8 @@ package struct FileStatus: Sendable, Hashable {
     package let isRegular: Bool
     /// The permission bits.
     package let permissions: UInt32
+    /// Whether some path still leads to it; an open file may have lost its last.
+    package let isLinked: Bool
     /// When its content changed last, since 1970.
     package let modified: Duration
 
@@ -54,6 +56,7 @@ package struct FileStatus: Sendable, Hashable {
         inode = UInt64(information.st_ino)
         size = Int(information.st_size)
         permissions = UInt32(information.st_mode & 0o7777)
+        isLinked = information.st_nlink > 0
         isRegular = information.st_mode & S_IFMT == S_IFREG
         modified =
             .seconds(information.st_mtim.tv_sec) + .nanoseconds(information.st_mtim.tv_nsec)

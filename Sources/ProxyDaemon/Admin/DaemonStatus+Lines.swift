@@ -10,8 +10,23 @@ extension DaemonStatus {
         if let refused = connectionsRefused, refused > 0 {
             head.append("\(DaemonStatus.count(refused, "connection")) beyond limits.connections")
         }
-        if logLinesDropped > 0 { head.append("\(logLinesDropped) log lines dropped") }
-        return [head.joined(separator: ", ")] + channels.flatMap(\.lines) + unclaimedLines
+        if logLinesDropped > 0 {
+            head.append("\(DaemonStatus.count(logLinesDropped, "log line")) dropped")
+        }
+        return [head.joined(separator: ", ")] + refusalLines + channels.flatMap(\.lines)
+            + unclaimedLines
+    }
+
+    private var refusalLines: [String] {
+        guard let configuration, let refused = configuration.refusedS, let process else {
+            return []
+        }
+        let now = process.startS + uptimeS
+        let (age, since) = (now - configuration.loadedS, now - refused)
+        let line =
+            "the configuration of \(DaemonStatus.time(age)) ago is in force; a reload "
+            + "\(DaemonStatus.time(since)) ago was refused:"
+        return [line] + (configuration.refusal ?? []).map { "  \($0)" }
     }
 
     private var unclaimedLines: [String] {

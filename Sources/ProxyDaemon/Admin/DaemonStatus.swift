@@ -108,6 +108,18 @@ package struct DaemonStatus: Sendable, Codable {
         package var descriptorLimit: Int
     }
 
+    /// What is known of the configuration in force.
+    package struct Configuration: Sendable, Codable {
+        /// Its file.
+        package var file: String
+        /// Seconds since 1970 at which it came into force.
+        package var loadedS: Double
+        /// Seconds since 1970 at which a later one was refused; nothing if none was.
+        package var refusedS: Double?
+        /// What was wrong with that, one thing each.
+        package var refusal: [String]?
+    }
+
     /// The version of netproxy.
     package var version: String?
     /// Seconds since the start.
@@ -124,6 +136,8 @@ package struct DaemonStatus: Sendable, Codable {
     package var connectionsRefused: Int?
     /// Lines of the request log that could not be written.
     package var logLinesDropped: Int
+    /// Which configuration is in force, and whether a later one was refused.
+    package var configuration: Configuration?
     /// What the process takes of the machine.
     package var process: Process?
     /// Exchanges that no channel claimed, by class of status: refused, sent on, tunnels.
@@ -149,6 +163,7 @@ package struct DaemonStatus: Sendable, Codable {
         connections: Int,
         connectionsRefused: Int,
         logLinesDropped: Int,
+        configuration: Configuration,
         process: Process,
         unclaimed: [String: Int],
         channels: [Channel]
@@ -161,6 +176,7 @@ package struct DaemonStatus: Sendable, Codable {
         self.connections = connections
         self.connectionsRefused = connectionsRefused
         self.logLinesDropped = logLinesDropped
+        self.configuration = configuration
         self.process = process
         self.unclaimed = unclaimed
         self.channels = channels

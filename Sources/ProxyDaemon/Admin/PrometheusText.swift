@@ -25,6 +25,20 @@ struct PrometheusText {
         begin(.gauge, "netproxy_build_info", "Which version serves.")
         sample("netproxy_build_info", [("version", status.version ?? "")], 1)
         write(.gauge, "netproxy_uptime_seconds", "Seconds since the start.", status.uptimeS)
+        if let configuration = status.configuration {
+            write(
+                .gauge,
+                "netproxy_config_last_reload_successful",
+                "Whether the last reload, if any, was taken.",
+                configuration.refusedS == nil ? 1 : 0
+            )
+            write(
+                .gauge,
+                "netproxy_config_last_reload_success_timestamp_seconds",
+                "When the configuration came into force, in seconds since 1970.",
+                configuration.loadedS
+            )
+        }
         write(
             .gauge,
             "netproxy_connections",

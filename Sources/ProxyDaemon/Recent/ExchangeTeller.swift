@@ -105,7 +105,8 @@ struct ExchangeTeller {
             text += "; the app's own credential was replaced"
         }
         if let reason = plain("auth.not_replayed") {
-            text += "; the 401 was not cured (\(reason))"
+            text += "; the 401 was not cured (\(reason)"
+            text += NotReplayed(rawValue: reason).map { ": \($0.words))" } ?? ")"
         }
         return text
     }

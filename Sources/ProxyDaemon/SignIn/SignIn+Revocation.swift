@@ -8,7 +8,7 @@ extension SignIn {
     ///
     /// - Returns: what became of it, for the person.
     /// - Throws: `Failure` if what is stored cannot be read.
-    package func revoke() async throws -> [String] {
+    package func revoke() async throws -> RevocationOutcome {
         let lock: TokenStoreLock?
         let record: TokenRecord?
         do {
@@ -18,15 +18,23 @@ extension SignIn {
             throw Failure(description: "the stored tokens cannot be read: \(error)")
         }
         defer { lock?.release() }
-        guard let record else { return ["Nobody was signed in to \(channel.name)."] }
+        var outcome = RevocationOutcome()
+        guard let record else {
+            outcome.lines = ["Nobody was signed in to \(channel.name)."]
+            return outcome
+        }
         guard record.authority == client.configuration.authority else {
-            return ["The stored tokens belong to another client or server; they are not revoked."]
+            outcome.lines = [
+                "The stored tokens belong to another client or server; they are not revoked."
+            ]
+            return outcome
         }
         let server: ServerMetadata
         do {
             server = try await client.server(needing: \.revocationEndpoint)
         } catch {
-            return ["The tokens were not revoked: \(error)."]
+            outcome.failures = ["the tokens were not revoked: \(error)"]
+            return outcome
         }
         let revocation = Revocation(
             transport: client.transport,
@@ -34,16 +42,13 @@ extension SignIn {
             configuration: client.configuration,
             clockOffset: client.service.clockOffset
         )
-        var lines: [String] = []
         if let token = record.refreshToken {
-            lines.append(sentence("refresh token", await revocation.revoke(token, .refreshToken)))
+            outcome.add("refresh token", await revocation.revoke(token, .refreshToken))
         }
         for kept in record.accessTokens.values {
-            lines.append(
-                sentence("access token", await revocation.revoke(kept.value, .accessToken))
-            )
+            outcome.add("access token", await revocation.revoke(kept.value, .accessToken))
         }
-        return lines
+        return outcome
     }
 
     /// Nothing where there can be no lock: what can be read can be revoked all the same.
@@ -56,16 +61,6 @@ extension SignIn {
         }
     }
 
-    private func sentence(_ name: String, _ outcome: Revocation.Outcome) -> String {
-        switch outcome {
-        case .revoked: "The server has revoked the \(name)."
-        case .notOffered:
-            "The server names no place to revoke the \(name) at: it is good until it ends."
-        case .kindNotOffered: "The server does not revoke the \(name): it is good until it ends."
-        case .failed(let words): "The \(name) was not revoked: \(words)."
-        }
-    }
-
     /// Removes what is stored.
     ///
     /// - Throws: `Failure`.
@@ -74,6 +69,27 @@ extension SignIn {
             try await client.store.forgetSignIn()
         } catch {
             throw Failure(description: "the stored tokens cannot be removed: \(error)")
+        }
+    }
+}
+
+/// What became of tokens that were to be revoked.
+package struct RevocationOutcome: Sendable {
+    /// What happened, or cannot happen, a sentence each.
+    package fileprivate(set) var lines: [String] = []
+    /// What should have happened: those tokens are good at the server for as long as they live.
+    package fileprivate(set) var failures: [String] = []
+
+    fileprivate mutating func add(_ name: String, _ outcome: Revocation.Outcome) {
+        switch outcome {
+        case .revoked: lines.append("The server has revoked the \(name).")
+        case .notOffered:
+            lines.append(
+                "The server names no place to revoke the \(name) at: it is good until it ends."
+            )
+        case .kindNotOffered:
+            lines.append("The server does not revoke the \(name): it is good until it ends.")
+        case .failed(let words): failures.append("the \(name) was not revoked: \(words)")
         }
     }
 }

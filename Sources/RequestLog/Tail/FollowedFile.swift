@@ -91,8 +91,8 @@ struct FollowedFile {
             if try next.status.isSameFile(as: own) { return files.reversed() }
             files.append(next)
         }
-        // Removed, or moved somewhere else.
-        return []
+        // Moved somewhere else; or removed, as the oldest one is: then all of these are younger.
+        return own.isLinked ? [] : files.reversed()
     }
 
     private func isMoved(_ file: ReadableFile) throws(FileError) -> Bool {

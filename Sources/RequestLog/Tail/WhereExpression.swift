@@ -1,9 +1,10 @@
 import Bytes
 
-/// A condition on a line: a key, an operator and a value, such as `status>=400`.
+/// A condition on a line: a key, an operator and a value, such as `status>=400`; a key alone, such as
+/// `error`, for a line that has it.
 ///
 /// Keys are those of the line; dots lead into objects (`auth.generation`). Where both sides are
-/// numbers they are compared as numbers, else as texts, which suits times.
+/// numbers they are compared as numbers, else as texts, which suits times (`time>=2026-11-23T09`).
 /// A key that no line has is an error; one whose values are numbers wants one, without a unit.
 /// `~` asks whether the text contains the value, with regard to case. A list (`retries`) satisfies a
 /// condition if one of its values does. An absent key satisfies `!=` only.
@@ -18,6 +19,8 @@ package struct WhereExpression: Sendable, Equatable {
         case greater = ">"
         case less = "<"
         case contains = "~"
+        /// No operator: the line has the key.
+        case present = ""
     }
 
     /// An expression that makes no sense, and what was expected instead.
@@ -50,20 +53,28 @@ package struct WhereExpression: Sendable, Equatable {
                 description: "no line has a key '\(key)', did you mean '\(nearest)'?"
             )
         }
-        guard let comparison = Operator.allCases.first(where: { rest.hasPrefix($0.rawValue) })
+        // The last one is the beginning of every text.
+        guard let comparison = Operator.allCases.first(where: { rest.hasPrefix($0.rawValue) }),
+            comparison != .present || rest.isEmpty
         else {
             let operators = "one of = != > >= < <= ~ behind '\(key)'"
             throw Invalid(description: "expected \(operators), found '\(rest)'")
         }
         let value = String(rest.dropFirst(comparison.rawValue.count))
         let isOrdered = [.atLeast, .atMost, .greater, .less].contains(comparison)
-        guard !value.isEmpty || comparison == .equal || comparison == .different else {
+        guard !value.isEmpty || [.equal, .different, .present].contains(comparison) else {
             throw Invalid(
                 description: "expected a value behind '\(key)\(comparison.rawValue)', found nothing"
             )
         }
         guard !isOrdered || !value.hasPrefix("=") else {
             throw Invalid(description: "expected a value, found '\(value)'")
+        }
+        guard key != "time" || !isOrdered || Self.isTime(value) else {
+            throw Invalid(
+                description: "expected a time as in the log, 2026-11-23T09:30 of UTC or the "
+                    + "beginning of one, found '\(value)'"
+            )
         }
         self.key = String(key)
         self.comparison = comparison
@@ -81,6 +92,29 @@ package struct WhereExpression: Sendable, Equatable {
         }
     }
 
+    /// For lines that are not older than `age`, which is cut off to whole seconds.
+    package static func youngerThan(
+        _ age: Duration,
+        at now: WallTime = .now
+    ) throws(Invalid) -> WhereExpression {
+        let output = OutputBuffer(capacity: 32)
+        let then = WallTime(seconds: now.seconds - age.components.seconds)
+        TimestampCache().append(then, to: output)
+        return try since(String(decoding: output.span.array, as: UTF8.self))
+    }
+
+    /// For lines from a time on, of which the beginning will do.
+    package static func since(_ time: String) throws(Invalid) -> WhereExpression {
+        try WhereExpression("time>=\(time)")
+    }
+
+    /// Whether it is the beginning of a time, from the year on.
+    private static func isTime(_ text: String) -> Bool {
+        let form = "0000-00-00T00:00:00.000000Z"
+        return (4...form.count).contains(text.count)
+            && zip(text, form).allSatisfy { $1 == "0" ? $0.isASCII && $0.isNumber : $0 == $1 }
+    }
+
     private static func isKeyCharacter(_ character: Character) -> Bool {
         character.isASCII
             && (character.isLetter || character.isNumber || "_.-".contains(character))
@@ -89,6 +123,7 @@ package struct WhereExpression: Sendable, Equatable {
     /// Whether a line satisfies the condition.
     package func matches(_ line: LogLine) -> Bool {
         guard let found = line[key], found != .null else { return comparison == .different }
+        if comparison == .present { return true }
         guard case .list(let values) = found else { return matches(found) }
         guard comparison == .different else { return values.contains(where: matches) }
         return values.allSatisfy(matches)
@@ -110,7 +145,7 @@ package struct WhereExpression: Sendable, Equatable {
         case .atLeast: left >= right
         case .less: left < right
         case .atMost: left <= right
-        case .contains: false
+        case .contains, .present: false
         }
     }
 }

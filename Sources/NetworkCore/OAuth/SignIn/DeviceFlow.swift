@@ -102,7 +102,7 @@ public struct DeviceFlow: Sendable {
         }
         guard status.kind == .successful, let code = document.deviceCode,
             let userCode = document.userCode, let page = document.page,
-            [userCode, page].allSatisfy(DeviceFlow.isPrintable)
+            DeviceFlow.isPrintable(userCode), DeviceFlow.isPage(page)
         else { throw SignInError("\(endpoint) answered \(status) without the codes it should") }
         // RFC 8628 §3.2: 5 s where the server does not say; a server that says 0 is not believed.
         let interval = min(max(document.interval ?? 5, 1), 300)
@@ -110,7 +110,7 @@ public struct DeviceFlow: Sendable {
             code: Secret(code),
             userCode: userCode,
             page: page,
-            completePage: document.completePage.flatMap { DeviceFlow.isPrintable($0) ? $0 : nil },
+            completePage: document.completePage.flatMap { DeviceFlow.isPage($0) ? $0 : nil },
             lifetime: .seconds(min(max(document.expiresIn ?? 600, 1), 3600)),
             interval: .seconds(interval),
             askedAt: asked
@@ -198,7 +198,13 @@ public struct DeviceFlow: Sendable {
         }
     }
 
-    /// Both go to a terminal.
+    /// Something that a person may open.
+    private static func isPage(_ text: String) -> Bool {
+        let scheme = text.prefix { $0 != ":" }.lowercased()
+        return isPrintable(text) && (scheme == "https" || scheme == "http")
+    }
+
+    /// Goes to a terminal.
     private static func isPrintable(_ text: String) -> Bool {
         !text.isEmpty && text.unicodeScalars.count <= 2048
             && text.unicodeScalars.allSatisfy {
