@@ -13,6 +13,8 @@ public struct FailedResponse: Sendable {
     public let content: Data
     /// Whether the content went on behind what is kept.
     public let isTruncated: Bool
+    /// What the call would have decoded the content with; nothing for one that came with no call.
+    var decoder: (any ContentDecoding)?
 
     /// Keeps a response.
     public init(
@@ -29,4 +31,12 @@ public struct FailedResponse: Sendable {
 
     /// The content as text; what is no UTF-8 is replaced.
     public var text: String { String(decoding: content, as: UTF8.self) }
+
+    /// The content is not what was asked for; the error keeps the response.
+    func undecodable(_ detail: String, _ reason: (any Error)?) -> NetworkError {
+        var error = NetworkError(.undecodableResponse, side: .upstream, detail: detail)
+        error.response = self
+        error.underlying = reason
+        return error
+    }
 }

@@ -101,11 +101,16 @@ public struct NetworkError: Error, Sendable, CustomStringConvertible {
 
     /// The error that the server describes in the content of its response.
     ///
-    /// - Throws: what the decoder throws; `undecodable_response` when there is no response.
+    /// - Parameters:
+    ///   - type: what the content is.
+    ///   - decoder: in place of that of the call, the endpoint or the channel; `JSONDecoder` where
+    ///     the response came with none of them.
+    /// - Returns: the value.
+    /// - Throws: `undecodable_response` with the response, or without one where there is none.
     public func decode<Value: Decodable>(
         _ type: Value.Type = Value.self,
-        using decoder: any ContentDecoding = JSONDecoder()
-    ) throws -> Value {
+        using decoder: (any ContentDecoding)? = nil
+    ) throws(NetworkError) -> Value {
         guard let response else {
             throw NetworkError(
                 .undecodableResponse,
@@ -113,7 +118,15 @@ public struct NetworkError: Error, Sendable, CustomStringConvertible {
                 detail: "there was no response: \(detail)"
             )
         }
-        return try decoder.decode(type, from: response.content)
+        do {
+            return try (decoder ?? response.decoder ?? JSONDecoder())
+                .decode(type, from: response.content)
+        } catch {
+            throw response.undecodable(
+                "the content of the \(response.status) is no \(type): \(ErrorReason.of(error))",
+                error
+            )
+        }
     }
 
     /// Any error as this one; what an error nobody knows says may hold anything, so it is only named.

@@ -63,7 +63,7 @@ struct CallPipeline<Item: Endpoint>: Sendable {
                 content: content,
                 context: exchange.context,
                 duration: exchange.duration,
-                decoder: call.decoder ?? channel.decoder
+                decoder: decoder(of: call)
             )
         }
     }
@@ -148,13 +148,19 @@ struct CallPipeline<Item: Endpoint>: Sendable {
             report { .received(exchange) }
             return (result, exchange)
         } catch {
-            let error = NetworkError.of(error)
+            var error = NetworkError.of(error)
+            error.response?.decoder = decoder(of: call)
             exchange.status = error.response?.status
             exchange.headers = error.response?.headers
             exchange.duration = started.duration(to: channel.clock.now)
             report { .failed(exchange, error) }
             throw error
         }
+    }
+
+    /// What decodes the content of a call: its own, the endpoint's or the channel's.
+    func decoder(of call: NetworkCall) -> any ContentDecoding {
+        call.decoder ?? channel.decoder
     }
 
     /// Sends the request, signed as the call wants it, and judges the response.

@@ -56,14 +56,13 @@ public struct WholeResponse: Sendable, CustomStringConvertible {
     }
 
     private func undecodable(_ detail: String, _ reason: (any Error)?) -> NetworkError {
-        var error = NetworkError(.undecodableResponse, side: .upstream, detail: detail)
-        error.response = FailedResponse(
+        var kept = FailedResponse(
             status: status,
             headers: headers,
             content: Data(content.prefix(FailedResponse.contentLimit).array),
             isTruncated: content.count > FailedResponse.contentLimit
         )
-        error.underlying = reason
-        return error
+        kept.decoder = decoder
+        return kept.undecodable(detail, reason)
     }
 }

@@ -119,7 +119,9 @@ extension EventFeed {
             var typed = response
             typed.body = .stream(NoEvents(), length: nil)
             if let objection = EventFeed.rule.objection(to: typed) {
-                throw await NetworkError.unacceptable(response, objection)
+                var error = await NetworkError.unacceptable(response, objection)
+                error.response?.decoder = feed.pipeline.decoder(of: call)
+                throw error
             }
             failures = 0
             parser.begin(after: parser.lastEventID)

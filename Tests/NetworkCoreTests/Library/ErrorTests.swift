@@ -38,6 +38,56 @@ import Testing
         #expect(headers.retryAfter() == seconds.map { .seconds($0) })
     }
 
+    private static var snake: JSONDecoder {
+        let decoder = JSONDecoder()
+        decoder.keyDecodingStrategy = .convertFromSnakeCase
+        return decoder
+    }
+
+    /// An endpoint with a decoder of its own.
+    private struct Snake: Endpoint {
+        var baseURL: BaseURL { "https://a.example" }
+        var path: String { "/x" }
+        var decoder: (any ContentDecoding)? { ErrorTests.snake }
+    }
+
+    private struct Trouble: Decodable, Equatable {
+        var errorCode: String
+    }
+
+    private let troubled = StubTransport { _ in .json(#"{"error_code":"E7"}"#, status: 422) }
+
+    @Test func `an error is decoded as the content would have been`() async throws {
+        var channel = NetworkChannel.stubbed(troubled)
+        let own = await #expect(throws: NetworkError.self) {
+            try await NetworkManager<Snake>(channel).send(Snake())
+        }
+        #expect(try own?.decode(Trouble.self) == Trouble(errorCode: "E7"))
+        channel.decoder = Self.snake
+        let common = await #expect(throws: NetworkError.self) {
+            try await NetworkManager<PathEndpoint>(channel).send(endpoint)
+        }
+        #expect(try common?.decode(Trouble.self) == Trouble(errorCode: "E7"))
+        let feed = NetworkManager<PathEndpoint>(channel).events(endpoint)
+        let fed = await #expect(throws: NetworkError.self) { for try await _ in feed {} }
+        #expect(try fed?.decode(Trouble.self) == Trouble(errorCode: "E7"))
+    }
+
+    @Test func `a decoder that is named wins, and its failure is one of the library`() async {
+        var channel = NetworkChannel.stubbed(troubled)
+        channel.decoder = Self.snake
+        let error = await #expect(throws: NetworkError.self) {
+            try await NetworkManager<PathEndpoint>(channel).send(endpoint)
+        }
+        let failure = #expect(throws: NetworkError.self) {
+            try error?.decode(Trouble.self, using: JSONDecoder())
+        }
+        #expect(failure?.kind == .undecodableResponse)
+        #expect(failure?.detail.contains("'errorCode' is missing") == true)
+        #expect(failure?.response?.status == 422)
+        #expect(failure?.underlying is DecodingError)
+    }
+
     @Test func `the localized text of an error is its description`() {
         let error: any Error = NetworkError(.dnsError, side: .upstream, detail: "no such host")
         #expect(error.localizedDescription == "dns_error: no such host")
