@@ -251,15 +251,11 @@ public struct RequestBuilder: Sendable {
         _ change: (inout RequestBuilder, HTTPField) -> Void
     ) -> RequestBuilder {
         changed { builder in
-            guard let fieldName = HTTPFieldName(name) else {
-                builder.fault = NetworkError.unsendable("'\(name)' is no name of a field")
-                return
+            do throws(NetworkError) {
+                change(&builder, try HTTPHeaders.field(name, value))
+            } catch {
+                builder.fault = error
             }
-            guard let field = HTTPField(fieldName, value) else {
-                builder.fault = HTTPHeaders.unfit(name)
-                return
-            }
-            change(&builder, field)
         }
     }
 

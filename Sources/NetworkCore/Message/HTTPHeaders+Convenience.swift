@@ -12,6 +12,48 @@ extension HTTPHeaders {
         }
     }
 
+    /// Replaces all lines of a name by one, whose name and value may come from anywhere.
+    ///
+    /// - Parameters:
+    ///   - name: the name, a token (RFC 9110 §5.1).
+    ///   - value: the value, without control bytes and outer white space (RFC 9110 §5.5).
+    /// - Throws: `http_request_error` that names the field, and never shows its value.
+    public mutating func set(_ name: String, _ value: String) throws(NetworkError) {
+        set(try HTTPHeaders.field(name, value))
+    }
+
+    /// Adds a line behind the others, whose name and value may come from anywhere.
+    ///
+    /// - Parameters:
+    ///   - name: the name, a token (RFC 9110 §5.1).
+    ///   - value: the value, without control bytes and outer white space (RFC 9110 §5.5).
+    /// - Throws: `http_request_error` that names the field, and never shows its value.
+    public mutating func append(_ name: String, _ value: String) throws(NetworkError) {
+        append(try HTTPHeaders.field(name, value))
+    }
+
+    /// Replaces all lines of a name by one, whose value may come from anywhere.
+    ///
+    /// - Parameters:
+    ///   - name: the name.
+    ///   - value: the value, without control bytes and outer white space (RFC 9110 §5.5).
+    /// - Throws: `http_request_error` that names the field, and never shows its value.
+    public mutating func set(_ name: HTTPFieldName, _ value: String) throws(NetworkError) {
+        guard let field = HTTPField(name, value) else { throw HTTPHeaders.unfit(name.text) }
+        set(field)
+    }
+
+    /// Adds a line behind the others, whose value may come from anywhere.
+    ///
+    /// - Parameters:
+    ///   - name: the name.
+    ///   - value: the value, without control bytes and outer white space (RFC 9110 §5.5).
+    /// - Throws: `http_request_error` that names the field, and never shows its value.
+    public mutating func append(_ name: HTTPFieldName, _ value: String) throws(NetworkError) {
+        guard let field = HTTPField(name, value) else { throw HTTPHeaders.unfit(name.text) }
+        append(field)
+    }
+
     /// The fields by name, in lower case; the values of a name that comes twice are joined with a
     /// comma (RFC 9110 §5.3), those of `Set-Cookie` with a line feed.
     public var dictionary: [String: String] {
@@ -33,6 +75,16 @@ extension HTTPHeaders {
     /// - Returns: how long.
     public func retryAfter(now: UnixTime = SystemClock().wallNow) -> Duration? {
         RetryAfter.duration(in: self, now: now)
+    }
+
+    static func field(_ name: String, _ value: String) throws(NetworkError) -> HTTPField {
+        guard let known = HTTPFieldName(name) else {
+            // On one line, and not at any length: it may be anything.
+            let start = String(reflecting: String(name.prefix(40)))
+            throw .unsendable("\(start) is no name of a field: names are tokens (RFC 9110 §5.1)")
+        }
+        guard let field = HTTPField(known, value) else { throw unfit(name) }
+        return field
     }
 
     static func unfit(_ name: String) -> NetworkError {

@@ -192,6 +192,30 @@ private struct Tagged: Endpoint {
         #expect(headers.dictionary == ["x-a": "3"])
     }
 
+    @Test func `names and values from anywhere are set, or refused by name`() throws {
+        var headers: HTTPHeaders = ["X-A": "1", "x-a": "2"]
+        try headers.set("X-A", "3")
+        try headers.append("x-b", "4")
+        try headers.append(.accept, "text/html")
+        try headers.set(.accept, "*/*")
+        #expect(headers == ["X-A": "3", "x-b": "4", .accept: "*/*"])
+        let before = headers
+        let value = #expect(throws: NetworkError.self) {
+            try headers.set("Authorization", "secret\n")
+        }
+        #expect(value?.kind == .httpRequestError)
+        #expect(value?.detail.contains("Authorization") == true)
+        #expect(value?.detail.contains("secret") == false)
+        #expect(throws: NetworkError.self) { try headers.append(.cookie, " secret") }
+        for name in ["", "X A", "X-A:", "X-A\r\nX-B", "X-Ä"] {
+            let error = #expect(throws: NetworkError.self) { try headers.append(name, "secret") }
+            #expect(error?.kind == .httpRequestError)
+            #expect(error?.detail.contains("secret") == false)
+            #expect(error?.detail.contains("\n") == false)
+        }
+        #expect(headers == before)
+    }
+
     @Test(
         arguments: [
             (.accept("text/html", "*/*"), "Accept: text/html, */*"),
