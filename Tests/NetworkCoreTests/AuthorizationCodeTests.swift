@@ -36,6 +36,11 @@ import Testing
         }
     }
 
+    @Test func `a page that is no URL is opened by nobody`() {
+        let flow = flow { $0.authorizationEndpoint = "login.example.com/authorize" }
+        #expect(throws: SignInError.self) { try flow.page() }
+    }
+
     @Test func `the challenge is that of RFC 7636 appendix B`() {
         #expect(proof.challenge == "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM")
     }

@@ -31,6 +31,27 @@ import Testing
         #expect(endpoint.transport.last?.headers[.acceptEncoding] == "identity")
     }
 
+    @Test func `an endpoint is a literal`() async throws {
+        let endpoint: OAuthConfiguration.TokenEndpoint = "https://login.example:444/token?a=1"
+        #expect(endpoint.origin == Origin(scheme: .https, host: "login.example", port: 444))
+        #expect(endpoint.target == "/token?a=1")
+        #expect("\(endpoint)" == "https://login.example:444/token?a=1")
+    }
+
+    @Test(arguments: [
+        "login.example/token", "ftp://login.example", "https://u:c4nary@login.example/t", "",
+    ])
+    func `nothing is sent to a literal that is no URL`(_ text: String) async throws {
+        let client = TokenEndpoint {
+            $0.tokenEndpoint = OAuthConfiguration.TokenEndpoint(stringLiteral: text)
+            $0.allowsInsecure = true
+        }
+        let failure = await client.failure(200, #"{"access_token":"t"}"#)
+        #expect(failure?.kind == .configuration)
+        #expect(failure?.detail.contains("c4nary") == false)
+        #expect(client.transport.last == nil)
+    }
+
     @Test func `a granted answer is read whole`() async throws {
         let answer = try await TokenEndpoint().tokens(
             """

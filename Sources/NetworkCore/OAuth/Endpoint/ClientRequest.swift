@@ -17,6 +17,12 @@ struct ClientRequest {
         _ parameters: [FormParameter],
         to endpoint: ServerEndpoint
     ) throws(TokenFailure) -> Request {
+        guard endpoint.malformed == nil else {
+            throw TokenFailure(
+                .configuration,
+                detail: "'\(endpoint)' is no http or https URL without user information"
+            )
+        }
         guard endpoint.isPrivate || configuration.allowsInsecure else {
             throw TokenFailure(
                 .configuration,

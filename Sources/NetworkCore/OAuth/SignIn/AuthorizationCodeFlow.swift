@@ -51,6 +51,9 @@ public struct AuthorizationCodeFlow: Sendable {
                 "the server has no authorization endpoint; set auth.oauth.authorization_url or issuer"
             )
         }
+        guard endpoint.malformed == nil else {
+            throw SignInError("'\(endpoint)' is no http or https URL without user information")
+        }
         // RFC 7636 §4.2: S256, where the server can at all; plain is refused (RFC 9700 §2.1.1).
         if let methods = server.challengeMethods, !methods.contains("S256") {
             throw SignInError("the server does not support PKCE with S256")

@@ -35,10 +35,7 @@ import Testing
             service: TokenEndpointClient(transport: server, clock: clock),
             tokenStore: MemoryTokenStore(),
             configuration: OAuthConfiguration(
-                tokenEndpoint: .init(
-                    origin: Origin(scheme: .https, host: "login.example"),
-                    target: "/token"
-                ),
+                tokenEndpoint: "https://login.example/token",
                 clientID: "orders",
                 grant: .refreshToken(initial: Secret("initial"))
             ),
