@@ -25,13 +25,33 @@ public struct CallOptions: Sendable {
     public init() {}
 
     /// Changes what is named.
+    ///
+    /// - Parameters:
+    ///   - timeout: how long the whole call may take.
+    ///   - interceptors: interceptors of this call, inside of the channel's.
+    ///   - decoder: decodes the content.
+    ///   - validation: which responses count as a success.
+    ///   - authorization: whether the request carries the credential.
+    ///   - retries: how many attempts may follow the first one.
+    ///   - contentLimit: the largest content that is kept in memory, in bytes.
+    ///   - progress: told of every piece that goes out or comes in.
     public init(
         timeout: Duration? = nil,
         interceptors: [any RequestInterceptor] = [],
+        decoder: (any ContentDecoding)? = nil,
+        validation: SuccessRule? = nil,
+        authorization: AuthorizationRequirement? = nil,
+        retries: Int? = nil,
+        contentLimit: Int? = nil,
         progress: (@Sendable (TransferProgress) -> Void)? = nil
     ) {
-        self.timeout = timeout
         self.interceptors = interceptors
+        self.timeout = timeout
+        self.decoder = decoder
+        self.validation = validation
+        self.authorization = authorization
+        self.retries = retries
+        self.contentLimit = contentLimit
         self.progress = progress
     }
 }

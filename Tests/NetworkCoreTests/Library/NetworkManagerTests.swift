@@ -119,8 +119,7 @@ import Testing
 
     @Test func `content beyond the limit is an error`() async throws {
         stub.answer(.get, "/v1/orders", with: .pieces(["12345", "67890"]))
-        var options = CallOptions()
-        options.contentLimit = 9
+        let options = CallOptions(contentLimit: 9)
         let error = await #expect(throws: NetworkError.self) {
             try await manager.response(for: .list, options: options)
         }
@@ -136,8 +135,7 @@ import Testing
         channel.decoder = snake
         let manager = NetworkManager<OrderEndpoint>(channel)
         #expect(try await manager.request(.list, as: Snake.self).orderName == "x")
-        var options = CallOptions()
-        options.decoder = JSONDecoder()
+        let options = CallOptions(decoder: JSONDecoder())
         await #expect(throws: NetworkError.self) {
             try await manager.request(.list, as: Snake.self, options: options)
         }
@@ -153,11 +151,12 @@ import Testing
         let manager = NetworkManager<OrderEndpoint>(
             .stubbed(stub, authorizer: try StaticAuthorizer.bearer(Secret("t")))
         )
-        var options = CallOptions()
-        options.decoder = snake
-        options.retries = 0
-        options.authorization = .never
-        options.validation = SuccessRule(statuses: [503])
+        let options = CallOptions(
+            decoder: snake,
+            validation: SuccessRule(statuses: [503]),
+            authorization: .never,
+            retries: 0
+        )
         let order = try await manager.request(.list, as: Snake.self, options: options)
         #expect(order.orderName == "x")
         // One attempt, and without the credential that others have.
