@@ -55,6 +55,30 @@ public indirect enum StubAnswer: Sendable {
         )
     }
 
+    /// A stream of server-sent events with its `Content-Type`, each event in a piece of its own;
+    /// it ends, or breaks off if an error is given.
+    public static func events(
+        _ events: [ServerSentEvent],
+        then error: NetworkError? = nil
+    ) -> StubAnswer {
+        var id = ""
+        let pieces = events.map { event in
+            defer { id = event.id }
+            return text(of: event, after: id)
+        }
+        return .pieces(pieces, headers: [.contentType: "text/event-stream"], then: error)
+    }
+
+    /// An event as it is sent (WHATWG HTML §9.2.6); an id holds until the stream names another.
+    private static func text(of event: ServerSentEvent, after id: String) -> String {
+        var lines = event.type == "message" ? [] : ["event: \(event.type)"]
+        if event.id != id { lines.append("id: \(event.id)") }
+        if let retry = event.retry { lines.append("retry: \(Int(retry / .milliseconds(1)))") }
+        lines += event.data.split(omittingEmptySubsequences: false) { "\n\r\r\n".contains($0) }
+            .map { "data: \($0)" }
+        return lines.joined(separator: "\n") + "\n\n"
+    }
+
     /// Content that is cut short at its end.
     package static func cut(
         _ content: ByteSlice,

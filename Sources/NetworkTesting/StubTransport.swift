@@ -1,19 +1,29 @@
 public import NetworkCore
 import Synchronization
 
-/// A transport without a network: it answers by method and path, and keeps what it was asked.
+/// A transport without a network: it answers by method, path and query, and keeps what was asked.
 ///
 ///     let stub = StubTransport()
 ///     stub.answer(.get, "/v1/orders", with: .json(#"{"orders":[]}"#))
 ///     let manager = NetworkManager<OrderEndpoint>(NetworkChannel(transport: stub))
 ///
-/// Give it to a channel as any other transport: interceptors, authorization and retries work as they
-/// do over the network.
+/// Give it to a channel as any other transport: interceptors, authorization and retries work as
+/// they do over the network. A request that nothing was said about fails, and the error names what
+/// there is.
 public final class StubTransport: HTTPTransport {
     private struct Route {
         let method: HTTPMethod
-        let path: String
+        let target: String
         var answers: [StubAnswer]
+
+        func fits(_ asked: StubbedRequest) -> Bool {
+            let wanted = TargetPath(target)
+            guard method == asked.request.method,
+                wanted.query == nil || wanted.query.map(String.init) == asked.query
+            else { return false }
+            return wanted.path.hasSuffix("*")
+                ? asked.path.hasPrefix(wanted.path.dropLast()) : asked.path == wanted.path
+        }
     }
 
     private struct State {
@@ -21,7 +31,7 @@ public final class StubTransport: HTTPTransport {
         var requests: [StubbedRequest] = []
     }
 
-    private let fallback: @Sendable (StubbedRequest) throws -> StubAnswer
+    private let fallback: (@Sendable (StubbedRequest) throws -> StubAnswer)?
     private let clock: any NetworkClock
     private let state = Mutex(State())
     private let watchers = Waiters<Int>()
@@ -30,12 +40,12 @@ public final class StubTransport: HTTPTransport {
     ///
     /// - Parameters:
     ///   - clock: measures delays; a test's own clock makes them pass at once.
-    ///   - fallback: answers what no route is for; 404 unless another is given.
+    ///   - fallback: answers what no route is for. Without one such a request fails with
+    ///     `http_request_error`, which names it and the routes that there are;
+    ///     `{ _ in .status(404) }` answers as a server does.
     public init(
         clock: any NetworkClock = SystemClock(),
-        _ fallback: @escaping @Sendable (StubbedRequest) throws -> StubAnswer = { _ in
-            .status(404)
-        }
+        _ fallback: (@Sendable (StubbedRequest) throws -> StubAnswer)? = nil
     ) {
         self.clock = clock
         self.fallback = fallback
@@ -45,12 +55,13 @@ public final class StubTransport: HTTPTransport {
     ///
     /// - Parameters:
     ///   - method: the method.
-    ///   - path: the path without the query; a `*` at its end stands for anything.
+    ///   - path: the path, at whose end a `*` stands for anything; without a query it is for any,
+    ///     and with one, such as `/orders?page=2`, for exactly that text.
     ///   - answers: given one after the other; the last one again and again.
     public func answer(_ method: HTTPMethod, _ path: String, with answers: StubAnswer...) {
         state.withLock { state in
-            state.routes.removeAll { $0.method == method && $0.path == path }
-            state.routes.append(Route(method: method, path: path, answers: answers))
+            state.routes.removeAll { $0.method == method && $0.target == path }
+            state.routes.append(Route(method: method, target: path, answers: answers))
         }
     }
 
@@ -63,6 +74,8 @@ public final class StubTransport: HTTPTransport {
     }
 
     /// Answers a request.
+    ///
+    /// - Throws: what the answer says; `http_request_error` where there is none.
     public func send(
         _ request: Request,
         context: inout RequestContext
@@ -75,20 +88,31 @@ public final class StubTransport: HTTPTransport {
             return (StubTransport.take(asked, &state.routes), state.requests.count)
         }
         watchers.release { $0 <= arrived }
-        let response = try await (found ?? fallback(asked)).answer(on: clock)
+        guard let answer = try found ?? fallback?(asked) else { throw nothing(for: asked) }
+        let response = try await answer.answer(on: clock)
         context.upstreamStatus = response.status
         return response
     }
 
     private static func take(_ asked: StubbedRequest, _ routes: inout [Route]) -> StubAnswer? {
-        let index = routes.lastIndex { route in
-            route.method == asked.request.method
-                && (route.path.hasSuffix("*")
-                    ? asked.path.hasPrefix(route.path.dropLast()) : asked.path == route.path)
-        }
-        guard let index, let answer = routes[index].answers.first else { return nil }
+        guard let index = routes.lastIndex(where: { $0.fits(asked) }),
+            let answer = routes[index].answers.first
+        else { return nil }
         if routes[index].answers.count > 1 { routes[index].answers.removeFirst() }
         return answer
+    }
+
+    /// The test's own fault, so that no retry and no rule about statuses hides it.
+    private func nothing(for asked: StubbedRequest) -> NetworkError {
+        let (method, routes) = (asked.request.method.rawValue, state.withLock { $0.routes })
+        let known = routes.map { "\($0.method.rawValue) \($0.target)" }
+        return NetworkError(
+            .httpRequestError,
+            side: .downstream,
+            retry: .safe,
+            detail: "no stub for \(method) \(Redaction.standard.target(asked.request.target)); "
+                + (known.isEmpty ? "there are none" : "there are \(known.joined(separator: ", "))")
+        )
     }
 }
 

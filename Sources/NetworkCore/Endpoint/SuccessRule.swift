@@ -46,8 +46,10 @@ public struct SuccessRule: Sendable {
         let essence = type.prefix { $0 != ";" }.filter { $0 != " " && $0 != "\t" }.lowercased()
         guard contentTypes.contains(where: { SuccessRule.matches(essence, $0.lowercased()) })
         else {
+            let wanted = contentTypes.joined(separator: ", ")
             return essence.isEmpty
-                ? "the content has no type" : "the content type \(essence) was not asked for"
+                ? "the content has no type; expected \(wanted)"
+                : "the content type \(essence) was not asked for; expected \(wanted)"
         }
         return nil
     }

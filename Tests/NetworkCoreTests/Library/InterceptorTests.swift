@@ -303,10 +303,4 @@ private struct Repeating: RequestRetrier {
         #expect(try await manager.request(.list, as: Int.self) == 2)
         #expect(stub.requests.map(\.path) == Array(repeating: "/v1/orders", count: 4))
     }
-
-    @Test func `what no route is for is 404`() async throws {
-        let manager = NetworkManager<OrderEndpoint>(.stubbed(StubTransport()))
-        let error = await #expect(throws: NetworkError.self) { try await manager.send(.list) }
-        #expect(error?.response?.status == 404)
-    }
 }
