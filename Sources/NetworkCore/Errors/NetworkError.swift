@@ -159,6 +159,17 @@ public struct NetworkError: Error, Sendable, CustomStringConvertible {
         }
     }
 
+    /// Content without a response to keep is not what was asked for.
+    static func undecodable(_ detail: String, _ reason: any Error) -> NetworkError {
+        var error = NetworkError(
+            .undecodableResponse,
+            side: .upstream,
+            detail: "\(detail): \(ErrorReason.of(reason))"
+        )
+        error.underlying = reason
+        return error
+    }
+
     static func tooLarge(limit: Int) -> NetworkError {
         NetworkError(
             .httpResponseBodySize,

@@ -102,8 +102,10 @@ public final class NetworkManager<Item: Endpoint>: Sendable {
         _ endpoint: Item,
         options: CallOptions = CallOptions()
     ) async throws(NetworkError) -> ResponseStream {
-        let (response, exchange) = try await pipeline.head(try pipeline.call(endpoint, options))
-        return ResponseStream(response, exchange.context, options)
+        let call = try pipeline.call(endpoint, options)
+        let (response, exchange) = try await pipeline.head(call)
+        let decoder = pipeline.decoder(of: call)
+        return ResponseStream(response, exchange.context, options, decoder: decoder)
     }
 
     /// Sends a request that was built by hand, with all the channel does for endpoints.

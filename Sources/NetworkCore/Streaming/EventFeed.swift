@@ -118,14 +118,20 @@ extension EventFeed {
             // As if it had content: an answer without any is no event stream for that.
             var typed = response
             typed.body = .stream(NoEvents(), length: nil)
+            let decoder = feed.pipeline.decoder(of: call)
             if let objection = EventFeed.rule.objection(to: typed) {
                 var error = await NetworkError.unacceptable(response, objection)
-                error.response?.decoder = feed.pipeline.decoder(of: call)
+                error.response?.decoder = decoder
                 throw error
             }
             failures = 0
-            parser.begin(after: parser.lastEventID)
-            let stream = ResponseStream(response, exchange.context, feed.options)
+            parser.begin(after: parser.lastEventID, decoder: decoder)
+            let stream = ResponseStream(
+                response,
+                exchange.context,
+                feed.options,
+                decoder: decoder
+            )
             lines = .events(of: stream.body)
         }
     }

@@ -1,4 +1,5 @@
-/// A response whose content is read as it arrives, once: as bytes, lines or server-sent events.
+/// A response whose content is read as it arrives, once: as bytes, lines, values or server-sent
+/// events.
 ///
 /// Not reading is the backpressure. A stream that is dropped before its end closes its connection.
 public struct ResponseStream: Sendable {
@@ -10,11 +11,18 @@ public struct ResponseStream: Sendable {
     public let body: HTTPBody
     /// What is known about the exchange.
     public let context: RequestContext
+    let decoder: any ContentDecoding
 
-    init(_ response: Response, _ context: RequestContext, _ options: CallOptions) {
+    init(
+        _ response: Response,
+        _ context: RequestContext,
+        _ options: CallOptions,
+        decoder: any ContentDecoding
+    ) {
         status = response.status
         headers = response.headers
         self.context = context
+        self.decoder = decoder
         body = options.progress.map { MeteredBody.download(response.body, $0) } ?? response.body
     }
 
@@ -25,7 +33,7 @@ public struct ResponseStream: Sendable {
     public var lines: LineStream { LineStream(body, limit: LineSplitter.defaultLimit) }
 
     /// The events of `text/event-stream` (WHATWG HTML §9.2).
-    public var events: EventStream { EventStream(body) }
+    public var events: EventStream { EventStream(body, decoder) }
 
     /// Ends the stream: what was not read is not wanted.
     public func cancel() { body.cancel() }

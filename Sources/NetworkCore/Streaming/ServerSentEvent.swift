@@ -1,5 +1,7 @@
+import FoundationEssentials
+
 /// One event of `text/event-stream` (WHATWG HTML §9.2.6).
-public struct ServerSentEvent: Sendable, Hashable {
+public struct ServerSentEvent: Sendable {
     /// Its type; `message` where the stream names none.
     public var type: String
     /// Its data; several `data` lines are joined with line feeds.
@@ -8,6 +10,8 @@ public struct ServerSentEvent: Sendable, Hashable {
     public var id: String
     /// How long to wait before connecting again, if the stream said so since the last event.
     public var retry: Duration?
+    /// What the call that brought it decodes content with.
+    var decoder: (any ContentDecoding)?
 
     /// Makes an event.
     public init(type: String = "message", data: String, id: String = "", retry: Duration? = nil) {
@@ -15,6 +19,44 @@ public struct ServerSentEvent: Sendable, Hashable {
         self.data = data
         self.id = id
         self.retry = retry
+    }
+}
+
+extension ServerSentEvent {
+    /// Decodes the data, with the decoder of the call, the endpoint or the channel that brought the
+    /// event unless another is given.
+    ///
+    /// - Parameters:
+    ///   - type: what the data is.
+    ///   - decoder: in place of theirs; `JSONDecoder` for an event that was made by hand.
+    /// - Returns: the value.
+    /// - Throws: `undecodable_response`.
+    public func decode<Value: Decodable>(
+        _ type: Value.Type = Value.self,
+        using decoder: (any ContentDecoding)? = nil
+    ) throws(NetworkError) -> Value {
+        do {
+            return try (decoder ?? self.decoder ?? JSONDecoder())
+                .decode(type, from: Data(data.utf8))
+        } catch {
+            throw .undecodable("the data of the event is no \(type)", error)
+        }
+    }
+}
+
+extension ServerSentEvent: Hashable {
+    /// Whether both say the same; what decodes them does not count.
+    public static func == (left: ServerSentEvent, right: ServerSentEvent) -> Bool {
+        left.type == right.type && left.data == right.data && left.id == right.id
+            && left.retry == right.retry
+    }
+
+    /// Feeds what the event says.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(type)
+        hasher.combine(data)
+        hasher.combine(id)
+        hasher.combine(retry)
     }
 }
 
@@ -36,13 +78,15 @@ struct EventParser {
     private var id = ""
     private var retry: Duration?
     private var isFirst = true
+    private var decoder: (any ContentDecoding)?
     /// The id that a connection after this one names; set where an event ends, with data or without.
     private(set) var lastEventID = ""
     /// How long the stream wants others to wait before they connect again, once it said so.
     private(set) var reconnectionTime: Duration?
 
     /// Begins with another connection of the same feed: of an open event nothing is kept.
-    mutating func begin(after lastEventID: String) {
+    mutating func begin(after lastEventID: String, decoder: (any ContentDecoding)? = nil) {
+        self.decoder = decoder
         (type, data, length, retry, isFirst) = ("", [], 0, nil, true)
         (id, self.lastEventID) = (lastEventID, lastEventID)
     }
@@ -91,12 +135,14 @@ struct EventParser {
         lastEventID = id
         guard !data.isEmpty else { return nil }
         defer { retry = nil }
-        return ServerSentEvent(
+        var event = ServerSentEvent(
             type: type.isEmpty ? "message" : type,
             data: data.joined(separator: "\n"),
             id: id,
             retry: retry
         )
+        event.decoder = decoder
+        return event
     }
 }
 
@@ -107,8 +153,9 @@ public struct EventStream: AsyncSequence, Sendable {
         private var lines: LineStream.Iterator
         private var parser = EventParser()
 
-        init(_ body: HTTPBody) {
+        init(_ body: HTTPBody, _ decoder: any ContentDecoding) {
             lines = .events(of: body)
+            parser.begin(after: "", decoder: decoder)
         }
 
         /// The next event.
@@ -131,11 +178,13 @@ public struct EventStream: AsyncSequence, Sendable {
     }
 
     private let body: HTTPBody
+    private let decoder: any ContentDecoding
 
-    init(_ body: HTTPBody) {
+    init(_ body: HTTPBody, _ decoder: any ContentDecoding) {
         self.body = body
+        self.decoder = decoder
     }
 
     /// Begins to read.
-    public func makeAsyncIterator() -> Iterator { Iterator(body) }
+    public func makeAsyncIterator() -> Iterator { Iterator(body, decoder) }
 }

@@ -1,0 +1,68 @@
+import FoundationEssentials
+
+extension ResponseStream {
+    /// The values of some content that has one on each line (JSON Lines, NDJSON), as they arrive.
+    ///
+    /// Lines without anything but blanks are passed over; one may be 1 MiB long.
+    ///
+    /// - Parameters:
+    ///   - type: what each line is.
+    ///   - decoder: in place of that of the call, the endpoint or the channel.
+    /// - Returns: the values, as an asynchronous sequence that throws `NetworkError`:
+    ///   `undecodable_response`, with the number of the line, for one that is no such value.
+    public func values<Value: Decodable & Sendable>(
+        of type: Value.Type = Value.self,
+        using decoder: (any ContentDecoding)? = nil
+    ) -> ValueStream<Value> {
+        ValueStream(lines, decoder ?? self.decoder)
+    }
+}
+
+/// The values of some content, one on each line.
+public struct ValueStream<Value: Decodable & Sendable>: AsyncSequence, Sendable {
+    /// Reads the values.
+    public struct Iterator: AsyncIteratorProtocol {
+        private var lines: LineStream.Iterator
+        private let decoder: any ContentDecoding
+        private var number = 0
+
+        init(_ lines: LineStream.Iterator, _ decoder: any ContentDecoding) {
+            self.lines = lines
+            self.decoder = decoder
+        }
+
+        /// The next value; behind a line that is none the call after that goes on.
+        ///
+        /// - Throws: `NetworkError`; `undecodable_response` for a line that is no such value.
+        public mutating func next() async throws(NetworkError) -> Value? {
+            try await next(isolation: #isolation)
+        }
+
+        /// As `next()`, for `for try await`.
+        public mutating func next(
+            isolation actor: isolated (any Actor)?
+        ) async throws(NetworkError) -> Value? {
+            while let line = try await lines.next(isolation: actor) {
+                number += 1
+                guard line.utf8.contains(where: { $0 != 0x20 && $0 != 0x09 }) else { continue }
+                do {
+                    return try decoder.decode(Value.self, from: Data(line.utf8))
+                } catch {
+                    throw .undecodable("line \(number) is no \(Value.self)", error)
+                }
+            }
+            return nil
+        }
+    }
+
+    private let lines: LineStream
+    private let decoder: any ContentDecoding
+
+    init(_ lines: LineStream, _ decoder: any ContentDecoding) {
+        self.lines = lines
+        self.decoder = decoder
+    }
+
+    /// Begins to read.
+    public func makeAsyncIterator() -> Iterator { Iterator(lines.makeAsyncIterator(), decoder) }
+}
