@@ -58,6 +58,11 @@ public struct NetworkError: Error, Sendable, CustomStringConvertible {
     public var retryAfter: Int?
     /// The response, where one came and was no success.
     public var response: FailedResponse?
+    /// What was asked, in an error that a manager's method or feed throws.
+    ///
+    /// Nothing where no request could be made, and in what is thrown later: by `decode`, or by the
+    /// sequences of a `ResponseStream`. The description leaves it out.
+    public internal(set) var request: Asked?
     /// Who threw it first.
     public var source = Source.unknown
     /// The error of another library, where it came from one.

@@ -37,6 +37,7 @@ struct CallPipeline<Item: Endpoint>: Sendable {
                 empty: channel.emptyContent
             )
         } catch {
+            let error = error.asking(call.request)
             report { .undecodable(exchange, error) }
             throw error
         }
@@ -148,7 +149,7 @@ struct CallPipeline<Item: Endpoint>: Sendable {
             report { .received(exchange) }
             return (result, exchange)
         } catch {
-            var error = NetworkError.of(error)
+            var error = NetworkError.of(error).asking(call.request)
             error.response?.decoder = decoder(of: call)
             exchange.status = error.response?.status
             exchange.headers = error.response?.headers

@@ -51,7 +51,7 @@ extension NetworkManager {
                 )
             } catch {
                 guard download.mayGoOn(after: error), resumptions < channel.downloadResumptions
-                else { throw download.closing(error) }
+                else { throw download.closing(error).asking(call.request) }
                 resumptions += 1
             }
         }

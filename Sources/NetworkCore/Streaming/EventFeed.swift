@@ -122,7 +122,7 @@ extension EventFeed {
             if let objection = EventFeed.rule.objection(to: typed) {
                 var error = await NetworkError.unacceptable(response, objection)
                 error.response?.decoder = decoder
-                throw error
+                throw error.asking(call.request)
             }
             failures = 0
             parser.begin(after: parser.lastEventID, decoder: decoder)

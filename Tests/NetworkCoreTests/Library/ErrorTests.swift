@@ -88,6 +88,44 @@ import Testing
         #expect(failure?.underlying is DecodingError)
     }
 
+    @Test func `an error tells what was asked, without the values of a query`() async throws {
+        let manager = NetworkManager<PathEndpoint>(.stubbed(troubled))
+        let long = String(repeating: "x", count: 21)
+        let request = Request(
+            method: .put,
+            origin: Origin(scheme: .https, host: "a.example", port: 444),
+            target: "/x/1?page=c4nary&flag&=c4nary&\(long)"
+        )
+        let error = await #expect(throws: NetworkError.self) { try await manager.perform(request) }
+        let url = "https://a.example:444/x/1?page&flag&&<redacted>"
+        #expect(error?.request?.method == .put)
+        #expect(error?.request?.url == url)
+        #expect(error?.request.map { "\($0)" } == "PUT \(url)")
+        #expect(error?.description.contains("a.example") == false)
+    }
+
+    @Test func `every way to ask tells what was asked`() async throws {
+        let stub = StubTransport { _ in .json("{}") }
+        let manager = NetworkManager<PathEndpoint>(.stubbed(stub))
+        let undecodable = await #expect(throws: NetworkError.self) {
+            try await manager.request(endpoint, as: Int.self)
+        }
+        let feed = await #expect(throws: NetworkError.self) {
+            for try await _ in manager.events(endpoint) {}
+        }
+        let download = await #expect(throws: NetworkError.self) {
+            try await manager.download(endpoint, to: "/nowhere/at/all")
+        }
+        for error in [undecodable, feed, download] {
+            #expect(error?.request.map { "\($0)" } == "GET https://a.example/x")
+        }
+        let unmade = await #expect(throws: NetworkError.self) {
+            try await manager.send(PathEndpoint("/x", of: "nowhere"))
+        }
+        #expect(unmade != nil)
+        #expect(unmade?.request == nil)
+    }
+
     @Test func `the localized text of an error is its description`() {
         let error: any Error = NetworkError(.dnsError, side: .upstream, detail: "no such host")
         #expect(error.localizedDescription == "dns_error: no such host")
