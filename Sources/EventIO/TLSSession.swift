@@ -176,9 +176,12 @@ import Glibc
             return .tlsCertificate((reason ?? "not trusted") + names)
         }
         let reason = openSSLError()
-        return .tlsProtocol(
-            reason == "no reason given" ? "the peer ended the connection in the handshake" : reason
-        )
+        let isUnsaid = reason == "no reason given"
+        let words = isUnsaid ? "the peer ended the connection in the handshake" : reason
+        // What a server without TLS makes of a handshake, and we of its answer.
+        let isPlain = ["wrong version number", "packet length too long", "http request"]
+            .contains { reason.contains($0) }
+        return .tlsProtocol(isUnsaid || isPlain ? "\(words); does it speak TLS there?" : words)
     }
 
     /// RFC 7469 §2.6 in spirit: one pinned key anywhere in the verified chain suffices.

@@ -77,11 +77,14 @@ final class ChannelShared: Sendable {
 
     var name: String { configuration.name }
     /// What it is in front of, for people.
-    var upstream: String { samples == nil ? origin.description : SampleTransport.address }
+    var upstream: String {
+        guard samples == nil, let first = upstreams.first else { return SampleTransport.address }
+        return "\(first.origin)\(first.basePath)"
+    }
     /// The others, if there are any.
     var furtherUpstreams: [String]? {
         guard samples == nil, upstreams.count > 1 else { return nil }
-        return upstreams.dropFirst().map(\.origin.description)
+        return upstreams.dropFirst().map { "\($0.origin)\($0.basePath)" }
     }
     var idleTimeout: Duration? { configuration.timeouts.idle }
     var totalTimeout: Duration? { configuration.timeouts.total }

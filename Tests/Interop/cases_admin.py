@@ -173,7 +173,7 @@ def exit_codes(world):
             check(done.stderr.startswith(b"netproxy: standard output: "), f"{done.stderr}")
         for words in (("why",), ("status", "--bogus"), ("exec",), ("token", "nobody"),
                       ("login", "nobody"), ("logout", "nobody"),
-                      ("tail", "--where", "status"), ("tail", "--json", "--as", "curl")):
+                      ("tail", "--where", "status+"), ("tail", "--json", "--as", "curl")):
             equal(proxy.command(*words).returncode, 64, " ".join(words))
         done = proxy.command("status", "--config", "", config=False)
         equal(done.returncode, 64, "--config without a path")

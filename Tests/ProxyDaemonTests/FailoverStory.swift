@@ -25,7 +25,7 @@ import Testing
             )
             #expect(origin.requests[0]["Host"] == "127.0.0.1:\(origin.port)")
             let status = try await proxy.ask(Raw.get("/status"))
-            let second = "http://127.0.0.1:\(origin.port)"
+            let second = "http://127.0.0.1:\(origin.port)/other/v1"
             #expect(status.body.contains(#""further_upstreams":["\#(second)"]"#))
             let facts = try await proxy.log("orders").map(\.facts)
             #expect(facts.map(\.attempts) == [2, 1])

@@ -119,7 +119,7 @@ extension DaemonStatus.Token {
         }
         if isUnsaved == true { parts.append("not saved in the state directory") }
         if let nextAttemptS { parts.append("next attempt in \(DaemonStatus.time(nextAttemptS))") }
-        if state == "dead" { parts.append("a person must sign in") }
+        if state == "dead" { parts.append("a person must sign in: netproxy login") }
         return parts.joined(separator: ", ")
     }
 }

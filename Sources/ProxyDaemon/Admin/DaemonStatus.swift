@@ -8,9 +8,9 @@ package struct DaemonStatus: Sendable, Codable {
     package struct Channel: Sendable, Codable {
         /// Its name.
         package var name: String
-        /// The origin of the first upstream.
+        /// The URL of the first upstream.
         package var upstream: String
-        /// The origins of those that are tried where it cannot be reached, in their order.
+        /// The URLs of those that are tried where it cannot be reached, in their order.
         package var furtherUpstreams: [String]?
         /// The state of its OAuth token, if it has one.
         package var token: Token?
