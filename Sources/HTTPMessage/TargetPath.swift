@@ -34,8 +34,8 @@ public struct TargetPath: Sendable, Hashable {
         return true
     }
 
-    /// Whether some server reads a dot segment in the path, be it encoded, or an empty one that another
-    /// would keep: then what a pattern says about the path need not be what is served.
+    /// Whether some server reads a dot segment in the path, be it encoded: then what a pattern says
+    /// about the path need not be what is served.
     package var hasDotSegments: Bool {
         path.utf8.split(separator: UInt8(ascii: "/")).contains { TargetPath.step(Array($0)) != 1 }
     }

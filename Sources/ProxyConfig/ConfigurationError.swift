@@ -1,3 +1,5 @@
+import Bytes
+
 /// One thing that is wrong with a configuration, and where.
 package struct ConfigurationError: Error, Sendable, Hashable, CustomStringConvertible {
     package var file: String
@@ -19,10 +21,15 @@ package struct ConfigurationErrors: Error, Sendable, Equatable, CustomStringConv
     /// What could be read all the same; nothing where the file is none at all.
     package var draft: ProxyConfiguration?
 
-    /// Whether one of these keys, or something below it, is among what is wrong, or the whole file.
+    /// Whether one of these keys, or something below it, is among what is wrong, be it misspelt, or the
+    /// whole file.
     package func concerns(_ keys: [String]) -> Bool {
         errors.contains { error in
-            error.key.isEmpty
+            let root = String(error.key.prefix { $0 != "." })
+            let meant =
+                RootKey(rawValue: root) == nil
+                ? NearestKey.of(root, among: RootKey.allCases.map(\.rawValue)) : nil
+            return error.key.isEmpty || meant.map(keys.contains) ?? false
                 || keys.contains { error.key == $0 || error.key.hasPrefix("\($0).") }
         }
     }

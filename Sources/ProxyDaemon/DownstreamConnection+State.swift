@@ -37,7 +37,10 @@ extension DownstreamConnection {
         /// Whether the app reads trailer fields.
         var takesTrailers = false
         /// How long nothing may move between the app and us; its channel may have another idea.
-        var idleTimeout: Duration? = .seconds(60)
+        var idleTimeout: Duration? = Current.idleTimeout
+
+        /// Where no channel has one.
+        static let idleTimeout = Duration.seconds(60)
     }
 
     /// What one request of a connection may be, for all connections that began under one configuration.

@@ -69,7 +69,8 @@ final class DownstreamConnection {
     /// - Throws: `HTTP1Error` for what is no request, `IOError.timedOut` for a head that takes too
     ///   long.
     func nextHead() async throws -> Bool {
-        current = Current(number: current.number + 1)
+        // The last answer may still be on its way, under its own timeout.
+        current = Current(number: current.number + 1, idleTimeout: current.idleTimeout)
         if buffer.isEmpty {
             buffer.release(to: loop.slabs)
             guard let limit = beginWait() else { return false }
@@ -189,6 +190,7 @@ final class DownstreamConnection {
 
     private func begin(_ head: borrowing RequestHead, _ intake: Intake) {
         served += 1
+        current.idleTimeout = Current.idleTimeout
         current.owesContinue = head.expectsContinue && head.framing != .none
         current.takesTrailers = head.takesTrailers
         if head.framing == .none || head.framing == .length(0) {

@@ -187,6 +187,7 @@ final class ProxyHandler {
 
     /// Refuses what is no request, and closes the connection.
     func refuse(_ error: NetworkError, on app: DownstreamConnection) async {
+        app.current.idleTimeout = DownstreamConnection.Current.idleTimeout
         let line = app.requestLine
         let head = line ?? app.unreadHead
         let id = requestIDs.next()

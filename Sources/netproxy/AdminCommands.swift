@@ -145,7 +145,12 @@ struct TokenCommand: AsyncParsableCommand {
     @Flag(help: "Print the stored access token itself, and nothing else.") var reveal = false
 
     func run() async throws {
-        let configuration = try file.glance(trusting: "admin", "state", "channels.\(channel)")
+        let configuration = try file.glance(
+            trusting: "admin",
+            "state",
+            "defaults",
+            "channels.\(channel)"
+        )
         try configuration.require([channel])
         let session = AdminSession(configuration)
         if refresh {

@@ -63,6 +63,15 @@ import Testing
     }
 
     @Test(arguments: [
+        ("lgo: { directory: /x }", true), ("log: { format: nosuch }", true), ("wrokers: 1", false),
+        ("drain: 1", false),
+    ])
+    func `what is wrong concerns a key, also where that is misspelt`(line: String, isLog: Bool) {
+        let text = "\(line)\nchannels: { a: { upstream: 'http://127.0.0.1:9' } }"
+        #expect(failure(of: text)?.concerns(["log"]) == isLog)
+    }
+
+    @Test(arguments: [
         ("", "1:1: expected a map with listen, channels and other keys, found an empty file"),
         (
             "# nothing\n",

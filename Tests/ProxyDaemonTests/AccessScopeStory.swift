@@ -51,7 +51,7 @@ import Testing
         try await run("methods: [GET]") { proxy in
             let head = try await proxy.exchange(Raw.request("HEAD", "/orders/1"), .none)
             #expect(head.status == 200)
-            for field in ["X-HTTP-Method-Override", "X-Http-Method", "x-method-override"] {
+            for field in ["X-HTTP-Method-Override", "X-Http-Method", "x_method-Override"] {
                 let line = "\(field): DELETE"
                 let answer = try await status("GET", "/orders/1", with: line, of: proxy)
                 #expect(answer == 403)
@@ -75,12 +75,23 @@ import Testing
 
     @Test(arguments: [
         "/items/../admin", "/items/%2e%2E/admin", "/items/..%2fadmin", "/items/..;/admin",
-        "/items/./1", "/items/x%5c..%5cadmin",
+        "/items/./1", "/items/x%5c..%5cadmin", "/items/%252e%252e/admin", "/items/..%3Bx/admin",
+        "/items//1",
     ])
     func `a path that servers read differently is none of a pattern`(path: String) async throws {
         try await run("paths: [/items/*]") { proxy in
             let answer = try await status("GET", "/orders\(path)", of: proxy)
             #expect(answer == 403)
+        }
+    }
+
+    @Test func `no field makes another path of it`() async throws {
+        try await run("paths: [/items/*]") { proxy in
+            for field in ["X-Original-URL", "x_rewrite_url"] {
+                let line = "\(field): /admin"
+                let answer = try await status("GET", "/orders/items/1", with: line, of: proxy)
+                #expect(answer == 403)
+            }
         }
     }
 

@@ -98,6 +98,14 @@ final class TemporaryDirectory {
         try FileManager.default.removeItem(atPath: "\(path)/\(name)")
     }
 
+    /// Makes a file look as if it was written so many seconds ago.
+    func age(_ name: String, by seconds: Double) throws {
+        try FileManager.default.setAttributes(
+            [.modificationDate: Date(timeIntervalSinceNow: -seconds)],
+            ofItemAtPath: "\(path)/\(name)"
+        )
+    }
+
     func text(of name: String) throws -> String {
         String(decoding: try Data(contentsOf: URL(filePath: "\(path)/\(name)")), as: UTF8.self)
     }

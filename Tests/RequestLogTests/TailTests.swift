@@ -111,6 +111,16 @@ import Testing
         #expect(paths(try tail.newLines()) == ["/3", "/4", "/5"])
     }
 
+    @Test func `a log that somebody removed does not bring older ones back`() throws {
+        try directory.write(Samples.entry(1, "/1"), to: "a.log.1")
+        try directory.age("a.log.1", by: 60)
+        try directory.write(Samples.entry(2, "/2"), to: "a.log")
+        var tail = try LogTail(directory: directory.path)
+        try directory.remove("a.log")
+        try directory.write(Samples.entry(3, "/3"), to: "a.log")
+        #expect(paths(try tail.newLines()) == ["/3"])
+    }
+
     @Test func `the last lines reach into rotated files`() throws {
         try directory.write(Samples.entry(3, "/3"), to: "a.log")
         try directory.write(Samples.entry(1, "/1") + Samples.entry(2, "/2"), to: "a.log.1")

@@ -1,5 +1,5 @@
 extension NetworkError {
-    /// What was asked: enough to find the call by, and no credential.
+    /// What was asked: enough to find the call by; the path is shown as it is.
     public struct Asked: Sendable, Hashable, CustomStringConvertible {
         /// The method.
         public let method: HTTPMethod
@@ -22,7 +22,11 @@ extension NetworkError {
 
         private static func name(of parameter: Substring) -> Substring {
             if let equals = parameter.utf8.firstIndex(of: UInt8(ascii: "=")) {
-                return parameter[..<equals]
+                // At the end of base64 the sign separates nothing.
+                let hasValue = parameter[equals...].utf8.contains { $0 != UInt8(ascii: "=") }
+                if hasValue || parameter[..<equals].utf8.count <= longestName {
+                    return parameter[..<equals]
+                }
             }
             return parameter.utf8.count > longestName ? Redaction.mark[...] : parameter
         }

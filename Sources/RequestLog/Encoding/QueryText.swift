@@ -24,7 +24,13 @@ struct QueryText {
     private func append(parameter: Span<UInt8>, to output: OutputBuffer) {
         guard mode == .full else {
             if let equals = parameter.firstIndex(of: UInt8(ascii: "="), from: 0) {
-                return output.append(escaped: parameter.extracting(0..<equals))
+                // At the end of base64 the sign separates nothing.
+                let isLast = (equals..<parameter.count).allSatisfy {
+                    parameter[$0] == UInt8(ascii: "=")
+                }
+                if equals <= QueryText.longestFlag || !isLast {
+                    return output.append(escaped: parameter.extracting(0..<equals))
+                }
             }
             guard parameter.count <= QueryText.longestFlag else {
                 return output.append(Redaction.mark)

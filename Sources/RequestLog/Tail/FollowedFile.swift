@@ -91,8 +91,13 @@ struct FollowedFile {
             if try next.status.isSameFile(as: own) { return files.reversed() }
             files.append(next)
         }
-        // Moved somewhere else; or removed, as the oldest one is: then all of these are younger.
-        return own.isLinked ? [] : files.reversed()
+        // Moved somewhere else; or removed, by rotation as the oldest one, or by somebody.
+        guard !own.isLinked else { return [] }
+        var younger: [ReadableFile] = []
+        for file in files.reversed() where try file.status.modified >= own.modified {
+            younger.append(file)
+        }
+        return younger
     }
 
     private func isMoved(_ file: ReadableFile) throws(FileError) -> Bool {
