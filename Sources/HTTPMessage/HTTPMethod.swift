@@ -60,6 +60,12 @@ public struct HTTPMethod: RawRepresentable, Sendable, Hashable, CustomStringConv
         }
     }
 
+    /// Whether a list of methods has it; who names GET means HEAD, too, which asks for less of the same
+    /// (RFC 9110 §9.3.2).
+    package func isAmong(_ methods: [HTTPMethod]) -> Bool {
+        methods.contains(self) || self == .head && methods.contains(.get)
+    }
+
     /// The method as it stands on the wire.
     public var description: String { rawValue }
 }

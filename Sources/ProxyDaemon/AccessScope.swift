@@ -13,7 +13,7 @@ final class AccessScope: Sendable {
     /// Fields with which it asks some for another path.
     private static let otherPaths = ["x-original-url", "x-rewrite-url"]
 
-    /// Everything, if empty; `GET` allows `HEAD`.
+    /// Everything, if empty.
     private let methods: [HTTPMethod]
     /// Everything, if empty.
     private let paths: [PathPattern]
@@ -41,7 +41,7 @@ final class AccessScope: Sendable {
         _ method: HTTPMethod,
         _ headers: HTTPHeaders
     ) throws(NetworkError) {
-        guard methods.contains(method) || method == .head && methods.contains(.get) else {
+        guard method.isAmong(methods) else {
             let allowed = methods.map(\.rawValue).joined(separator: ", ")
             throw denied("the channel's access.methods allow \(allowed), and no \(method.rawValue)")
         }

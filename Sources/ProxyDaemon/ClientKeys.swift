@@ -17,12 +17,6 @@ final class ClientKeys: Sendable {
         fileprivate let end: AsyncStream<Never>.Continuation
     }
 
-    private static let digits = Array(
-        "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz".utf8
-    )
-
-    private let grants = Mutex<[Grant]>([])
-
     /// What a key is to a channel.
     enum Standing: Sendable, Equatable {
         /// It was not lent here.
@@ -32,6 +26,12 @@ final class ClientKeys: Sendable {
         /// It was lent for this one.
         case lent(opens: Bool)
     }
+
+    private static let digits = Array(
+        "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz".utf8
+    )
+
+    private let grants = Mutex<[Grant]>([])
 
     /// Makes a key that counts until it is revoked: 32 letters and digits, some 190 random bits.
     ///

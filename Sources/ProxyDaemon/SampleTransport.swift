@@ -20,10 +20,7 @@ struct SampleTransport: HTTPTransport {
         let answer: StubAnswer
 
         func fits(_ method: HTTPMethod, _ path: String) -> Bool {
-            guard
-                methods.isEmpty || methods.contains(method)
-                    || (method == .head && methods.contains(.get))
-            else { return false }
+            guard methods.isEmpty || method.isAmong(methods) else { return false }
             return self.path?.matches(path) ?? true
         }
     }

@@ -18,8 +18,8 @@ struct ExecCommand: AsyncParsableCommand {
     @Option(
         name: .customLong("channel"),
         help: """
-            A channel that the key is for; all, if none is, but those with access.key where the \
-            admin address is a port.
+            A channel that the key is for, others refuse it; all, if none is, but those with \
+            access.key where the admin address is a port.
             """,
         completion: .channels
     )

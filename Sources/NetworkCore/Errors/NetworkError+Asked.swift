@@ -7,10 +7,6 @@ extension NetworkError {
         /// `https://api.example.com/orders?page&sort`.
         public let url: String
 
-        /// The longest text without a value that counts as a name, in bytes: beyond it may be a
-        /// token.
-        private static let longestName = 20
-
         init(_ request: Request) {
             let target = TargetPath(request.target)
             method = request.method
@@ -21,14 +17,10 @@ extension NetworkError {
         }
 
         private static func name(of parameter: Substring) -> Substring {
-            if let equals = parameter.utf8.firstIndex(of: UInt8(ascii: "=")) {
-                // At the end of base64 the sign separates nothing.
-                let hasValue = parameter[equals...].utf8.contains { $0 != UInt8(ascii: "=") }
-                if hasValue || parameter[..<equals].utf8.count <= longestName {
-                    return parameter[..<equals]
-                }
+            guard let length = Redaction.nameLength(of: parameter.utf8.span) else {
+                return Redaction.mark[...]
             }
-            return parameter.utf8.count > longestName ? Redaction.mark[...] : parameter
+            return parameter[..<parameter.utf8.index(parameter.startIndex, offsetBy: length)]
         }
 
         /// Method and URL.

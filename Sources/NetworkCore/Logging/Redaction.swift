@@ -106,6 +106,22 @@ public struct Redaction: Sendable, Hashable {
         return text
     }
 
+    /// The longest text without a value that counts as a name, in bytes: beyond it may be a token.
+    private static let longestFlag = 20
+
+    /// How many bytes of a query's parameter are its name; nothing where it may be a token that has
+    /// none.
+    package static func nameLength(of parameter: Span<UInt8>) -> Int? {
+        if let equals = parameter.firstIndex(of: UInt8(ascii: "="), from: 0) {
+            // At the end of base64 the sign separates nothing.
+            let hasValue = (equals..<parameter.count).contains {
+                parameter[$0] != UInt8(ascii: "=")
+            }
+            if hasValue || equals <= longestFlag { return equals }
+        }
+        return parameter.count <= longestFlag ? parameter.count : nil
+    }
+
     /// A parameter of a query as it may be shown.
     package func parameter(_ text: Substring) -> String {
         guard let equals = firstHidden(in: text.unicodeScalars) else { return String(text) }

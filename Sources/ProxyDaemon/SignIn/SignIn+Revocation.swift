@@ -18,23 +18,19 @@ extension SignIn {
             throw Failure(description: "the stored tokens cannot be read: \(error)")
         }
         defer { lock?.release() }
-        var outcome = RevocationOutcome()
         guard let record else {
-            outcome.lines = ["Nobody was signed in to \(channel.name)."]
-            return outcome
+            return RevocationOutcome(lines: ["Nobody was signed in to \(channel.name)."])
         }
         guard record.authority == client.configuration.authority else {
-            outcome.lines = [
+            return RevocationOutcome(lines: [
                 "The stored tokens belong to another client or server; they are not revoked."
-            ]
-            return outcome
+            ])
         }
         let server: ServerMetadata
         do {
             server = try await client.server(needing: \.revocationEndpoint)
         } catch {
-            outcome.failures = ["the tokens were not revoked: \(error)"]
-            return outcome
+            return RevocationOutcome(failures: ["the tokens were not revoked: \(error)"])
         }
         let revocation = Revocation(
             transport: client.transport,
@@ -42,6 +38,7 @@ extension SignIn {
             configuration: client.configuration,
             clockOffset: client.service.clockOffset
         )
+        var outcome = RevocationOutcome()
         if let token = record.refreshToken {
             outcome.add("refresh token", await revocation.revoke(token, .refreshToken))
         }
@@ -69,27 +66,6 @@ extension SignIn {
             try await client.store.forgetSignIn()
         } catch {
             throw Failure(description: "the stored tokens cannot be removed: \(error)")
-        }
-    }
-}
-
-/// What became of tokens that were to be revoked.
-package struct RevocationOutcome: Sendable {
-    /// What happened, or cannot happen, a sentence each.
-    package fileprivate(set) var lines: [String] = []
-    /// What should have happened: those tokens are good at the server for as long as they live.
-    package fileprivate(set) var failures: [String] = []
-
-    fileprivate mutating func add(_ name: String, _ outcome: Revocation.Outcome) {
-        switch outcome {
-        case .revoked: lines.append("The server has revoked the \(name).")
-        case .notOffered:
-            lines.append(
-                "The server names no place to revoke the \(name) at: it is good until it ends."
-            )
-        case .kindNotOffered:
-            lines.append("The server does not revoke the \(name): it is good until it ends.")
-        case .failed(let words): failures.append("the \(name) was not revoked: \(words)")
         }
     }
 }

@@ -18,25 +18,14 @@ struct QueryText {
         }
     }
 
-    /// The longest text without a value that counts as a key, in bytes: beyond it may be a token.
-    private static let longestFlag = 20
-
     private func append(parameter: Span<UInt8>, to output: OutputBuffer) {
-        guard mode == .full else {
-            if let equals = parameter.firstIndex(of: UInt8(ascii: "="), from: 0) {
-                // At the end of base64 the sign separates nothing.
-                let isLast = (equals..<parameter.count).allSatisfy {
-                    parameter[$0] == UInt8(ascii: "=")
-                }
-                if equals <= QueryText.longestFlag || !isLast {
-                    return output.append(escaped: parameter.extracting(0..<equals))
-                }
-            }
-            guard parameter.count <= QueryText.longestFlag else {
-                return output.append(Redaction.mark)
-            }
-            return output.append(escaped: parameter)
+        if mode == .full {
+            let text = parameter.string(in: parameter.indices)
+            output.append(escaped: redaction.parameter(text[...]))
+        } else if let length = Redaction.nameLength(of: parameter) {
+            output.append(escaped: parameter.extracting(0..<length))
+        } else {
+            output.append(Redaction.mark)
         }
-        output.append(escaped: redaction.parameter(parameter.string(in: parameter.indices)[...]))
     }
 }

@@ -11,6 +11,8 @@ import Bytes
 package struct WhereExpression: Sendable, Equatable {
     /// How a line's value is compared.
     package enum Operator: String, Sendable, CaseIterable {
+        /// No operator: the line has the key.
+        case present = ""
         // Longest spelling first, which is how they are looked for.
         case atLeast = ">="
         case atMost = "<="
@@ -19,8 +21,16 @@ package struct WhereExpression: Sendable, Equatable {
         case greater = ">"
         case less = "<"
         case contains = "~"
-        /// No operator: the line has the key.
-        case present = ""
+
+        /// What the text behind a key begins with.
+        init?(prefixOf text: Substring) {
+            // The empty one begins every text.
+            let found = Operator.allCases.first { operation in
+                operation == .present ? text.isEmpty : text.hasPrefix(operation.rawValue)
+            }
+            guard let found else { return nil }
+            self = found
+        }
     }
 
     /// An expression that makes no sense, and what was expected instead.
@@ -53,10 +63,7 @@ package struct WhereExpression: Sendable, Equatable {
                 description: "no line has a key '\(key)', did you mean '\(nearest)'?"
             )
         }
-        // The last one is the beginning of every text.
-        guard let comparison = Operator.allCases.first(where: { rest.hasPrefix($0.rawValue) }),
-            comparison != .present || rest.isEmpty
-        else {
+        guard let comparison = Operator(prefixOf: rest) else {
             let operators = "one of = != > >= < <= ~ behind '\(key)'"
             throw Invalid(description: "expected \(operators), found '\(rest)'")
         }

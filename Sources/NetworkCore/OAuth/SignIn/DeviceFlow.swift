@@ -200,8 +200,8 @@ public struct DeviceFlow: Sendable {
 
     /// Something that a person may open.
     private static func isPage(_ text: String) -> Bool {
-        let scheme = text.prefix { $0 != ":" }.lowercased()
-        return isPrintable(text) && (scheme == "https" || scheme == "http")
+        let start = text.prefix(8).lowercased()
+        return isPrintable(text) && (start.hasPrefix("https://") || start.hasPrefix("http://"))
     }
 
     /// Goes to a terminal.
