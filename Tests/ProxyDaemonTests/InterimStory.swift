@@ -83,4 +83,23 @@ import Testing
             #expect(answer.contains("error=http_protocol_error"))
         }
     }
+
+    @Test func `an upstream that dies behind an interim answer has not gone stale`() async throws {
+        let origin = try await OriginServer.start { wire in
+            _ = try await wire.message()
+            try await wire.send(Raw.ok())
+            _ = try await wire.message()
+            try await wire.send(InterimStory.hints)
+        }
+        let upstream = "http://127.0.0.1:\(origin.port)"
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: \(upstream), retry: { attempts: 0 } }"
+        ) { proxy in
+            #expect(try await proxy.exchange(Raw.get("/orders/1")).status == 200)
+            let app = try await proxy.connect()
+            try await app.send(Raw.get("/orders/2", "Connection: close"))
+            #expect(try await app.rest().text.contains("error=connection_terminated"))
+            #expect(origin.connections.count == 1)
+        }
+    }
 }

@@ -105,4 +105,40 @@ import Testing
             try await hop.connections[0].closed.wait()
         }
     }
+
+    @Test func `a proxy's fault names the proxy, and its tunnel counts as connecting`() async throws
+    {
+        let (asked, goOn) = (Gate(), Gate())
+        let hop = try await OriginServer.start { wire in
+            _ = try await wire.next(.none)
+            asked.open()
+            try await goOn.wait()
+            try await wire.send("HTTP/1.1 200 Connection established\r\n\r\n")
+            try await wire.read(through: "\u{16}")
+        }
+        let mute = try await OriginServer.start { _ = try await $0.next(.none) }
+        func channel(_ name: String, _ hop: OriginServer) -> String {
+            """
+            \(name):
+              upstream: https://api.example
+              proxy: http://127.0.0.1:\(hop.port)
+              retry: { attempts: 0 }
+            """
+        }
+        try await DaemonHarness.run(
+            channels: "\(channel("slow", hop))\n\(channel("mute", mute))"
+        ) { proxy in
+            let app = try await proxy.connect()
+            try await app.send(Raw.get("/slow/1"))
+            try await asked.wait()
+            await proxy.advance(by: .seconds(2))
+            goOn.open()
+            #expect(try await app.message().status == 502)
+            let answer = try await proxy.exchange(Raw.get("/mute/1"))
+            #expect(answer["Proxy-Status"] == "netproxy; error=connection_terminated")
+            #expect(answer.body.contains("127.0.0.1:\(mute.port)"))
+            let connecting = try await proxy.onlyLine("slow").facts.timings?.connectMS
+            #expect(try #require(connecting) >= 2000)
+        }
+    }
 }

@@ -24,10 +24,11 @@ package struct LogLine: Sendable {
         package var auth: Authorization?
         package var error: String?
         package var abortedBy: String?
+        package var timings: Timings?
 
         private enum CodingKeys: String, CodingKey {
             case channel, event, level, method, host, path, status, upstream, reused, attempts
-            case retries, auth, error
+            case retries, auth, error, timings
             case requestID = "request_id"
             case clientRequestID = "client_request_id"
             case traceID = "trace_id"
@@ -35,6 +36,15 @@ package struct LogLine: Sendable {
             case bytesIn = "bytes_in"
             case bytesOut = "bytes_out"
             case abortedBy = "aborted_by"
+        }
+    }
+
+    /// How long parts of an exchange took.
+    package struct Timings: Decodable, Sendable {
+        package var connectMS: Double?
+
+        private enum CodingKeys: String, CodingKey {
+            case connectMS = "connect_ms"
         }
     }
 
