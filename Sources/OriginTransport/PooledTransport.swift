@@ -150,7 +150,7 @@ public final class PooledTransport: HTTPTransport {
         guard left > .zero else { throw NetworkError.overdue }
         // On a connection that is here, every wait is the connection's own and can end at the
         // deadline. Dialling, the pool's queue and other people's code need a task to cancel.
-        if request.body.isReplayable, context.onInformational == nil,
+        if request.body.isInMemory, context.onInformational == nil,
             let connection = pool.takeIdle(&context)
         {
             context.attempts += 1

@@ -40,7 +40,7 @@ extension UpstreamConnection {
         )
         do throws(IOError) {
             let deadline = loop.deadline(after: pool.options.idleTimeout)
-            if request.body.isReplayable, try socket.post(output, whole, until: deadline) {
+            if request.body.isInMemory, try socket.post(output, whole, until: deadline) {
                 return nil
             }
             if let offset = try socket.writeNow(output, &whole) {

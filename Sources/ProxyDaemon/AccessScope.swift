@@ -62,8 +62,8 @@ final class AccessScope: Sendable {
         // What servers read differently is no path that a pattern can speak for.
         if TargetPath(path).hasDotSegments || AccessScope.isReadTwice(path.lowercased()) {
             throw denied(
-                "servers read the path differently (dot segments, //, %3B, %25), and the channel has "
-                    + "access.paths"
+                "servers read the path differently (dot segments, //, ;, %3B, %25), and the channel "
+                    + "has access.paths"
             )
         }
         if let field = AccessScope.first(of: AccessScope.otherPaths, in: headers) {
@@ -71,10 +71,10 @@ final class AccessScope: Sendable {
         }
     }
 
-    /// Whether a path has empty segments, which some servers merge, or escapes that lead to others once
-    /// somebody has undone them.
+    /// Whether a path has empty segments, which some servers merge, parameters, which some drop (RFC 3986
+    /// §3.3), or escapes that lead to others once somebody has undone them.
     private static func isReadTwice(_ path: String) -> Bool {
-        ["//", "%3b", "%25"].contains { path.contains($0) }
+        ["//", ";", "%3b", "%25"].contains { path.contains($0) }
     }
 
     /// The first field with one of these names, also as CGI and its heirs read it: `_` is `-` there.

@@ -15,9 +15,10 @@ extension Daemon {
         await withCheckedContinuation { stopWaiters.append($0) }
     }
 
-    /// Accepts no more, lets exchanges and renewals end within `drain`, writes the logs.
+    /// Accepts no more, lets exchanges and renewals end within `drain`, writes the logs; also where it
+    /// stops already.
     package func stop() async {
-        guard !isStopping else { return }
+        guard !isStopping else { return await waitUntilStopped() }
         isStopping = true
         // Longer than the manager's own patience, if `drain` is.
         let patience = configuration.drain + Daemon.renewalTime + .seconds(10)

@@ -58,7 +58,7 @@ extension DownstreamConnection {
         case .empty, .tunnel:
             framing = isBare ? .none : .length(0)
         case .bytes(let bytes):
-            framing = response.status == 204 ? .none : .length(bytes.count)
+            framing = .length(bytes.count)
             content = bytes
         case .stream(let stream, let length):
             framing = length.map { .length($0) } ?? (isOld ? .untilClose : .chunked)
@@ -71,8 +71,12 @@ extension DownstreamConnection {
             (content, source) = (nil, nil)
         }
         var announced = response.announcedLength
-        if announced != nil { framing = .none }
-        if response.status == 204 || response.status.kind == .informational { announced = nil }
+        // RFC 9112 §6.1, RFC 9110 §8.6: 204 has neither a framing nor a length, be it announced.
+        if response.status == 204 || response.status.kind == .informational {
+            (framing, announced) = (.none, nil)
+        } else if announced != nil {
+            framing = .none
+        }
         let mayContinue = wanted && isRequestComplete && framing != .untilClose && ending == .none
         HeadEncoder.encodeResponse(
             status: response.status,

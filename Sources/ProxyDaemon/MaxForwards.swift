@@ -64,7 +64,7 @@ enum MaxForwards {
         hiding secrets: [HTTPFieldName]
     ) -> Response {
         var headers = head.headers
-        headers.remove(KnownFieldSet(.authorization, .proxyAuthorization, .cookie, .dpop))
+        for field in head.headers where field.name.holdsCredential { headers.remove(field.name) }
         for name in secrets { headers.remove(name) }
         let output = OutputBuffer(capacity: 1024)
         output.append("TRACE \(head.target) HTTP/1.\(head.version == .http10 ? "0" : "1")\r\n")

@@ -3,15 +3,25 @@ import NetworkCore
 
 /// W3C Trace Context, as far as a proxy without spans of its own takes part in it.
 enum TraceContext {
-    /// The trace id of a `traceparent` value, if it is well-formed.
+    /// The trace id of a `traceparent` value, if it is one that others go on with (W3C Trace Context
+    /// §3.2.2): small digits, no id of zeros, no version `ff`, nothing behind it in version `00`.
     static func traceID(_ value: String) -> String? {
         let parts = value.split(separator: "-", omittingEmptySubsequences: false)
-        // All zeros are no id (W3C Trace Context §3.2.2.3).
-        guard parts.count >= 4, parts[1].utf8.count == 32,
-            parts[1].utf8.allSatisfy({ Grammar.hexValue($0) != nil }),
-            parts[1].utf8.contains(where: { $0 != UInt8(ascii: "0") })
+        guard parts.count >= 4, isHexadecimal(parts[0], 2), parts[0] != "ff",
+            isHexadecimal(parts[3], 2), parts[0] != "00" || parts.count == 4
         else { return nil }
-        return String(parts[1])
+        let ids = [(parts[1], 32), (parts[2], 16)]
+        let areIDs = ids.allSatisfy { text, count in
+            isHexadecimal(text, count) && text.utf8.contains { $0 != UInt8(ascii: "0") }
+        }
+        return areIDs ? String(parts[1]) : nil
+    }
+
+    private static func isHexadecimal(_ text: Substring, _ count: Int) -> Bool {
+        text.utf8.count == count
+            && text.utf8.allSatisfy {
+                Grammar.isDigit($0) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains($0)
+            }
     }
 
     /// Begins a trace with a request that belongs to none.

@@ -140,6 +140,13 @@ import Testing
         #expect(RetryAfter.date(text) == UnixTime(secondsSinceEpoch: seconds))
     }
 
+    @Test(arguments: [(26, 2026), (75, 2075), (77, 1977), (99, 1999)])
+    func `two digits of a year are at most 50 years ahead`(digits: Int, year: Int) throws {
+        let now = try #require(RetryAfter.date("Tue, 24 Nov 2026 00:00:00 GMT"))
+        let short = RetryAfter.date("Sunday, 06-Nov-\(digits) 08:49:37 GMT", now: now)
+        #expect(short == RetryAfter.date("Sun, 06 Nov \(year) 08:49:37 GMT"))
+    }
+
     @Test(arguments: [
         "", "soon", "-1", "1.5", "Sun, 06 Nov 1994 08:49:37", "06 Nov 1994",
         "Sunday, 06-Nov-1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37", "Sun Nov 6 08:49:37 1994",

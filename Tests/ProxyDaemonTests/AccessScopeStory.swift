@@ -76,7 +76,7 @@ import Testing
     @Test(arguments: [
         "/items/../admin", "/items/%2e%2E/admin", "/items/..%2fadmin", "/items/..;/admin",
         "/items/./1", "/items/x%5c..%5cadmin", "/items/%252e%252e/admin", "/items/..%3Bx/admin",
-        "/items//1",
+        "/items//1", "/items/1/delete;.json", "/items;x/1",
     ])
     func `a path that servers read differently is none of a pattern`(path: String) async throws {
         try await run("paths: [/items/*]") { proxy in

@@ -120,7 +120,12 @@ import Testing
 
     @Test(arguments: [
         ("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", true),
+        ("01-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-more", true),
         ("00-00000000000000000000000000000000-b7ad6b7169203331-01", false),
+        ("00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01", false),
+        ("00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01", false),
+        ("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-more", false),
+        ("ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", false),
     ])
     func `only a trace's id is one`(value: String, isOne: Bool) async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }

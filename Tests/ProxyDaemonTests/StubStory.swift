@@ -22,6 +22,7 @@ import Testing
             - { path: /refused, fault: connection_refused }
             - { path: /cut, body: half, fault: http_response_incomplete }
             - { path: /slow, delay: 5ms, status: 204 }
+            - { path: /none, status: 204, fault: http_response_incomplete }
             - { path: /late, delay: 1h }
           timeouts: { total: 30s }
         """
@@ -51,6 +52,10 @@ import Testing
             #expect(posted.status == 201)
             #expect(try await ask("GET", "/orders", proxy).body == "root")
             #expect(try await ask("GET", "/orders/slow", proxy).status == 204)
+            // There is no content that could be cut, nor a framing of any.
+            let none = try await ask("GET", "/orders/none", proxy)
+            #expect(none.status == 204)
+            #expect(none["Transfer-Encoding"] == nil && none["Content-Length"] == nil)
         }
     }
 

@@ -48,7 +48,7 @@ public struct RetryInterceptor: ReviewingInterceptor {
             return try await sendAndReview(request, context: &context, next: next)
         }
         var ours = request
-        guard request.method.isIdempotent, (context.retryLimit ?? policy.attempts) > 0 else {
+        guard request.method.isIdempotent, retryLimit(context) > 0 else {
             ours.body = request.body.watched
             return try await sendAndReview(ours, context: &context, next: next)
         }
@@ -83,21 +83,14 @@ public struct RetryInterceptor: ReviewingInterceptor {
         context: inout RequestContext,
         next: RequestChain
     ) async throws -> Response {
-        if let own = context.retryLimit, own != policy.attempts {
-            let limited = RetryInterceptor(
-                policy: policy.limited(to: own),
-                budget: budget,
-                clock: clock
-            )
-            return try await limited.review(outcome, of: request, context: &context, next: next)
-        }
+        let limit = retryLimit(context)
         var outcome = outcome
         var again = request
         var retries = 0
         while true {
             switch outcome {
             case .success(let response):
-                guard mayRepeat(request, response.status, retries: retries),
+                guard retries < limit, mayRepeat(request, response.status),
                     let delay = delay(after: response, retry: retries + 1),
                     fits(delay, context), takeRetry(&context)
                 else { return response }
@@ -112,7 +105,7 @@ public struct RetryInterceptor: ReviewingInterceptor {
                 response.body.cancel()
                 context.beginNextAttempt(because: .status(response.status))
             case .failure(let fault):
-                guard let error = fault as? NetworkError, retries < policy.attempts,
+                guard let error = fault as? NetworkError, retries < limit,
                     policy.allowsRetry(of: request, after: error)
                 else { throw fault }
                 // A pooled connection that was dead already costs no wait, and asks for a new one.
@@ -144,9 +137,14 @@ public struct RetryInterceptor: ReviewingInterceptor {
         return false
     }
 
-    private func mayRepeat(_ request: Request, _ status: HTTPStatus, retries: Int) -> Bool {
-        policy.statuses.contains(status.rawValue) && retries < policy.attempts
-            && request.method.isIdempotent && request.body.canBeSentAgain()
+    /// How many retries this request may have.
+    private func retryLimit(_ context: RequestContext) -> Int {
+        context.retryLimit ?? policy.attempts
+    }
+
+    private func mayRepeat(_ request: Request, _ status: HTTPStatus) -> Bool {
+        policy.statuses.contains(status.rawValue) && request.method.isIdempotent
+            && request.body.canBeSentAgain()
     }
 
     /// How long the origin wants to be left alone, or our own wait; nothing if that is too long.

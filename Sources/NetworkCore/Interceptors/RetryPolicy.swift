@@ -23,13 +23,6 @@ public struct RetryPolicy: Sendable {
     /// The defaults.
     public init() {}
 
-    /// The same with another number of attempts.
-    func limited(to attempts: Int) -> RetryPolicy {
-        var policy = self
-        policy.attempts = attempts
-        return policy
-    }
-
     /// How long to wait before the next attempt: full jitter over an exponential window.
     public func delay(beforeRetry number: Int) -> Duration {
         let window = min(base * (1 << min(max(number - 1, 0), 16)), maximum)

@@ -224,7 +224,7 @@ struct Download {
     private static func validator(of headers: HTTPHeaders) -> String? {
         if let tag = headers[.etag] { return tag.hasPrefix("\"") ? tag : nil }
         guard let text = headers[.lastModified], let modified = RetryAfter.date(text),
-            let date = headers[.date].flatMap(RetryAfter.date),
+            let date = headers[.date].flatMap({ RetryAfter.date($0) }),
             date - modified >= .seconds(1)
         else { return nil }
         return text

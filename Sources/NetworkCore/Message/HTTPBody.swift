@@ -27,8 +27,8 @@ public enum HTTPBody: Sendable {
         if case .stream = self { true } else { false }
     }
 
-    /// Whether it can be sent again as it is.
-    public var isReplayable: Bool {
+    /// Whether all of it is in memory; what streams is sent again if its source can begin anew.
+    public var isInMemory: Bool {
         switch self {
         case .empty, .bytes: true
         case .stream, .tunnel: false

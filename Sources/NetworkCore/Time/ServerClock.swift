@@ -33,7 +33,7 @@ public final class ServerClock: Sendable {
     /// nor does one that a cache kept for a while (`Age`, RFC 9111 §5.1): its date is an old one.
     public func learn(from headers: HTTPHeaders) {
         guard (headers[.age] ?? "0") == "0" else { return }
-        guard let date = headers[.date].flatMap(RetryAfter.date) else { return }
+        guard let date = headers[.date].flatMap({ RetryAfter.date($0) }) else { return }
         seen.withLock { $0 = (date, clock.now) }
     }
 }

@@ -40,7 +40,8 @@ package struct AdminClient: Sendable {
         PercentEncoding.unreserved(text)
     }
 
-    /// Sends one request; given up when nothing comes for two minutes, or ten seconds for a GET.
+    /// Sends one request; given up when nothing comes for two minutes, or when the answer to a GET does
+    /// not begin within ten seconds.
     ///
     /// - Throws: `Unreachable`.
     package func send(_ method: String, _ target: String) async throws -> Answer {
@@ -62,7 +63,12 @@ package struct AdminClient: Sendable {
             endpoint = ListenAddress.tcp(place).socketAddress
         }
         guard let endpoint else { throw Unreachable(description: "the admin address is unusable") }
-        let loop = try EventLoop(index: 98)
+        let loop: EventLoop
+        do {
+            loop = try EventLoop(index: 98)
+        } catch {
+            throw Unreachable(description: "the daemon cannot be asked: \(error)")
+        }
         loop.start()
         do {
             // A task on the loop, for the life of one question.
@@ -77,12 +83,11 @@ package struct AdminClient: Sendable {
             }.value
         } catch {
             loop.stop()
-            guard let error = error as? IOError else { throw error }
             let advice =
-                if case .denied = error {
-                    "run this as the daemon's user, or as root"
-                } else {
-                    "is it running (netproxy run), with this configuration?"
+                switch error {
+                case IOError.denied: "run this as the daemon's user, or as root"
+                case is HTTP1Error: "what listens there is no netproxy"
+                default: "is it running (netproxy run), with this configuration?"
                 }
             throw Unreachable(description: "no daemon answers at \(endpoint): \(error); \(advice)")
         }

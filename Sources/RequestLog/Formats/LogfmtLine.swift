@@ -1,4 +1,5 @@
 import Bytes
+import NetworkCore
 
 /// Writes a line as `key=value` pairs, and reads such a line again.
 ///
@@ -41,7 +42,7 @@ enum LogfmtLine {
     private static func needsQuotes(_ text: String) -> Bool {
         text.isEmpty || Double(text) != nil || ["true", "false", "null"].contains(text)
             || text.unicodeScalars.contains {
-                $0.value <= 0x20 || $0 == "\"" || $0 == "=" || LogText.isObeyed($0)
+                $0.value <= 0x20 || $0 == "\"" || $0 == "=" || TerminalText.isObeyed($0)
             }
     }
 

@@ -1,4 +1,5 @@
 package import Bytes
+import NetworkCore
 
 /// An exchange in one line that a person reads: time, status, method, path, channel, duration, and
 /// what was unusual.
@@ -105,7 +106,7 @@ extension String {
         guard !isClean else { return self }
         var scalars = String.UnicodeScalarView()
         for scalar in unicodeScalars {
-            let isControl = LogText.isObeyed(scalar)
+            let isControl = TerminalText.isObeyed(scalar)
             scalars.append(isControl ? "\u{fffd}" : scalar)
         }
         return String(scalars)

@@ -97,9 +97,9 @@ import Testing
             .header("Cookie", "s3cret").json(["k": "it's"]).build()
         #expect(
             request.curlCommand() == """
-                curl -X PUT -H 'Authorization: <redacted>' -H 'Cookie: <redacted>' \
-                -H 'Content-Type: application/json' --data-binary @- \
-                'https://a.example/it'\\''s?sig=<redacted>&a=b'
+                curl -X PUT 'https://a.example/it'\\''s?sig=<redacted>&a=b' \
+                -H 'Authorization: <redacted>' -H 'Cookie: <redacted>' \
+                -H 'Content-Type: application/json' --data-binary @-
                 """
         )
         #expect(request.curlCommand(body: .shown).contains(#"--data-raw '{"k":"it'\''s"}'"#))
@@ -119,7 +119,7 @@ import Testing
         shown: String
     ) throws {
         let request = try RequestBuilder("https://a.example").header(name, value).build()
-        #expect(request.curlCommand() == "curl -H '\(name): \(shown)' 'https://a.example/'")
+        #expect(request.curlCommand() == "curl https://a.example/ -H '\(name): \(shown)'")
     }
 
     @Test func `a target shows no credential, however it is spelled`() {
@@ -188,19 +188,36 @@ import Testing
             .header("X-Note", "'\u{301}; touch pwned").build()
         #expect(
             request.curlCommand()
-                == #"curl -H 'X-Note: '\''"# + "\u{301}; touch pwned' 'https://a.example/'"
+                == #"curl https://a.example/ -H 'X-Note: '\''"# + "\u{301}; touch pwned'"
         )
     }
 
     @Test func `curl makes the same request of its command`() throws {
         var request = try RequestBuilder("https://a.example").header("X-Empty", "").json([1])
             .build()
-        request.target = "/?a[b]=1"
+        request.target = "/../?a[b]=1"
         #expect(
             request.curlCommand() == """
-                curl -X GET --globoff -H 'X-Empty;' -H 'Content-Type: application/json' \
-                --data-binary @- 'https://a.example/?a[b]=1'
+                curl -X GET --globoff --path-as-is 'https://a.example/../?a[b]=1' \
+                -H 'X-Empty;' -H 'Content-Type: application/json' --data-binary @-
                 """
+        )
+        var server = try RequestBuilder("https://a.example").method(.options).build()
+        server.target = "*"
+        #expect(
+            server.curlCommand() == "curl -X OPTIONS --request-target '*' https://a.example"
+        )
+    }
+
+    @Test func `no method and no field is a word of the shell's own`() throws {
+        let method = try #require(HTTPMethod(rawValue: "`touch|pwned`"))
+        let request = try RequestBuilder("https://a.example").method(method)
+            .header("X-Note", "a\u{202E}b").build()
+        #expect(
+            request.curlCommand() == #"""
+                curl -X '`touch|pwned`' https://a.example/ \#
+                -H 'X-Note: a'"$(printf '\342\200\256')"'b'
+                """#
         )
     }
 

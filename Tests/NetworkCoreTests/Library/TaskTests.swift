@@ -73,7 +73,7 @@ import Testing
             .stream(PiecedBody(["ab"]), length: 2, contentType: "text/plain")
         )
         #expect(request.body.length == 2)
-        #expect(!request.body.isReplayable)
+        #expect(!request.body.isInMemory)
     }
 
     @Test(arguments: [10, 200_000])
@@ -81,7 +81,7 @@ import Testing
         let file = try ScratchFile(String(repeating: "x", count: size))
         let request = try request(.file(path: file.path, contentType: "text/plain"))
         #expect(request.body.length == size)
-        #expect(request.body.isReplayable == (size == 10))
+        #expect(request.body.isInMemory == (size == 10))
         #expect(try await request.body.collect(upTo: size).count == size)
     }
 
@@ -220,7 +220,7 @@ import Testing
                     "Content-Type: text/plain", "", "x", "--b--", "",
                 ].joined(separator: "\r\n")
         )
-        #expect(body.isReplayable)
+        #expect(body.isInMemory)
     }
 
     @Test func `no mark that combines hides the end of a name`() async throws {
@@ -253,7 +253,7 @@ import Testing
         var form = MultipartForm(boundary: "b")
         form.append("f", file: file.path, filename: "n", contentType: nil)
         let body = try form.body()
-        #expect(body.isReplayable)
+        #expect(body.isInMemory)
         let text = String(decoding: try await body.collect(upTo: 1000).array, as: UTF8.self)
         #expect(text.hasSuffix("; filename=\"n\"\r\n\r\nshort\r\n--b--\r\n"))
     }

@@ -10,15 +10,23 @@ package enum RetryAfter {
             // More digits than a century has seconds: far too long either way.
             return .seconds(value.utf8.count > 9 ? 1_000_000_000 : Int(value) ?? 0)
         }
-        guard let end = date(value) else { return nil }
-        let start = headers[.date].flatMap(date) ?? now
+        guard let end = date(value, now: now) else { return nil }
+        let start = headers[.date].flatMap { date($0, now: now) } ?? now
         return max(end - start, .zero)
     }
 
     /// The instant of an HTTP date in one of its three forms (RFC 9110 §5.6.7):
     /// `Sun, 06 Nov 1994 08:49:37 GMT`, `Sunday, 06-Nov-94 08:49:37 GMT` and
     /// `Sun Nov  6 08:49:37 1994`.
-    package static func date(_ text: String) -> UnixTime? {
+    ///
+    /// - Parameters:
+    ///   - text: the field's value.
+    ///   - now: two digits of a year are in its past if they would be more than 50 years ahead.
+    /// - Returns: nothing if it is none of them.
+    package static func date(
+        _ text: String,
+        now: UnixTime = SystemClock().wallNow
+    ) -> UnixTime? {
         let parts = text.split(separator: " ", omittingEmptySubsequences: false)
         switch parts.count {
         case 6 where parts[5] == "GMT" && parts[0].last == ",":
@@ -26,8 +34,8 @@ package enum RetryAfter {
         case 4 where parts[3] == "GMT" && parts[0].last == ",":
             let day = parts[1].split(separator: "-", omittingEmptySubsequences: false)
             guard day.count == 3, let year = digits(day[2], 2) else { return nil }
-            // Two digits of a year: an instant to come, or one lately gone, not before 1970.
-            return instant(digits(day[0], 2), day[1], year + (year < 70 ? 2000 : 1900), parts[2])
+            let latest = 2020 + Int(now.secondsSinceEpoch / (365.2425 * 86_400))
+            return instant(digits(day[0], 2), day[1], latest - (latest - year) % 100, parts[2])
         case 5:
             return instant(digits(parts[2], 2), parts[1], digits(parts[4], 4), parts[3])
         case 6 where parts[2].isEmpty:

@@ -19,32 +19,25 @@ extension Request {
         redacting redaction: Redaction = .standard,
         body shown: ShownBody = .hidden
     ) -> String {
+        // A target of `*` is for the server as a whole.
+        let isAsterisk = target == "*"
+        let url = isAsterisk ? "\(origin)" : "\(origin)\(redaction.target(target))"
         var words = ["curl"]
-        let hasContent = body.length != 0
-        // For curl, content makes a POST of a GET.
-        if method == .head, !hasContent {
-            words.append("--head")
-        } else if method != .get || hasContent {
-            words += ["-X", method.rawValue]
-        }
-        // Brackets and braces are a pattern of several URLs for curl.
-        if target.utf8.contains(where: { "[]{}".utf8.contains($0) }) { words.append("--globoff") }
+        words += CurlWords.method(method.rawValue, hasContent: body.length != 0)
+        words += CurlWords.url(url, isAsterisk: isAsterisk)
         for field in headers {
-            let value = redaction.value(of: field)
-            // For curl, a name with a colon and nothing behind it takes a field out.
-            words += ["-H", quoted(value.isEmpty ? "\(field.name);" : "\(field.name): \(value)")]
+            words += CurlWords.field(field.name.text, redaction.value(of: field))
         }
         switch body {
         case .empty, .tunnel: break
         case .bytes(let bytes):
             if shown == .shown, let text = Request.text(bytes) {
-                words += ["--data-raw", quoted(text)]
+                words += ["--data-raw", CurlWords.quoted(text)]
             } else {
                 words += ["--data-binary", "@-"]
             }
         case .stream: words += ["--data-binary", "@-"]
         }
-        words.append(quoted("\(origin)\(redaction.target(target))"))
         return words.joined(separator: " ")
     }
 
@@ -53,9 +46,5 @@ extension Request {
         guard let text = String(validating: bytes.array, as: UTF8.self), !text.utf8.contains(0)
         else { return nil }
         return text
-    }
-
-    private func quoted(_ text: String) -> String {
-        "'\(PercentEncoding.replacing(text) { $0 == UInt8(ascii: "'") ? "'\\''" : nil })'"
     }
 }
