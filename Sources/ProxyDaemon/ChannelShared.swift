@@ -144,9 +144,10 @@ extension InterceptorStack {
         origin: Origin,
         spillDirectory: String
     ) {
-        func fields(_ list: [HeaderField]) -> [HTTPField] {
-            list.compactMap { field in
-                HTTPFieldName(field.name).flatMap { HTTPField($0, field.value) }
+        func fields(_ list: [HeaderField]) -> HTTPHeaders {
+            list.reduce(into: [:]) { headers, field in
+                guard let name = HTTPFieldName(field.name) else { return }
+                if let line = HTTPField(name, field.value) { headers.append(line) }
             }
         }
         headers = DefaultHeadersInterceptor(

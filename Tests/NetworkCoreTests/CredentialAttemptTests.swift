@@ -31,7 +31,7 @@ import Testing
             retry,
             ReauthorizationInterceptor(authorizer: authorizer),
             // Between them and the credential, and not to be undone.
-            DefaultHeadersInterceptor(replacements: [try #require(HTTPField("X-Own", "1"))]),
+            DefaultHeadersInterceptor(replacements: ["X-Own": "1"]),
             AuthorizationInterceptor(
                 authorizer: authorizer,
                 origins: [OAuthHarness.apiOrigin],

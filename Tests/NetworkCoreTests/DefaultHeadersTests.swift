@@ -7,13 +7,13 @@ import Testing
         ([], ["netproxy"]), (["app"], ["app"]), (["one", "two"], ["one", "two"]), ([""], [""]),
     ])
     func `a default only fills a gap`(_ sent: [String], _ arrived: [String]) async throws {
-        let editor = DefaultHeadersInterceptor(defaults: [field(.userAgent, "netproxy")])
+        let editor = DefaultHeadersInterceptor(defaults: [.userAgent: "netproxy"])
         #expect(try await values(of: .userAgent, sent: sent, through: editor) == arrived)
     }
 
     @Test(arguments: [[], ["app"], ["one", "two", "three"]])
     func `a replacement takes the place of all lines`(_ sent: [String]) async throws {
-        let editor = DefaultHeadersInterceptor(replacements: [field(.accept, "text/plain")])
+        let editor = DefaultHeadersInterceptor(replacements: [.accept: "text/plain"])
         #expect(try await values(of: .accept, sent: sent, through: editor) == ["text/plain"])
     }
 
@@ -26,8 +26,10 @@ import Testing
     @Test(arguments: [[], [HTTPFieldName.accept], ["X-One"], [.userAgent, "X-Two"]])
     func `each default fills its own gap, in their order`(_ sent: [HTTPFieldName]) async throws {
         let names: [HTTPFieldName] = [.userAgent, "X-One", .accept, "X-Two"]
-        let twice = field("x-one", "second")
-        let editor = DefaultHeadersInterceptor(defaults: names.map { field($0, "ours") } + [twice])
+        var defaults: HTTPHeaders = [:]
+        for name in names { defaults.append(field(name, "ours")) }
+        defaults.append(field("x-one", "second"))
+        let editor = DefaultHeadersInterceptor(defaults: defaults)
         var headers: HTTPHeaders = [.host: "app", "X-Other": "app"]
         for name in sent { headers.append(field(name, "app")) }
         let upstream = Upstream { _, _ in Response(status: 200) }
@@ -38,7 +40,7 @@ import Testing
     }
 
     @Test func `the defaults of one request are not those of the next`() async throws {
-        let editor = DefaultHeadersInterceptor(defaults: [field(.userAgent, "ours")])
+        let editor = DefaultHeadersInterceptor(defaults: [.userAgent: "ours"])
         let upstream = Upstream { _, _ in Response(status: 200) }
         let chain = RequestChain([editor], transport: upstream)
         for tenant in ["a", "b"] {
@@ -56,7 +58,7 @@ import Testing
 
     @Test func `what is removed first may be filled in again`() async throws {
         let editor = DefaultHeadersInterceptor(
-            defaults: [field(.userAgent, "ours")],
+            defaults: [.userAgent: "ours"],
             removed: [.userAgent]
         )
         #expect(try await values(of: .userAgent, sent: ["app"], through: editor) == ["ours"])
@@ -64,8 +66,8 @@ import Testing
 
     @Test func `a replacement wins over a default and a removal`() async throws {
         let editor = DefaultHeadersInterceptor(
-            defaults: [field("X-Tenant", "default")],
-            replacements: [field("X-Tenant", "set")],
+            defaults: ["X-Tenant": "default"],
+            replacements: ["X-Tenant": "set"],
             removed: ["X-Tenant"]
         )
         #expect(try await values(of: "X-Tenant", sent: ["app"], through: editor) == ["set"])
@@ -73,8 +75,8 @@ import Testing
 
     @Test func `names match in any case`() async throws {
         let editor = DefaultHeadersInterceptor(
-            defaults: [field("x-default", "ours")],
-            replacements: [field("x-set", "ours")],
+            defaults: ["x-default": "ours"],
+            replacements: ["x-set": "ours"],
             removed: ["x-removed"]
         )
         let upstream = Upstream { _, _ in Response(status: 200) }
@@ -89,8 +91,8 @@ import Testing
 
     @Test func `other fields stay as they are`() async throws {
         let editor = DefaultHeadersInterceptor(
-            defaults: [field(.userAgent, "ours")],
-            replacements: [field(.accept, "ours")],
+            defaults: [.userAgent: "ours"],
+            replacements: [.accept: "ours"],
             removed: [.cookie]
         )
         #expect(try await values(of: "X-Other", sent: ["b", "a"], through: editor) == ["b", "a"])
@@ -98,8 +100,8 @@ import Testing
 
     @Test func `an editor with nothing to edit is idle`() {
         #expect(DefaultHeadersInterceptor().isIdle)
-        #expect(!DefaultHeadersInterceptor(defaults: [field(.accept, "x")]).isIdle)
-        #expect(!DefaultHeadersInterceptor(replacements: [field(.accept, "x")]).isIdle)
+        #expect(!DefaultHeadersInterceptor(defaults: [.accept: "x"]).isIdle)
+        #expect(!DefaultHeadersInterceptor(replacements: [.accept: "x"]).isIdle)
         #expect(!DefaultHeadersInterceptor(removed: [.accept]).isIdle)
     }
 

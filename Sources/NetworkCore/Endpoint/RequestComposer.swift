@@ -71,8 +71,8 @@ extension NetworkManager {
     /// - Parameters:
     ///   - builder: the request; its timeout holds where the options name none, and so does what its
     ///     endpoint says, if it has one.
-    ///   - authorization: whether the request carries the credential; where nothing is named, as its
-    ///     endpoint says, and `optional` without one.
+    ///   - authorization: whether the request carries the credential; where nothing is named, as the
+    ///     options or its endpoint say, and `optional` without one.
     ///   - options: what this call does differently.
     /// - Returns: the whole response.
     /// - Throws: `NetworkError`.
@@ -87,7 +87,7 @@ extension NetworkManager {
         if options.decoder == nil { options.decoder = builder.decoder }
         return try await perform(
             try builder.encoding(as: channel).build(),
-            authorization: authorization ?? builder.authorization ?? .optional,
+            authorization: authorization ?? options.authorization ?? builder.authorization,
             options: options
         )
     }

@@ -9,12 +9,12 @@ public struct DefaultHeadersInterceptor: PassingInterceptor {
     /// Makes the editor.
     ///
     /// - Parameters:
-    ///   - defaults: added only where the request has no such field.
+    ///   - defaults: added only where the request has no such field; the first of a name counts.
     ///   - replacements: put in the place of what the request has.
     ///   - removed: taken out, before the others are put in.
     public init(
-        defaults: [HTTPField] = [],
-        replacements: [HTTPField] = [],
+        defaults: HTTPHeaders = [:],
+        replacements: HTTPHeaders = [:],
         removed: [HTTPFieldName] = []
     ) {
         var all = HTTPHeaders()
@@ -25,7 +25,7 @@ public struct DefaultHeadersInterceptor: PassingInterceptor {
             return true
         }
         allDefaults = all
-        self.replacements = replacements
+        self.replacements = Array(replacements)
         self.removed = removed
     }
 

@@ -110,16 +110,22 @@ public final class NetworkManager<Item: Endpoint>: Sendable {
 
     /// Sends a request that was built by hand, with all the channel does for endpoints.
     ///
+    /// - Parameters:
+    ///   - request: the request.
+    ///   - authorization: whether it carries the credential; where nothing is named, as the options
+    ///     say, and `optional` if they do not.
+    ///   - options: what this call does differently.
+    /// - Returns: the whole response.
     /// - Throws: `NetworkError`.
     public func perform(
         _ request: Request,
-        authorization: AuthorizationRequirement = .optional,
+        authorization: AuthorizationRequirement? = nil,
         options: CallOptions = CallOptions()
     ) async throws(NetworkError) -> WholeResponse {
         let call = NetworkCall(
             subject: "\(request.method) \(request.origin)\(TargetPath(request.target).path)",
             request: request,
-            authorization: options.authorization ?? authorization,
+            authorization: authorization ?? options.authorization ?? .optional,
             validation: options.validation ?? channel.validation,
             decoder: options.decoder,
             timeout: options.timeout ?? channel.timeout,

@@ -49,8 +49,7 @@ enum Messages {
     static let token = String(repeating: "A", count: 900)
 
     /// What a channel adds where the app said nothing.
-    static let defaults = [
-        HTTPField("X-Client", "benchmark"), HTTPField("X-App-Version", "1.2.3"),
-        HTTPField("Accept-Language", "en"),
-    ].compactMap(\.self)
+    static let defaults: HTTPHeaders = [
+        "X-Client": "benchmark", "X-App-Version": "1.2.3", "Accept-Language": "en",
+    ]
 }

@@ -159,9 +159,7 @@ import Testing
             super.init(
                 transport: transport,
                 host: "api.example.com",
-                interceptors: [
-                    DefaultHeadersInterceptor(defaults: [.userAgent("shop/1")].compactMap(\.self))
-                ],
+                interceptors: [DefaultHeadersInterceptor(defaults: [.userAgent: "shop/1"])],
                 logger: logger
             )
         }

@@ -75,7 +75,13 @@ import Testing
         options.authorization = .never
         _ = try await manager.perform(RequestBuilder("https://a.example"), options: options)
         _ = try await manager.perform(RequestBuilder("https://a.example"))
-        #expect(stub.requests.map(\.authorization) == [nil, nil, "Bearer t"])
+        // What stands at the call is nearer than options that several may share.
+        _ = try await manager.perform(
+            RequestBuilder("https://a.example"),
+            authorization: .required,
+            options: options
+        )
+        #expect(stub.requests.map(\.authorization) == [nil, nil, "Bearer t", "Bearer t"])
     }
 
     @Test func `what an endpoint says holds for what is composed of it`() async throws {
