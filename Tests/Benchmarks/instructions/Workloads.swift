@@ -44,13 +44,14 @@ enum Workloads {
     static func editAndEncode(_ count: Int) throws {
         let original = try requestHeaders()
         let output = OutputBuffer()
+        let defaults = Array(Messages.defaults)
         let credential = HTTPField(.authorization, "Bearer \(Messages.token)")
         for _ in 0..<count {
             var headers = original
             _ = HopByHop(removingFrom: &headers)
             headers.append(.via, validated: "1.1 netproxy-1f3a")
             headers.append(.xRequestId, validated: "61x4skbb02wsm14")
-            for field in Messages.defaults where !headers.contains(field.name) {
+            for field in defaults where !headers.contains(field.name) {
                 headers.append(field)
             }
             if let credential { headers.set(credential) }
