@@ -20,10 +20,12 @@ package final class AcceptedSocket: Sendable {
     }
 
     /// Opens it on the loop that it has come to; once.
-    package func open(on loop: EventLoop) -> StreamSocket {
+    ///
+    /// - Throws: `IOError.exhausted`, and then it is closed.
+    package func open(on loop: EventLoop) throws(IOError) -> StreamSocket {
         let own = take()
         precondition(own >= 0, "a connection is opened once")
-        return StreamSocket(descriptor: own, peer: peer, on: loop)
+        return try StreamSocket(descriptor: own, peer: peer, on: loop)
     }
 
     private func take() -> Int32 {

@@ -28,7 +28,7 @@ package enum Dialer {
             _ = close(descriptor)
             throw connectFailure(failure)
         }
-        let socket = StreamSocket(descriptor: descriptor, peer: address, on: loop)
+        let socket = try StreamSocket(descriptor: descriptor, peer: address, on: loop)
         unsafe socket.mayBeReadable = false
         if failure == 0 { return socket }
         do throws(IOError) {

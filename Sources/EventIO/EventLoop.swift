@@ -109,9 +109,16 @@ import Synchronization
     // MARK: - Life
 
     /// Runs the loop on a thread of its own until `stop()`.
-    package func start() {
+    ///
+    /// - Throws: `IOError.system` when the system starts no more threads.
+    package func start() throws(IOError) {
         let code = unsafe startThread(named: "loop-\(index)", loopThread, .passRetained(self))
-        precondition(code == 0, "the system starts no more threads: \(describe(errno: code))")
+        guard code == 0 else {
+            throw .system(
+                "no thread can be started: \(describe(errno: code)); raise the limit of processes "
+                    + "(TasksMax=, ulimit -u)"
+            )
+        }
     }
 
     /// Runs the loop on the calling thread until `stop()`.

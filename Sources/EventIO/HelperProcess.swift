@@ -115,8 +115,12 @@ import Glibc
 
     private func reap() -> ProcessEnd? {
         var status: Int32 = 0
-        guard unsafe waitpid(identifier, &status, WNOHANG) == identifier else { return nil }
+        let found = unsafe waitpid(identifier, &status, WNOHANG)
+        // Whoever ignores SIGCHLD learns that it has ended, and not how: what it printed decides.
+        guard found == identifier || found == -1 && systemError() == ECHILD else { return nil }
         isReaped = true
+        // Its number is free by then.
+        guard found == identifier else { return ProcessEnd(waitStatus: 0) }
         // Descendants it left behind go with it, as those of a program that is killed do.
         _ = Glibc.kill(-identifier, SIGKILL)
         return ProcessEnd(waitStatus: status)

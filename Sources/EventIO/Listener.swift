@@ -27,7 +27,7 @@ import Glibc
     ///   - usesReserve: whether its connections may have the last descriptors: those of whoever looks
     ///     why there are none left.
     ///   - onAccept: called on the loop.
-    /// - Throws: `IOError.system` when the process has no descriptors left.
+    /// - Throws: `IOError.system` when the system has no descriptors left, or watches no more of them.
     package init(
         _ socket: borrowing ListeningSocket,
         on loop: EventLoop,
@@ -52,7 +52,11 @@ import Glibc
             listenerReady,
             context
         )
-        unsafe event_add(event, nil)
+        guard unsafe event_add(event, nil) == 0 else {
+            let reason = describe(errno: systemError())
+            close()
+            throw .system("connections to \(address) cannot be watched: \(reason)")
+        }
     }
 
     deinit {
@@ -88,8 +92,9 @@ import Glibc
             guard accepted >= 0 else {
                 switch systemError() {
                 case EINTR, ECONNABORTED: continue
-                case EMFILE, ENFILE, ENOBUFS, ENOMEM: return pauseAccepting()
-                default: return
+                case EAGAIN: return
+                // No descriptors or memory, or whoever judges system calls says no.
+                default: return pauseAccepting()
                 }
             }
             guard usesReserve || !DescriptorLimit.isReserved(accepted) else {
@@ -103,17 +108,22 @@ import Glibc
             if let handOver = betterPlace?() {
                 handOver(AcceptedSocket(descriptor: accepted, peer: peer))
             } else {
-                onAccept(StreamSocket(descriptor: accepted, peer: peer, on: loop))
+                do throws(IOError) {
+                    onAccept(try StreamSocket(descriptor: accepted, peer: peer, on: loop))
+                } catch {
+                    return pauseAccepting()
+                }
             }
         }
     }
 
-    /// Out of descriptors: the level-triggered event would spin, so it rests for 100 ms.
+    /// Something is missing: the level-triggered event would spin, so it rests for 100 ms.
     private func pauseAccepting() {
         unsafe event_del(event)
         let pause = ActionTimer { [unowned self] in
             guard unsafe event != nil else { return }
-            unsafe event_add(event, nil)
+            // What cannot be watched now can be later.
+            if unsafe event_add(event, nil) != 0 { pauseAccepting() }
         }
         self.pause = pause
         loop.schedule(pause, at: loop.deadline(after: .milliseconds(100)))

@@ -62,7 +62,9 @@ import Glibc
     }
 
     /// Takes over a connected, non-blocking descriptor.
-    package init(descriptor: Int32, peer: SocketAddress, on loop: EventLoop) {
+    ///
+    /// - Throws: `IOError.exhausted` when the system watches no more of them; the descriptor is closed.
+    package init(descriptor: Int32, peer: SocketAddress, on loop: EventLoop) throws(IOError) {
         loop.preconditionCurrent()
         self.descriptor = descriptor
         self.peer = peer
@@ -71,8 +73,12 @@ import Glibc
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
         let what = Int16(EV_READ | EV_WRITE | EV_CLOSED | EV_ET | EV_PERSIST)
         unsafe event = event_new(loop.base, descriptor, what, socketReady, context)
-        let added = unsafe event_add(event, nil)
-        precondition(added == 0, "epoll takes every connected socket")
+        guard unsafe event_add(event, nil) == 0 else {
+            // Out of kernel memory, or of what /proc/sys/fs/epoll/max_user_watches allows.
+            let reason = describe(errno: systemError())
+            close()
+            throw .exhausted("epoll: \(reason), see /proc/sys/fs/epoll/max_user_watches")
+        }
     }
 
     deinit {

@@ -7,8 +7,8 @@ import COpenSSL
     package struct Options: Sendable, Hashable {
         /// A PEM file with the certificates to trust; the system's roots where it is nothing.
         package var authorities: String?
-        /// The oldest version: `1.2` (default) or `1.3`.
-        package var minimumVersion = "1.2"
+        /// Whether TLS 1.2 is too old.
+        package var requiresTLS13 = false
         /// A PEM file with our own certificate chain, and one with its key.
         package var certificate: String?
         package var key: String?
@@ -37,7 +37,7 @@ import COpenSSL
         pins = Set(options.pins)
         enforcesPins = options.enforcesPins
         unsafe SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
-        let minimum = options.minimumVersion == "1.3" ? TLS1_3_VERSION : TLS1_2_VERSION
+        let minimum = options.requiresTLS13 ? TLS1_3_VERSION : TLS1_2_VERSION
         _ = unsafe netproxy_SSL_CTX_set_minimum(context, minimum)
         unsafe netproxy_SSL_CTX_read_ahead(context)
         let mode =

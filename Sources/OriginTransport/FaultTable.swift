@@ -9,21 +9,25 @@ enum FaultTable {
         case resolving, connecting, handshake, sending, awaitingHead, readingBody
     }
 
-    /// The error of a fault; `isReused` and `isUntouched` (no byte of a response came) decide
-    /// whether it is safe to try again.
+    /// The error of a fault.
     ///
-    /// A pooled connection may have been dead already; one that was silent for too long was not.
+    /// - Parameters:
+    ///   - fault: what the system or TLS said.
+    ///   - phase: where it happened; what was not sent is safe to send again.
+    ///   - peer: whom the message names.
+    ///   - mayBeStale: whether the connection may have been dead before it was taken from the pool;
+    ///     one that was silent for too long was not.
+    /// - Returns: the error, in the words of the log.
     static func error(
         _ fault: IOError,
         in phase: Phase,
         to peer: String,
-        isReused: Bool = false,
-        isUntouched: Bool = true
+        mayBeStale: Bool = false
     ) -> NetworkError {
         let beforeSending = phase == .resolving || phase == .connecting || phase == .handshake
-        let mayBeStale = isReused && isUntouched && fault != .timedOut
+        let isStale = mayBeStale && fault != .timedOut
         let retry: NetworkError.RetrySafety =
-            beforeSending ? .safe : mayBeStale ? .idempotentOnly : .unsafe
+            beforeSending ? .safe : isStale ? .idempotentOnly : .unsafe
         func make(_ kind: ErrorKind, _ detail: String) -> NetworkError {
             NetworkError(kind, side: .upstream, retry: retry, detail: detail)
         }

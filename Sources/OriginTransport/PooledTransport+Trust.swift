@@ -14,7 +14,6 @@ extension PooledTransport {
         var options = options
         options.authorities = trust.authorities
         options.pins = trust.pins
-        options.enforcesPins = true
         try self.init(options: options)
     }
 }

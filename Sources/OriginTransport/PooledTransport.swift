@@ -32,7 +32,7 @@ public final class PooledTransport: HTTPTransport {
             // The files first: a loop that has started goes on until somebody stops it.
             let tls = try TLSContext(options.tls())
             let loop = try EventLoop()
-            loop.start()
+            try loop.start()
             self.init(options, tls, loop, ownsLoop: true)
         } catch let error as IOError {
             throw NetworkError(.proxyInternalError, side: .proxy, detail: "\(error)")
@@ -195,7 +195,7 @@ extension UpstreamOptions {
     fileprivate func tls() throws(NetworkError) -> TLSContext.Options {
         var tls = TLSContext.Options()
         tls.authorities = authorities
-        tls.minimumVersion = minimumTLSVersion
+        tls.requiresTLS13 = minimumTLSVersion == .tls13
         tls.certificate = certificate
         tls.key = certificateKey
         for text in pins {
@@ -204,7 +204,6 @@ extension UpstreamOptions {
             }
             tls.pins.append(pin)
         }
-        tls.enforcesPins = enforcesPins
         return tls
     }
 }

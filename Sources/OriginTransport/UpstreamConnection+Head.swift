@@ -103,7 +103,7 @@ extension UpstreamConnection {
         do throws(IOError) {
             try await waitReadable(until: deadline, into: buffer)
         } catch {
-            throw fault(error, in: .awaitingHead, isUntouched: !hasAnswered && buffer.isEmpty)
+            throw fault(error, in: .awaitingHead)
         }
     }
 
@@ -128,7 +128,7 @@ extension UpstreamConnection {
             guard count > 0 else { throw .closedByPeer }
             return true
         } catch {
-            throw fault(error, in: .awaitingHead, isUntouched: !hasAnswered && buffer.isEmpty)
+            throw fault(error, in: .awaitingHead)
         }
     }
 
@@ -137,7 +137,6 @@ extension UpstreamConnection {
     /// The wait goes in steps of a second: the deadline of the answer begins when the upload has
     /// ended, which may be in the middle of a step.
     private func readMore(during upload: Upload) async throws {
-        let hadBytes = !buffer.isEmpty
         while true {
             let isStep = upload.isRunning
             let deadline =
@@ -153,7 +152,7 @@ extension UpstreamConnection {
                     upload.open()
                     continue
                 }
-                throw fault(error, in: .awaitingHead, isUntouched: !hasAnswered && !hadBytes)
+                throw fault(error, in: .awaitingHead)
             }
         }
     }

@@ -8,6 +8,14 @@ import NetworkCore
 ///
 /// Not `Sendable`: it never leaves its loop. Any doubt about framing closes it.
 final class UpstreamConnection: TimerEntry {
+    /// Whether somebody uses it.
+    private enum Rest {
+        case inUse
+        case idle
+        /// Until it is clear that the origin sends nothing behind its answer.
+        case watched
+    }
+
     // What every exchange looks at stands first, in few cache lines.
     let socket: StreamSocket
     let loop: EventLoop
@@ -18,12 +26,10 @@ final class UpstreamConnection: TimerEntry {
     private(set) var exchange = 0
     /// Whether a head of its answer has come, be it an interim one.
     var hasAnswered = false
-    private var isIdle = false
+    private var rest = Rest.inUse
     /// Among idle connections, the one that was used before it.
     var below: UpstreamConnection?
     var mayReuse = true
-    /// Whether it is being watched, before it may become idle.
-    private var isWatched = false
     /// The last streamed content, for as long as it may be on its way.
     var upload: Upload?
     let address: String
@@ -50,7 +56,7 @@ final class UpstreamConnection: TimerEntry {
         address = socket.peer.description
         super.init()
         socket.onPeerClosed = { [unowned self] in
-            if isIdle { close() }
+            if rest != .inUse { close() }
         }
     }
 
@@ -65,39 +71,43 @@ final class UpstreamConnection: TimerEntry {
     }
 
     func enterIdle(until deadline: UInt64) {
-        isIdle = true
+        stayUnused(.idle, until: deadline)
+    }
+
+    private func stayUnused(_ rest: Rest, until deadline: UInt64) {
+        self.rest = rest
         buffer.release(to: loop.slabs)
         loop.schedule(self, at: deadline)
     }
 
     /// Whether it is as quiet as when it became idle.
     func resumeFromIdle() -> Bool {
-        isIdle = false
+        rest = .inUse
         loop.suspend(self)
         if !socket.isQuiet { socket.probe() }
         return socket.isQuiet
     }
 
-    /// Stays unused for a while, until it is clear that the origin sends nothing behind its answer.
+    /// Stays unused for a while before it may become idle.
     func enterWatch(until deadline: UInt64) {
-        isWatched = true
-        enterIdle(until: deadline)
+        stayUnused(.watched, until: deadline)
     }
 
     /// Idle for too long, or watched for long enough.
     override func fire() {
-        guard isWatched else {
-            if isIdle { close() }
-            return
+        switch rest {
+        case .inUse: break
+        case .idle: close()
+        case .watched:
+            rest = .inUse
+            pool.release(self)
         }
-        (isWatched, isIdle) = (false, false)
-        pool.release(self)
     }
 
     /// Closes it, whatever it was doing.
     func close() {
         guard !socket.isClosed else { return }
-        isIdle = false
+        rest = .inUse
         loop.remove(self)
         if let upload { cancel(upload) }
         // What is posted, nobody waits for any more.
@@ -234,18 +244,15 @@ final class UpstreamConnection: TimerEntry {
         close()
     }
 
-    /// What went wrong in this exchange; `isUntouched` says that no byte of its answer had come.
-    func fault(
-        _ error: IOError,
-        in phase: FaultTable.Phase,
-        isUntouched: Bool = false
-    ) -> NetworkError {
-        FaultTable.error(
+    /// What went wrong in this exchange.
+    func fault(_ error: IOError, in phase: FaultTable.Phase) -> NetworkError {
+        let isUntouched =
+            phase == .sending || phase == .awaitingHead && !hasAnswered && buffer.isEmpty
+        return FaultTable.error(
             error,
             in: phase,
             to: pool.origin.authority,
-            isReused: exchange > 1,
-            isUntouched: isUntouched || phase == .sending
+            mayBeStale: exchange > 1 && isUntouched
         )
     }
 }

@@ -1,14 +1,10 @@
 import NetworkCore
 
 extension UpstreamOptions {
-    /// Refuses what makes no sense where it is said, and not at the first request: a version that is
-    /// none would be a weaker one than was meant.
+    /// Refuses what makes no sense where it is said, and not at the first request.
     ///
     /// - Throws: `proxy_internal_error` that names the option, what it expects and what it found.
     func check() throws(NetworkError) {
-        guard ["1.2", "1.3"].contains(minimumTLSVersion) else {
-            throw UpstreamOptions.unusable("minimumTLSVersion", "1.2 or 1.3", minimumTLSVersion)
-        }
         guard (certificate == nil) == (certificateKey == nil) else {
             let missing = certificate == nil ? "certificate" : "certificateKey"
             throw UpstreamOptions.unusable(missing, "the file that goes with the other", "nothing")

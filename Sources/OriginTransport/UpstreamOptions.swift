@@ -1,5 +1,13 @@
 /// How connections to an origin are made, kept and given up.
 public struct UpstreamOptions: Sendable {
+    /// A version of TLS.
+    public enum TLSVersion: Sendable, Hashable {
+        /// RFC 5246.
+        case tls12
+        /// RFC 8446.
+        case tls13
+    }
+
     /// How long resolving, connecting and the TLS handshake may take together.
     ///
     /// Default 5 s.
@@ -30,16 +38,16 @@ public struct UpstreamOptions: Sendable {
     public var queueTimeout: Duration = .seconds(5)
     /// A PEM file with the certificates to trust; the system's roots where it is nothing.
     public var authorities: String?
-    /// The oldest TLS version: `1.2` (default) or `1.3`.
-    public var minimumTLSVersion = "1.2"
+    /// The oldest TLS version.
+    ///
+    /// Default 1.2.
+    public var minimumTLSVersion = TLSVersion.tls12
     /// A PEM file with our own certificate chain; it goes with `certificateKey`.
     public var certificate: String?
     /// A PEM file with the key of `certificate`, without a passphrase.
     public var certificateKey: String?
     /// `sha256/BASE64` of public keys, one of which the chain must hold; empty: any chain.
     public var pins: [String] = []
-    /// Whether a chain without a pinned key is refused.
-    public var enforcesPins = true
     /// The name to ask for and to verify instead of the origin's host.
     public var serverName: String?
 

@@ -120,7 +120,7 @@ extension UpstreamTLS {
     var options: TLSContext.Options {
         var options = TLSContext.Options()
         options.authorities = authorities
-        options.minimumVersion = minimum.rawValue
+        options.requiresTLS13 = minimum == .v1_3
         options.certificate = clientCertificate?.certificate
         options.key = clientCertificate?.key
         options.pins = pins

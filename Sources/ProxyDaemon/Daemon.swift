@@ -128,7 +128,7 @@ package actor Daemon {
             }
         for index in 0..<count {
             let loop = try EventLoop(index: index)
-            loop.start()
+            try loop.start()
             loops.append(loop)
         }
         // Reading secrets may take a while.

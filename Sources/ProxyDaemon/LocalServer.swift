@@ -4,8 +4,8 @@ import HTTP1
 import HTTPMessage
 import NetworkCore
 
-/// A small HTTP server on a loop, strict like the data listeners: the admin socket and the demo's
-/// upstream are made of it.
+/// A small HTTP server on a loop, strict like the data listeners: the admin socket, the
+/// demo's upstream and the page that a sign-in comes back to are made of it.
 ///
 /// Request bodies are read whole, up to a limit.
 ///

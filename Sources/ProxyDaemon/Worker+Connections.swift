@@ -21,15 +21,14 @@ extension Worker {
     private func adopt(_ accepted: AcceptedSocket, listener: Int, channel: String?) {
         // A listener that is not here may be about to come; one that was here is closed.
         let own = listeners[listener]
-        guard !isDraining, own != nil || listener > lastListener else {
+        guard !isDraining, own != nil || listener > lastListener,
+            // What the system does not watch is closed.
+            let socket = try? accepted.open(on: loop)
+        else {
             load?.remove()
             return
         }
-        serve(
-            accepted.open(on: loop),
-            listener: listener,
-            channel: own == nil ? channel : own?.channel
-        )
+        serve(socket, listener: listener, channel: own == nil ? channel : own?.channel)
     }
 
     /// Serves a connection that counts already.

@@ -206,7 +206,7 @@ import Testing
 
     @Test func `a loop that polls hears calls from other threads`() async throws {
         let loop = try EventLoop()
-        loop.start()
+        try loop.start()
         _ = await loop.call { $0.polling = BusyPollingTests.polling }
         let count = Counter()
         let all = Gate()
@@ -222,7 +222,7 @@ import Testing
 
     @Test func `what ends in the middle of a poll does it no harm`() async throws {
         let loop = try EventLoop()
-        loop.start()
+        try loop.start()
         let done = Gate()
         loop.submit {
             loop.polling = BusyPollingTests.polling
@@ -247,7 +247,7 @@ import Testing
 
     @Test func `a loop that polls in vain sleeps, hears calls and stops`() async throws {
         let loop = try EventLoop()
-        loop.start()
+        try loop.start()
         _ = await loop.call { $0.polling = BusyPollingTests.polling }
         let isVain = await eventually {
             await Task(executorPreference: loop) { loop.timePolled >= BusyPolling.longest }.value
@@ -259,7 +259,7 @@ import Testing
 
     @Test func `a loop that may not poll measures nothing`() async throws {
         let loop = try EventLoop()
-        loop.start()
+        try loop.start()
         _ = await loop.call {
             $0.mayPoll = true
             $0.mayPoll = false
@@ -276,7 +276,7 @@ import Testing
 
     @Test func `a loop takes its measures, asleep and polling`() async throws {
         let loop = try EventLoop()
-        loop.start()
+        try loop.start()
         for polling in [BusyPolling(), BusyPollingTests.polling] {
             _ = await loop.call { $0.polling = polling }
             let isMeasured = await eventually {

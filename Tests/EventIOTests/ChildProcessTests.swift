@@ -9,7 +9,7 @@ import Testing
         _ environment: [String: String] = [:]
     ) async throws -> Int32 {
         let loop = try EventLoop(index: 97)
-        loop.start()
+        try loop.start()
         defer { loop.stop() }
         let variables = ["PATH": "/usr/bin:/bin"].merging(environment) { $1 }
         return try await Task(executorPreference: loop) {

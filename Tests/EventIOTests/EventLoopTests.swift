@@ -7,7 +7,7 @@ import Testing
 @Suite struct EventLoopTests {
     @Test func `calls from many threads all arrive, each on the loop`() async throws {
         let loop = try EventLoop()
-        loop.start()
+        try loop.start()
         let count = Counter()
         let all = Gate()
         await withTaskGroup(of: Void.self) { group in
@@ -53,7 +53,7 @@ import Testing
 
     @Test func `the clock is right from the first event behind a long wait`() async throws {
         let loop = try EventLoop()
-        loop.start()
+        try loop.start()
         let origin = try await OriginServer.start { wire in
             _ = try await wire.message()
             try await wire.send("late")
@@ -86,7 +86,7 @@ import Testing
 
     @Test func `a stopped loop ends`() async throws {
         let loop = try EventLoop()
-        loop.start()
+        try loop.start()
         loop.stop()
         await loop.waitUntilStopped()
         // And says so to those who ask later.

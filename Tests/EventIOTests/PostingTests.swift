@@ -59,7 +59,7 @@ import Testing
             try await wire.send(try await wire.read(through: "head"))
         }
         let loop = try EventLoop()
-        loop.start()
+        try loop.start()
         defer { loop.stop() }
         let text = try await withSocket(to: origin, on: loop) { socket in
             try #expect(socket.post(PostingTests.output("head"), nil, until: .max))
@@ -229,11 +229,11 @@ import Testing
         // What this end sends is refused, and there is nothing to read here.
         shutdown(theirs, Int32(SHUT_RD))
         let loop = try EventLoop()
-        loop.start()
+        try loop.start()
         defer { loop.stop() }
         let peer = try #require(SocketAddress(unixPath: "/nobody"))
         try await Task(executorPreference: loop) {
-            let socket = StreamSocket(descriptor: ours, peer: peer, on: loop)
+            let socket = try StreamSocket(descriptor: ours, peer: peer, on: loop)
             defer { socket.close() }
             try #expect(socket.readNow(into: ReadBuffer()) == nil)
             try #expect(socket.post(PostingTests.output("lost"), nil, until: .max))

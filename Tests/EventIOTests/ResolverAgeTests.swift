@@ -61,7 +61,7 @@ final class ResolverClock: Sendable {
             (self.servers, self.clock) = (servers, clock)
             resolver = Resolver(now: { clock.now }) { servers.lookUp($0) }
             loop = try EventLoop()
-            loop.start()
+            try loop.start()
         }
 
         /// Asks for a name, for ten seconds.

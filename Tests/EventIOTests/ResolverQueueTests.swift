@@ -112,7 +112,7 @@ import Testing
                 : .failure(NameLookup.Failure(reason: "no", mayPass: mayPass))
         }
         let loop = try EventLoop()
-        loop.start()
+        try loop.start()
         let ask = { @Sendable () async -> Result<[SocketAddress], IOError> in
             await Task(executorPreference: loop) {
                 do throws(IOError) {

@@ -49,7 +49,7 @@ import Testing
         way: CallOff
     ) async throws {
         let loop = try EventLoop(index: 97)
-        loop.start()
+        try loop.start()
         defer { loop.stop() }
         let journal = Journal()
         let held = await loop.call { loop -> [Marker] in
@@ -74,7 +74,7 @@ import Testing
 
     @Test func `a process that stood still reads before it calls time`() async throws {
         let loop = try EventLoop(index: 98)
-        loop.start()
+        try loop.start()
         defer { loop.stop() }
         let journal = Journal()
         let held = await loop.call { loop -> [Marker] in
@@ -93,7 +93,7 @@ import Testing
 
     @Test func `what is scheduled in a catch-up does not end it`() async throws {
         let loop = try EventLoop(index: 94)
-        loop.start()
+        try loop.start()
         defer { loop.stop() }
         let journal = Journal()
         let held = await loop.call { loop -> [Marker] in

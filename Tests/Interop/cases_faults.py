@@ -5,6 +5,7 @@ import json
 import os
 import re
 import resource
+import signal
 import socket
 import subprocess
 import threading
@@ -245,6 +246,23 @@ def closed_streams_are_nobody_elses(world):
         equal(curl(proxy, proxy.url("/static/hello.txt")).status, 200, "with closed streams")
         streams = [os.readlink(f"/proc/{proxy.process.pid}/fd/{number}") for number in range(3)]
         equal(streams, ["/dev/null"] * 3, "standard streams")
+
+
+@case
+def helpers_end_where_nobody_hears_of_it(world):
+    """An ignored SIGCHLD survives exec; some supervisors hand it on."""
+    def ignore():
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+
+    channels = {
+        "helped": {**world.channel("/files"), "auth": {"exec": ["/bin/echo", "from-a-helper"]}},
+        "read": {**world.channel("/files"), "auth": {"bearer": "exec:/bin/hostname"}},
+    }
+    with Odd(world, channels, prepare=ignore) as proxy:
+        for name in channels:
+            begun = time.monotonic()
+            equal(curl(proxy, proxy.url(f"/{name}/hello.txt")).status, 200, name)
+            check(time.monotonic() - begun < 5, "it waits for the helper's output only")
 
 
 @case

@@ -188,7 +188,7 @@ import Testing
         })
         let (response, context) = try await session.send()
         #expect(response.status == 401)
-        #expect(context.authorization?.notReplayed == "proof_refused")
+        #expect(context.authorization?.notReplayed?.rawValue == "proof_refused")
         #expect(session.origin.arrived.count == 2)
         #expect(session.login.arrived.count == 1)
     }

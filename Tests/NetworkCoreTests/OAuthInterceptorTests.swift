@@ -158,7 +158,7 @@ import Testing
             replayLimit: 8
         )
         #expect(response.status == 401)
-        #expect(context.authorization?.notReplayed == "body_not_replayable")
+        #expect(context.authorization?.notReplayed?.rawValue == "body_not_replayable")
         #expect(harness.api.seen.map(\.body) == ["one two three"])
         let (next, _) = try await harness.send()
         #expect(next.status == 200)
@@ -214,7 +214,7 @@ import Testing
             context: &context
         )
         #expect(response.status == 401)
-        #expect(context.authorization?.notReplayed == "static_credential")
+        #expect(context.authorization?.notReplayed?.rawValue == "static_credential")
         #expect(context.retries.isEmpty)
     }
 }

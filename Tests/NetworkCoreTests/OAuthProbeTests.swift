@@ -21,7 +21,7 @@ import Testing
             for _ in 0..<32 {
                 group.addTask {
                     let (response, context) = try await harness.send()
-                    return (response.status.rawValue, context.authorization?.notReplayed)
+                    return (response.status.rawValue, context.authorization?.notReplayed?.rawValue)
                 }
             }
             return try await group.reduce(into: [(Int, String?)]()) { $0.append($1) }

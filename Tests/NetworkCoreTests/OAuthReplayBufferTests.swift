@@ -74,7 +74,7 @@ import Testing
         let pieces = PieceSource(["a"])
         let buffer = ReplayBuffer(pieces, length: nil, limit: 10)
         let loop = try EventLoop(index: 96)
-        loop.start()
+        try loop.start()
         defer { loop.stop() }
         pieces.gate.close()
         defer { pieces.gate.open() }

@@ -152,11 +152,11 @@ import Testing
         harness.api.refuseEverything()
         let (response, context) = try await harness.send()
         #expect(response.status == 401)
-        #expect(context.authorization?.notReplayed == "already_replayed")
+        #expect(context.authorization?.notReplayed?.rawValue == "already_replayed")
         #expect(harness.api.seen.count == 2)
         for _ in 0..<5 {
             let (_, context) = try await harness.send()
-            #expect(context.authorization?.notReplayed == "token_refused_again")
+            #expect(context.authorization?.notReplayed?.rawValue == "token_refused_again")
         }
         #expect(harness.requests == 2)
     }
@@ -207,7 +207,7 @@ import Testing
         #expect(response.status == 401)
         #expect(response.headers[.wwwAuthenticate] != nil)
         #expect(try await response.body.collect(upTo: 100) == ByteSlice("go away"))
-        #expect(context.authorization?.notReplayed == "refresh_failed")
+        #expect(context.authorization?.notReplayed?.rawValue == "refresh_failed")
         #expect(context.retries.isEmpty)
         #expect(await harness.failure()?.kind == .credentialUnavailable)
     }
@@ -220,7 +220,7 @@ import Testing
         harness.server.revokeAll()
         let (response, context) = try await harness.send()
         #expect(response.status == 401)
-        #expect(context.authorization?.notReplayed == "reauthorization_required")
+        #expect(context.authorization?.notReplayed?.rawValue == "reauthorization_required")
         #expect(await harness.failure()?.kind == .reauthorizationRequired)
         #expect(harness.manager.isSignedIn == false)
     }

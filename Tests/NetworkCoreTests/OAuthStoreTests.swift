@@ -134,7 +134,7 @@ import Testing
         // The first one takes over what the second one had, which is refused as well.
         let (response, context) = try await first.send()
         #expect(response.status == 401)
-        #expect(context.authorization?.notReplayed == "already_replayed")
+        #expect(context.authorization?.notReplayed?.rawValue == "already_replayed")
         #expect(try await first.send().response.status == 200)
         #expect(first.requests == 3)
     }

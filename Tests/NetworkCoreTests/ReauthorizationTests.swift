@@ -82,7 +82,7 @@ import Testing
             try await response.body.collect(upTo: 100).array == Array("the origin's words".utf8)
         )
         #expect(upstream.arrived.map(\.body) == ["fourmore!"])
-        #expect(context.authorization?.notReplayed == "body_not_replayable")
+        #expect(context.authorization?.notReplayed?.rawValue == "body_not_replayable")
         #expect(context.retries.isEmpty)
         // The credential is renewed all the same: the app's next attempt succeeds.
         #expect(authorizer.calls == ["report 1"])
@@ -104,7 +104,7 @@ import Testing
         let body = HTTPBody.stream(PiecedBody(["one"], fault: fault), length: 9)
         let (response, context) = try await chain.exchange(.forTests(.post, body: body))
         #expect(response.status == 401)
-        #expect(context.authorization?.notReplayed == "body_not_replayable")
+        #expect(context.authorization?.notReplayed?.rawValue == "body_not_replayable")
     }
 
     @Test func `the replay drops Expect`() async throws {
@@ -130,7 +130,7 @@ import Testing
         #expect(response.headers["X-Number"] == "2")
         #expect(upstream.arrived.count == 2)
         #expect(authorizer.calls == ["replay 1", "afterReplay 2"])
-        #expect(context.authorization?.notReplayed == "already_replayed")
+        #expect(context.authorization?.notReplayed?.rawValue == "already_replayed")
     }
 
     @Test(arguments: [200, 400, 403, 407, 500] as [HTTPStatus])
@@ -154,7 +154,7 @@ import Testing
             .exchange()
         #expect(response.status == 401)
         #expect(upstream.arrived.count == 1)
-        #expect(context.authorization?.notReplayed == "insufficient_scope")
+        #expect(context.authorization?.notReplayed?.rawValue == "insufficient_scope")
         #expect(context.authorization?.isRefreshed == false)
     }
 
@@ -176,7 +176,7 @@ import Testing
         )
         #expect(upstream.arrived.count == 1)
         #expect(authorizer.rejections == 1)
-        #expect(context.authorization?.notReplayed == "refresh_failed")
+        #expect(context.authorization?.notReplayed?.rawValue == "refresh_failed")
         // No other attempt was made.
         #expect(context.retries.isEmpty && context.earlierAttempts.isEmpty)
         #expect(context.upstreamStatus == 401)

@@ -95,7 +95,7 @@ import Testing
         #expect(response.status == 401)
         #expect(upstream.arrived.map(\.token) == ["Bearer token"])
         #expect(context.authorization?.kind == "bearer")
-        #expect(context.authorization?.notReplayed == "static_credential")
+        #expect(context.authorization?.notReplayed?.rawValue == "static_credential")
     }
 
     @Test(arguments: ["to\r\nken", "to\u{0}ken", "token\n", ""])

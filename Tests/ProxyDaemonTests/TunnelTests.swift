@@ -48,7 +48,7 @@ import Testing
         _ ends: @escaping @Sendable (EventLoop) -> (app: ScriptedStream, upstream: ScriptedStream)
     ) async throws -> ErrorKind? {
         let loop = try EventLoop(index: 97)
-        loop.start()
+        try loop.start()
         defer { loop.stop() }
         return await Task(executorPreference: loop) {
             let tunnel = Tunnel(on: loop, idleTimeout: .seconds(10))

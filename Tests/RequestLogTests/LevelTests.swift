@@ -46,7 +46,7 @@ import Testing
         var record = Samples.exchange(status: 200)
         record.context.authorization = AuthorizationFacts(kind: "oauth")
         #expect(record.level == .info)
-        record.context.authorization?.notReplayed = "body too large"
+        record.context.authorization?.notReplayed = .bodyNotReplayable
         #expect(record.level == .warning)
     }
 }

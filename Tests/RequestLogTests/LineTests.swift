@@ -39,7 +39,7 @@ import Testing
         facts.isRefreshed = true
         facts.wait = .microseconds(310_500)
         facts.overrodeClient = true
-        facts.notReplayed = "body_too_large"
+        facts.notReplayed = .bodyNotReplayable
         context.authorization = facts
         record.context = context
         let labels = LogLabels(
@@ -60,7 +60,7 @@ import Testing
             #""first_byte_ms":10},"upstream":"192.0.2.1:443","reused":true,"attempts":4,"#,
             #""retries":["unauthorized","connection_terminated","status_503"],"#,
             #""auth":{"kind":"oauth","generation":7,"age_s":61,"refreshed":true,"wait_ms":310.5,"#,
-            #""overrode_client":true,"not_replayed":"body_too_large"},"response_headers":{"server":"x"}}"#,
+            #""overrode_client":true,"not_replayed":"body_not_replayable"},"response_headers":{"server":"x"}}"#,
         ]
         let line = Samples.line(record, labels)
         #expect(line == expected.joined() + "\n")

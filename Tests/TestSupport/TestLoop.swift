@@ -7,7 +7,7 @@ package enum TestLoop {
     private static let started: Result<EventLoop, any Error> = Result {
         let loop = try EventLoop(index: 99)
         SignalSource.ignoreBrokenPipes()
-        loop.start()
+        try loop.start()
         return loop
     }
 

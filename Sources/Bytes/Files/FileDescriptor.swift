@@ -118,7 +118,9 @@ package struct FileDescriptor: ~Copyable, Sendable {
 
     /// Returns when the content is on the medium.
     package func synchronize() throws(FileError) {
-        guard fsync(number) == 0 else { throw FileError("fsync", path) }
+        while fsync(number) != 0 {
+            if errno != EINTR { throw FileError("fsync", path) }
+        }
     }
 
     /// Takes the exclusive advisory lock if nobody has it; returns whether it did.

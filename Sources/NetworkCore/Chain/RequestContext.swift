@@ -127,7 +127,7 @@ public struct AuthorizationFacts: Sendable {
     /// Whether the app's own credential was replaced.
     public var overrodeClient = false
     /// Why a 401 was not followed by a replay.
-    public var notReplayed: String?
+    public var notReplayed: NotReplayed?
     private var ageTaken = MeasuredTime()
     private var waitTaken = MeasuredTime()
 

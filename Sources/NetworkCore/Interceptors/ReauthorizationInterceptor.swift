@@ -140,7 +140,7 @@ public struct ReauthorizationInterceptor: ReviewingInterceptor {
         as reason: NotReplayed,
         _ context: inout RequestContext
     ) throws -> Response {
-        context.authorization?.notReplayed = reason.rawValue
+        context.authorization?.notReplayed = reason
         guard !Task.isCancelled else {
             // Nobody is there to take it.
             refused.body.cancel()

@@ -141,11 +141,19 @@ public final class ReplayBuffer: Sendable {
                 position += piece.count
                 return piece
             case .stored(let file, let offset, let count):
-                let piece = try await DiskAccess.run {
-                    ByteSlice(try file.read(count, at: offset))
+                do {
+                    let piece = try await DiskAccess.run {
+                        ByteSlice(try file.read(count, at: offset))
+                    }
+                    position += piece.count
+                    return piece
+                } catch let error as FileError {
+                    throw NetworkError(
+                        .proxyInternalError,
+                        side: .proxy,
+                        detail: "content that was kept for another attempt cannot be read: \(error)"
+                    )
                 }
-                position += piece.count
-                return piece
             case .end: return nil
             case .failed(let error): throw error
             case .wait: await waitForHandover()

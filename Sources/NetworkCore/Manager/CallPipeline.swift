@@ -6,19 +6,14 @@ import FoundationEssentials
 struct CallPipeline<Item: Endpoint>: Sendable {
     let channel: NetworkChannel
     private let chains = ChainCache()
-    /// Whether no wait for the credential goes on behind the deadline; a program's own authorizer
-    /// may not look at it.
+    /// Whether no wait for the credential goes on behind the deadline.
     private let authorizerKeepsDeadlines: Bool
     private let selection: TransportSelection<Item>
 
     init(_ channel: NetworkChannel, _ selection: TransportSelection<Item>) {
         self.channel = channel
         self.selection = selection
-        authorizerKeepsDeadlines =
-            switch channel.authorizer {
-            case nil, is OAuthManager, is StaticAuthorizer: true
-            default: false
-            }
+        authorizerKeepsDeadlines = channel.authorizer?.keepsDeadlines ?? true
     }
 
     // MARK: - Whole responses

@@ -15,6 +15,12 @@ public protocol Authorizing: Sendable {
     /// The clock that the age of credentials is measured by.
     var clock: any NetworkClock { get }
 
+    /// Whether it throws `http_response_timeout` by itself when a credential has not come by its
+    /// deadline.
+    ///
+    /// Default no: the caller watches the time.
+    var keepsDeadlines: Bool { get }
+
     /// The credential at hand if it is good, without waiting, hopping or allocating.
     func currentCredential() -> Credential?
 
@@ -40,6 +46,9 @@ public protocol Authorizing: Sendable {
 extension Authorizing {
     /// The credential needs nobody's sign-in.
     public var isSignedIn: Bool { true }
+
+    /// The caller watches the time.
+    public var keepsDeadlines: Bool { false }
 
     /// Nobody needs to know.
     public func accepted(_ credential: Credential) {}

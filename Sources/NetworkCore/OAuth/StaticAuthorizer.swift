@@ -62,6 +62,8 @@ public struct StaticAuthorizer: Authorizing {
 
     /// The field the credential stands in.
     public var fieldName: HTTPFieldName { credential.name }
+    /// Nothing waits.
+    public var keepsDeadlines: Bool { true }
 
     /// The credential.
     public func currentCredential() -> Credential? { credential }

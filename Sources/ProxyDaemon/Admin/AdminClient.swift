@@ -66,10 +66,10 @@ package struct AdminClient: Sendable {
         let loop: EventLoop
         do {
             loop = try EventLoop(index: 98)
+            try loop.start()
         } catch {
             throw Unreachable(description: "the daemon cannot be asked: \(error)")
         }
-        loop.start()
         do {
             // A task on the loop, for the life of one question.
             return try await Task(executorPreference: loop) {

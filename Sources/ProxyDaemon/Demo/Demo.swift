@@ -35,7 +35,7 @@ package actor Demo {
             + "/netproxy-demo-\(ProcessInfo.processInfo.processIdentifier)-\(Int.random(in: 0..<1 << 30))"
         try FileSystem.makeDirectory(directory, mode: 0o700)
         loop = try EventLoop(index: 99)
-        loop.start()
+        try loop.start()
         let upstream = DemoUpstream(authorizationServer)
         self.upstream = upstream
         let authorization = authorizationServer

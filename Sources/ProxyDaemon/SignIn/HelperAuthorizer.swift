@@ -38,6 +38,7 @@ package struct HelperAuthorizer: Authorizing {
     package var kind: String { "exec" }
     package var fieldName: HTTPFieldName { manager.fieldName }
     package var isSignedIn: Bool { manager.isSignedIn }
+    package var keepsDeadlines: Bool { manager.keepsDeadlines }
     package var clock: any NetworkClock { manager.clock }
 
     package func currentCredential() -> Credential? { manager.currentCredential() }

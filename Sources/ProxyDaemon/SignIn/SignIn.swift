@@ -40,7 +40,7 @@ package struct SignIn: Sendable {
         }
         do {
             loop = try EventLoop(index: 97)
-            loop.start()
+            try loop.start()
             let assembly = try OAuthAssembly(
                 configuration,
                 secrets: SecretReadings(SecretResolver(environment: environment)),

@@ -75,7 +75,7 @@ extension LineEncoder {
             output.append(milliseconds: wait)
         }
         if facts.overrodeClient { output.append(",\"overrode_client\":true") }
-        text(",\"not_replayed\":\"", facts.notReplayed, output)
+        plain(",\"not_replayed\":\"", facts.notReplayed?.rawValue, output)
         output.append(UInt8(ascii: "}"))
     }
 

@@ -1,6 +1,6 @@
 package import Bytes
 
-/// Where whole lines end up: a file that rotates, or standard output.
+/// Where whole lines end up: a file that rotates, standard output, or the journal.
 package protocol LogDestination: AnyObject {
     /// Counts up each time a new file begins, so that the rest of a line that was cut off in the
     /// old one is not written to the new one.

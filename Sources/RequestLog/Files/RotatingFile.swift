@@ -145,12 +145,11 @@ package final class RotatingFile: LogDestination {
 
     private func rotate() throws(FileError) {
         guard rotation.keep > 0 else { return try FileSystem.unlink(path) }
-        for number in stride(from: rotation.keep - 1, through: 1, by: -1) {
-            do {
-                try FileSystem.rename("\(path).\(number)", to: "\(path).\(number + 1)")
-            } catch  where error.isMissing {
-                continue
-            }
+        // Up to the first number that is free: a try that failed has left one, and costs no file more.
+        var free = 1
+        while free < rotation.keep, try FileSystem.status("\(path).\(free)") != nil { free += 1 }
+        for number in stride(from: free - 1, through: 1, by: -1) {
+            try FileSystem.rename("\(path).\(number)", to: "\(path).\(number + 1)")
         }
         try FileSystem.rename(path, to: "\(path).1")
     }

@@ -17,7 +17,7 @@ extension HumanLine {
         marks = Self.marks(
             refreshed: facts?.isRefreshed,
             overrode: facts?.overrodeClient,
-            notReplayed: facts?.notReplayed,
+            notReplayed: facts?.notReplayed?.rawValue,
             retries: record.context.retries.map(\.description)
         )
         fault = Self.fault(

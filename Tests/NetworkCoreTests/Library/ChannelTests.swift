@@ -223,10 +223,6 @@ import Testing
 
     @Test func `options that make no sense are refused where they are named`() {
         let wrongs: [(String, (inout UpstreamOptions) -> Void)] = [
-            (
-                "minimumTLSVersion: expected 1.2 or 1.3, found 'TLSv1.3'",
-                { $0.minimumTLSVersion = "TLSv1.3" }
-            ),
             ("connections: expected at least 1, found '0'", { $0.connections = 0 }),
             (
                 "certificateKey: expected the file that goes with the other, found 'nothing'",

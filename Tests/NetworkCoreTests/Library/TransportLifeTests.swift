@@ -87,7 +87,7 @@ import Testing
         weak var loop: EventLoop?
         do {
             let own = try EventLoop()
-            own.start()
+            try own.start()
             loop = own
             var manager: NetworkManager<PathEndpoint>? = NetworkManager(
                 NetworkChannel(
@@ -123,7 +123,7 @@ import Testing
             try await wire.rest()
         }
         let loop = try EventLoop()
-        loop.start()
+        try loop.start()
         var transport: PooledTransport? = try PooledTransport(
             options: UpstreamOptions(),
             on: loop,

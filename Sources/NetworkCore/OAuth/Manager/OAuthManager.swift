@@ -13,6 +13,8 @@ public actor OAuthManager: Authorizing {
     public nonisolated var kind: String { "oauth" }
     /// `Authorization` (RFC 6750 §2.1).
     public nonisolated var fieldName: HTTPFieldName { .authorization }
+    /// No wait goes on behind its deadline.
+    public nonisolated var keepsDeadlines: Bool { true }
     /// The clocks that lifetimes are measured by.
     public nonisolated let clock: any NetworkClock
 
