@@ -15,12 +15,12 @@ package enum ChildProcess {
     /// Marks a signal that the program got by itself.
     private static let forAll: UInt8 = 0x80
 
-    /// Signals on their way from the handler, which may run on any thread, to `run`.
-    private static let inbox: (reading: Int32, writing: Int32) = {
+    /// Signals on their way from the handler, which may run on any thread, to `run`; nothing where the
+    /// system had no descriptors for it.
+    private static let inbox: (reading: Int32, writing: Int32)? = {
         var ends: [Int32] = [-1, -1]
         // SAFETY: room for both ends.
-        let code = unsafe pipe(&ends)
-        precondition(code == 0, "the process has no descriptors left")
+        guard unsafe pipe(&ends) == 0 else { return nil }
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         // A handler must not wait either.
         _ = fcntl(ends[1], F_SETFL, O_NONBLOCK)
@@ -32,9 +32,7 @@ package enum ChildProcess {
     /// What is ignored stays so until the program is there, which inherits that: `nohup`, and
     /// background jobs of scripts.
     private static func holdSignals() -> [sigaction] {
-        // Made here, because a handler must not make anything.
-        _ = inbox
-        return signals.map { signal in
+        signals.map { signal in
             var before = hold(signal)
             if signal != SIGCHLD, isIgnored(before) { _ = unsafe sigaction(signal, &before, nil) }
             return before
@@ -67,7 +65,7 @@ package enum ChildProcess {
         let before = errno
         var byte = UInt8(truncatingIfNeeded: signal) | (isForAll ? forAll : 0)
         // A full pipe holds thousands of signals already.
-        _ = unsafe write(inbox.writing, &byte, 1)
+        if let inbox { _ = unsafe write(inbox.writing, &byte, 1) }
         errno = before
     }
 
@@ -85,6 +83,14 @@ package enum ChildProcess {
         _ arguments: [String],
         environment: [String: String]
     ) throws(StartFailure) -> Int32 {
+        // Made here, because a handler must not make anything.
+        guard let inbox else {
+            throw StartFailure(
+                exitCode: 126,
+                description: "cannot run \(arguments.first ?? ""): there are no descriptors left; "
+                    + "the process should \(DescriptorLimit.advice)"
+            )
+        }
         // Before the program exists, so that its end is not missed.
         let before = holdSignals()
         defer { release(before) }

@@ -6,6 +6,9 @@ import Synchronization
 /// Without descriptors no token is fetched and no log is opened anew; libdispatch, which runs Swift's
 /// default executor, even stops the process when it cannot open a file.
 package enum DescriptorLimit {
+    /// What a person can do where there are too few.
+    package static let advice = "raise its limit of open files (LimitNOFILE=, ulimit -n)"
+
     /// Enough for every limit that a configuration usually has; the unit file says the same.
     private static let wanted: rlim_t = 65_536
     /// From this number on a descriptor belongs to the reserve: the system gives out the lowest.

@@ -14,6 +14,7 @@ import Glibc
     private let burst: Int
     private var pause: ActionTimer?
     private let usesReserve: Bool
+    private let onStall: ((String) -> Void)?
 
     /// Finds who should have the connection that has just come; nothing if it is best kept.
     package typealias BetterPlace = () -> ((AcceptedSocket) -> Void)?
@@ -26,6 +27,7 @@ import Glibc
     ///   - betterPlace: where other loops accept from it, too.
     ///   - usesReserve: whether its connections may have the last descriptors: those of whoever looks
     ///     why there are none left.
+    ///   - onStall: told on the loop why connections wait, each time that accepting has to rest.
     ///   - onAccept: called on the loop.
     /// - Throws: `IOError.system` when the system has no descriptors left, or watches no more of them.
     package init(
@@ -33,6 +35,7 @@ import Glibc
         on loop: EventLoop,
         betterPlace: BetterPlace? = nil,
         usesReserve: Bool = false,
+        onStall: ((String) -> Void)? = nil,
         onAccept: @escaping (StreamSocket) -> Void
     ) throws(IOError) {
         loop.preconditionCurrent()
@@ -40,6 +43,7 @@ import Glibc
         self.betterPlace = betterPlace
         self.onAccept = onAccept
         self.usesReserve = usesReserve
+        self.onStall = onStall
         address = socket.address
         descriptor = duplicate(socket.descriptor)
         burst = betterPlace == nil ? 64 : 1
@@ -90,16 +94,17 @@ import Glibc
                 }
             }
             guard accepted >= 0 else {
-                switch systemError() {
+                let code = systemError()
+                switch code {
                 case EINTR, ECONNABORTED: continue
                 case EAGAIN: return
                 // No descriptors or memory, or whoever judges system calls says no.
-                default: return pauseAccepting()
+                default: return pauseAccepting(for: code)
                 }
             }
             guard usesReserve || !DescriptorLimit.isReserved(accepted) else {
                 _ = Glibc.close(accepted)
-                return pauseAccepting()
+                return pauseAccepting(for: EMFILE)
             }
             guard let peer = SocketAddress(storage) else {
                 _ = Glibc.close(accepted)
@@ -111,19 +116,26 @@ import Glibc
                 do throws(IOError) {
                     onAccept(try StreamSocket(descriptor: accepted, peer: peer, on: loop))
                 } catch {
-                    return pauseAccepting()
+                    return pauseAccepting("\(error)")
                 }
             }
         }
     }
 
+    private func pauseAccepting(for code: Int32) {
+        let isFull = code == EMFILE
+        let reason = describe(errno: code)
+        pauseAccepting(isFull ? "\(reason): the process should \(DescriptorLimit.advice)" : reason)
+    }
+
     /// Something is missing: the level-triggered event would spin, so it rests for 100 ms.
-    private func pauseAccepting() {
+    private func pauseAccepting(_ reason: String) {
+        onStall?(reason)
         unsafe event_del(event)
         let pause = ActionTimer { [unowned self] in
             guard unsafe event != nil else { return }
             // What cannot be watched now can be later.
-            if unsafe event_add(event, nil) != 0 { pauseAccepting() }
+            if unsafe event_add(event, nil) != 0 { pauseAccepting(for: systemError()) }
         }
         self.pause = pause
         loop.schedule(pause, at: loop.deadline(after: .milliseconds(100)))

@@ -1,3 +1,4 @@
+import Bytes
 import FoundationEssentials
 
 /// Why a file that the configuration names cannot be read, for people.
@@ -13,8 +14,20 @@ enum UnreadableFile {
             return "cannot read \(path): there is no such file"
         }
         if isDirectory { return "cannot read \(path): it is a directory" }
-        return FileManager.default.isReadableFile(atPath: path)
-            ? "cannot read \(path)" : "cannot read \(path): permission denied"
+        guard FileManager.default.isReadableFile(atPath: path) else {
+            return "cannot read \(path): permission denied"
+        }
+        return "cannot read \(path)" + (reason(path).map { ": \($0)" } ?? "")
+    }
+
+    /// What the system says of it now, in its own words.
+    private static func reason(_ path: String) -> String? {
+        do throws(FileError) {
+            _ = try ReadableFile(path: path).read(1, at: 0)
+            return nil
+        } catch {
+            return error.reason
+        }
     }
 
     /// Whether it may be there, for others to read.

@@ -15,12 +15,7 @@ final class ChannelLogs: Sendable {
         var settings: LogSettings
         /// By the name of the file.
         var sinks: [String: LogSink] = [:]
-        /// When it was reported last that lines are lost.
-        var reported: ContinuousClock.Instant?
     }
-
-    /// A full disk is the loss of every channel: one report in this time is enough.
-    private static let reportInterval = Duration.seconds(60)
 
     /// Every line of every log, as it happens.
     let feed = LogFeed()
@@ -28,10 +23,13 @@ final class ChannelLogs: Sendable {
     private let stream: LogSink?
     private let state: Mutex<State>
     private let report: Daemon.Report
+    /// A full disk is the loss of every channel.
+    private let losses: SeldomReport
 
     /// - Throws: if the directory cannot be made, or nobody listens for the journal.
     init(_ settings: LogSettings, report: @escaping Daemon.Report) throws {
         self.report = report
+        losses = SeldomReport(report)
         if settings.output == .file { try ChannelLogs.makeDirectory(settings.directory) }
         stream = try ChannelLogs.stream(settings)
         state = Mutex(State(settings: settings))
@@ -59,20 +57,9 @@ final class ChannelLogs: Sendable {
     }
 
     private func tellLoss(of name: String, _ error: FileError) {
-        let isDue = state.withLock { state in
-            let now = ContinuousClock.now
-            guard state.reported.map({ now - $0 >= ChannelLogs.reportInterval }) ?? true else {
-                return false
-            }
-            state.reported = now
-            return true
-        }
-        guard isDue else { return }
-        let report = report
         let directory = state.withLock { $0.settings.output == .file ? $0.settings.directory : nil }
         let place = directory.map { LogDirectory.path(of: name, in: $0) } ?? "\(name).log"
-        // Not on the loop that writes: who reads the reports may be slow.
-        Task { report("\(place): \(error); its lines are lost until it can be written") }
+        losses("\(place): \(error); its lines are lost until it can be written")
     }
 
     /// Goes on in other files, or with another rotation.

@@ -9,7 +9,7 @@ extension Daemon {
         guard count < wanted else { return }
         report(
             "limits.connections is \(wanted), but the process may have \(count) connections only: "
-                + "raise its limit of open files (LimitNOFILE=, ulimit -n)"
+                + DescriptorLimit.advice
         )
     }
 }

@@ -20,7 +20,8 @@ extension Daemon {
             connectionCount: connectionCount,
             spread: loops.count > 1 ? spread : nil,
             mayPoll: configuration.busyPoll == .auto,
-            console: console
+            console: console,
+            stalls: stalls
         )
     }
 

@@ -62,10 +62,22 @@ extension Daemon {
     /// Lets no rotated refresh token be lost on its way here.
     private func finishRenewals(until end: ContinuousClock.Instant) async {
         notify("STATUS=waiting for renewals of tokens")
-        let engines = channels.compactMap { $0.authorizer?.engine }
-        await withTaskGroup(of: Void.self) { group in
-            for engine in engines + leaving.compactMap(\.manager) {
-                group.addTask { await engine.finishRenewal(until: end) }
+        let serving = channels.compactMap { channel in
+            channel.authorizer?.engine.map { (channel: channel.name, manager: $0) }
+        }
+        let left = leaving.compactMap { leaving in
+            leaving.manager.map { (channel: leaving.channel, manager: $0) }
+        }
+        await withTaskGroup(of: String?.self) { group in
+            for (channel, manager) in serving + left {
+                group.addTask { await manager.finishRenewal(until: end) ? nil : channel }
+            }
+            for await case let channel? in group {
+                let advice = channels.first { $0.name == channel }?.configuration.signIn
+                report(
+                    "channel \(channel): its newest refresh token could not be stored and is lost with "
+                        + "this process; sign in again: \(advice ?? "netproxy login \(channel)")"
+                )
             }
         }
     }

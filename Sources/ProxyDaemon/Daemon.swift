@@ -43,6 +43,7 @@ package actor Daemon {
     var listeners: [ServedAddress] = []
     var listenerCount = 0
     let connectionCount = ConnectionCount()
+    let stalls: SeldomReport
     let spread = ConnectionSpread<LoopBound<Worker>>()
     var reloading: Task<Result<[String], ReloadFailure>, Never>?
     var channels: [ChannelShared] = []
@@ -84,6 +85,7 @@ package actor Daemon {
         self.console = console
         self.destinations = destinations
         self.report = report
+        stalls = SeldomReport(report)
         reloadConfiguration = reload
     }
 

@@ -54,6 +54,8 @@ final class Worker {
         var mayPoll: Bool
         /// Whether exchanges are printed.
         var console: Daemon.Console
+        /// Told why connections of apps have to wait.
+        var stalls: SeldomReport
     }
 
     init(_ loop: EventLoop, settings: Settings, requests: UpstreamRequest, table: ChannelTable) {
@@ -76,7 +78,8 @@ final class Worker {
         let listener = try Listener(
             socket,
             on: loop,
-            betterPlace: load == nil ? nil : { [unowned self] in betterPlace(number) }
+            betterPlace: load == nil ? nil : { [unowned self] in betterPlace(number) },
+            onStall: { [unowned self] in settings.stalls("new connections wait: \($0)") }
         ) { [unowned self] in
             load?.add()
             serve($0, listener: number, channel: listeners[number]?.channel)

@@ -1,6 +1,5 @@
 import ArgumentParser
 import Bytes
-import Foundation
 import Glibc
 import ProxyConfig
 import RequestLog
@@ -140,13 +139,7 @@ struct TailCommand: AsyncParsableCommand {
         "permission denied; run this as a user of the daemon's group, or as root"
 
     private static func words(_ error: any Error) -> String {
-        // Foundation's description is for programmers.
-        switch error {
-        case let error as CocoaError where error.code == .fileReadNoPermission: denied
-        case let error as FileError where error.code == EACCES: denied
-        case let error as CocoaError: error.localizedDescription
-        default: "\(error)"
-        }
+        (error as? FileError)?.isForbidden == true ? denied : "\(error)"
     }
 
     private var printed: LogPrinter.Rendering {

@@ -6,12 +6,11 @@ answer arrives, the new tokens are made durable, the app gets its answer.
 
 import json
 import os
-import shutil
 import threading
 
 from endpoint import REFRESH, Endpoint, expect_no_reuse
 from fleet import Mortal
-from harness import Skipped, case, check, equal, eventually
+from harness import case, check, equal, eventually
 from traffic import curl
 
 
@@ -74,8 +73,6 @@ def left_behind(daemon):
 def killed_in_a_system_call(world, system_call, left, of_the_intent, on=None):
     """Kills the daemon in a call that makes the intent, or the new tokens, durable, and looks at
     what is left then: that is how the step is known to be the right one."""
-    if not shutil.which("strace"):
-        raise Skipped("strace is not installed")
     with Endpoint() as endpoint:
         daemon = started(world, endpoint)
         place = getattr(daemon, on) if on else None

@@ -6,8 +6,9 @@ import signal
 import time
 
 from endpoint import CLIENT_SECRET, REFRESH
-from harness import Child, Failure, check
+from harness import Failure, check
 from proxy import Netproxy
+from tracing import attach
 
 
 def channel_to(endpoint, world):
@@ -46,17 +47,8 @@ class Mortal(Netproxy):
     def kill_at(self, system_call, path=None):
         """From now on the daemon is killed when it enters the system call (on the path, if one is
         given), which then does not happen."""
-        only = ["-P", path] if path else []
         calls = {"rename": "rename,renameat,renameat2"}.get(system_call, system_call)
-        tracer = Child(
-            ["strace", "-f", "-p", str(self.child.pid), *only, "-e", f"trace={calls}",
-             "-e", f"inject={calls}:error=EIO:signal=KILL"],
-            self.directory, self.world.unique("strace"))
-        deadline = time.monotonic() + 20
-        while "attached" not in tracer.stderr():
-            if not tracer.running() or time.monotonic() > deadline:
-                raise Failure(f"strace does not trace the daemon: {tracer.stderr()[-500:]}")
-            time.sleep(0.02)
+        attach(self, calls, "error=EIO:signal=KILL", path)
 
     def token_file(self):
         return os.path.join(self.state, "orders.json")

@@ -25,6 +25,7 @@ import cases_grants  # noqa: F401
 import cases_messages  # noqa: F401
 import cases_pressure  # noqa: F401
 import cases_readme  # noqa: F401
+import cases_refusals  # noqa: F401
 import cases_routing  # noqa: F401
 import cases_strict  # noqa: F401
 import cases_tls  # noqa: F401

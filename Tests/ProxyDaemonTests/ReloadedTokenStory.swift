@@ -57,6 +57,33 @@ import Testing
         }
     }
 
+    @Test func `a stop that loses a token says which and what to do`() async throws {
+        let server = try await server(Counter())
+        try await DaemonHarness.run(channels: channel("one", server)) { proxy in
+            #expect(try await proxy.exchange(Raw.get("/orders/1")).status == 200)
+            try FileManager.default.createDirectory(
+                atPath: "\(proxy.directory)/state/orders.json.tmp/x",
+                withIntermediateDirectories: true
+            )
+            #expect(try await proxy.exchange(Raw.get("/orders/1")).status == 200)
+            await proxy.stop()
+            let words = "channel orders: its newest refresh token could not be stored"
+            let report = proxy.reports.first { $0.hasPrefix(words) }
+            #expect(report?.contains("sign in again: ") == true)
+        }
+    }
+
+    @Test func `a stop that loses nothing says nothing`() async throws {
+        let server = try await server(Counter())
+        try await DaemonHarness.run(channels: channel("one", server)) { proxy in
+            let answer = try await proxy.exchange(Raw.get("/orders/1"))
+            #expect(answer.status == 200)
+            await proxy.stop()
+            let losses = proxy.reports.filter { $0.contains("could not be stored") }
+            #expect(losses.isEmpty)
+        }
+    }
+
     /// Whether the store can be written again when the channel changes, or long after.
     @Test(arguments: [true, false])
     func `a channel that changes takes along a token that could not be written`(

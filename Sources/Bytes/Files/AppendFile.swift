@@ -9,10 +9,10 @@ package struct AppendFile: ~Copyable, Sendable {
     /// A symbolic link is refused: whoever may write to the directory could aim it at any file. A
     /// pipe without a reader is refused too, instead of blocking.
     package init(path: String) throws(FileError) {
-        let flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK
-        let made = unsafe open(path, flags | O_EXCL, 0o640)
+        let flags = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK
+        let made = openFile(path, flags | O_EXCL, mode: 0o640)
         // A file that is there keeps the mode that somebody gave it.
-        descriptor = made < 0 && errno == EEXIST ? unsafe open(path, flags, 0o640) : made
+        descriptor = made < 0 && errno == EEXIST ? openFile(path, flags, mode: 0o640) : made
         guard descriptor >= 0 else { throw FileError("open") }
         // A file system without modes has none to set.
         if made >= 0 { _ = fchmod(made, 0o640) }

@@ -61,12 +61,9 @@ package struct FileDescriptor: ~Copyable, Sendable {
     }
 
     private static func open(_ path: String, _ flags: Int32) throws(FileError) -> Int32 {
-        while true {
-            // SAFETY: the path is lent for the call.
-            let number = unsafe Glibc.open(path, flags | O_NOFOLLOW | O_CLOEXEC, 0o600)
-            if number >= 0 { return number }
-            guard errno == EINTR else { throw FileError("open", path) }
-        }
+        let number = openFile(path, flags | O_NOFOLLOW, mode: 0o600)
+        guard number >= 0 else { throw FileError("open", path) }
+        return number
     }
 
     deinit {
@@ -139,6 +136,15 @@ package struct FileDescriptor: ~Copyable, Sendable {
     /// Gives the lock back.
     package func unlock() throws(FileError) {
         guard flock(number, LOCK_UN) == 0 else { throw FileError("flock", path) }
+    }
+}
+
+/// Opens a file, closed on exec; -1, with the reason in `errno`, if it cannot be opened.
+func openFile(_ path: String, _ flags: Int32, mode: mode_t = 0) -> Int32 {
+    while true {
+        // SAFETY: the path is lent for the call.
+        let number = unsafe open(path, flags | O_CLOEXEC, mode)
+        if number >= 0 || errno != EINTR { return number }
     }
 }
 

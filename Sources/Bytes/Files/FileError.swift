@@ -22,6 +22,8 @@ package struct FileError: Error, Hashable, Sendable, CustomStringConvertible {
     package var isSymbolicLink: Bool { code == ELOOP }
     /// Whether the file is there, and not for this process.
     package var isForbidden: Bool { code == EACCES || code == EPERM }
+    /// Whether the medium does not give back what was written, or a checksum of it is wrong.
+    package var isDamage: Bool { code == EIO || code == EBADMSG || code == EUCLEAN }
     /// Whether nobody reads at the other end of the pipe any more.
     package var isReaderGone: Bool { code == EPIPE }
     /// Whether somebody else writes the file.
@@ -29,8 +31,12 @@ package struct FileError: Error, Hashable, Sendable, CustomStringConvertible {
 
     /// The operation, the file and the system's own words.
     package var description: String {
+        "\(path.map { "\(operation) \($0)" } ?? operation): \(reason)"
+    }
+
+    /// The system's own words.
+    package var reason: String {
         // SAFETY: glibc ≥ 2.32 keeps the text per thread, and it is copied on this line.
-        let reason = unsafe strerror(code).map { unsafe String(cString: $0) } ?? "error \(code)"
-        return "\(path.map { "\(operation) \($0)" } ?? operation): \(reason)"
+        unsafe strerror(code).map { unsafe String(cString: $0) } ?? "error \(code)"
     }
 }

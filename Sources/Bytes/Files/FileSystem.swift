@@ -54,8 +54,44 @@ package enum FileSystem {
         }
     }
 
-    /// Makes a rename or a removal in a directory survive a power cut.
+    /// Makes a rename or a removal in a directory survive a power cut, where the file system knows
+    /// that of directories: some that are mounted over a network or from user space refuse it.
     package static func synchronizeDirectory(_ path: String) throws(FileError) {
-        try FileDescriptor(path, .directory).synchronize()
+        do throws(FileError) {
+            try FileDescriptor(path, .directory).synchronize()
+        } catch {
+            // As PostgreSQL has it (fsync_fname_ext).
+            guard error.operation == "fsync", error.code == EINVAL || error.code == EBADF else {
+                throw error
+            }
+        }
+    }
+
+    /// The names in a directory, without `.` and `..`, in the order of the file system.
+    ///
+    /// - Throws: `FileError`, also where only a part of them can be read.
+    package static func names(in path: String) throws(FileError) -> [String] {
+        // SAFETY: the path is lent for the call.
+        guard let directory = unsafe opendir(path) else { throw FileError("open", path) }
+        defer { unsafe closedir(directory) }
+        var names: [String] = []
+        while true {
+            // The end and an error look alike but for this.
+            unsafe __errno_location().pointee = 0
+            // SAFETY: the stream is open and this call's alone.
+            guard let entry = unsafe readdir(directory) else {
+                guard errno == 0 else { throw FileError("read", path) }
+                return names
+            }
+            let name = unsafe nameOf(entry)
+            if name != ".", name != ".." { names.append(name) }
+        }
+    }
+
+    private static func nameOf(_ entry: UnsafeMutablePointer<dirent>) -> String {
+        // SAFETY: a name ends with NUL, and belongs to the stream until its next entry is asked for.
+        unsafe withUnsafePointer(to: &entry.pointee.d_name) {
+            unsafe String(cString: UnsafeRawPointer($0).assumingMemoryBound(to: CChar.self))
+        }
     }
 }

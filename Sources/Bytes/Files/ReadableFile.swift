@@ -6,7 +6,7 @@ package final class ReadableFile: Sendable {
 
     /// Opens a file for reading.
     package init(path: String) throws(FileError) {
-        descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        descriptor = openFile(path, O_RDONLY | O_NONBLOCK)
         guard descriptor >= 0 else { throw FileError("open") }
     }
 

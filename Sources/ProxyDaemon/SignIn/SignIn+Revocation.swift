@@ -26,6 +26,19 @@ extension SignIn {
                 "The stored tokens belong to another client or server; they are not revoked."
             ])
         }
+        return await revoke(record.refreshToken, record.accessTokens.values.map(\.value))
+    }
+
+    /// Revokes what a sign-in brought and nobody can keep: it would be good for as long as the server
+    /// likes.
+    func giveBack(_ response: TokenResponse) async -> RevocationOutcome {
+        await revoke(response.refreshToken, [response.accessToken])
+    }
+
+    private func revoke(
+        _ refreshToken: Secret?,
+        _ accessTokens: [Secret]
+    ) async -> RevocationOutcome {
         let server: ServerMetadata
         do {
             server = try await client.server(needing: \.revocationEndpoint)
@@ -39,11 +52,11 @@ extension SignIn {
             clockOffset: client.service.clockOffset
         )
         var outcome = RevocationOutcome()
-        if let token = record.refreshToken {
-            outcome.add("refresh token", await revocation.revoke(token, .refreshToken))
+        if let refreshToken {
+            outcome.add("refresh token", await revocation.revoke(refreshToken, .refreshToken))
         }
-        for kept in record.accessTokens.values {
-            outcome.add("access token", await revocation.revoke(kept.value, .accessToken))
+        for token in accessTokens {
+            outcome.add("access token", await revocation.revoke(token, .accessToken))
         }
         return outcome
     }

@@ -88,6 +88,8 @@ package struct SignIn: Sendable {
                 asked: asked
             )
         } catch let error as TokenStoreError {
+            let outcome = await giveBack(response)
+            for line in outcome.lines + outcome.failures { say(line) }
             throw SignInError("the tokens cannot be stored: \(error)")
         }
         if response.refreshToken == nil {

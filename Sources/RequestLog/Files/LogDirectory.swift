@@ -1,5 +1,4 @@
 package import Bytes
-import FoundationEssentials
 
 /// The names of the files beside each other in the log directory.
 package enum LogDirectory {
@@ -13,11 +12,11 @@ package enum LogDirectory {
 
     /// The channels that have a log, in alphabetical order, also those that have a rotated one only;
     /// none while there is no directory, which the daemon makes when it starts.
-    package static func channels(in directory: String) throws -> [String] {
+    package static func channels(in directory: String) throws(FileError) -> [String] {
         let names: [String]
-        do {
-            names = try FileManager.default.contentsOfDirectory(atPath: directory)
-        } catch let error as CocoaError where error.code == .fileReadNoSuchFile {
+        do throws(FileError) {
+            names = try FileSystem.names(in: directory)
+        } catch  where error.isMissing {
             return []
         }
         let files = names.map { $0.hasSuffix(".1") ? $0.dropLast(2) : $0[...] }

@@ -20,7 +20,7 @@ package struct LogTail {
         directory: String,
         channels: [String] = [],
         filter: [WhereExpression] = []
-    ) throws {
+    ) throws(FileError) {
         self.directory = directory
         self.channels = channels
         self.filter = filter
@@ -33,7 +33,7 @@ package struct LogTail {
 
     /// The channels that were named and have no log (yet).
     package var missing: [String] {
-        get throws {
+        get throws(FileError) {
             let present = Set(try LogDirectory.channels(in: directory))
             return channels.filter { !present.contains($0) }
         }
@@ -58,7 +58,7 @@ package struct LogTail {
     /// The lines that were appended since the last call, oldest first.
     ///
     /// - Throws: if the directory or a file cannot be read.
-    package mutating func newLines() throws -> [LogLine] {
+    package mutating func newLines() throws(FileError) -> [LogLine] {
         var lines: [LogLine] = []
         for name in try names() {
             let path = LogDirectory.path(of: name, in: directory)
@@ -86,7 +86,7 @@ package struct LogTail {
         }
     }
 
-    private func names() throws -> [String] {
+    private func names() throws(FileError) -> [String] {
         guard channels.isEmpty else { return channels }
         // A file that was just rotated away is not listed, but its rest is still to be read.
         return try Set(LogDirectory.channels(in: directory)).union(files.keys).sorted()

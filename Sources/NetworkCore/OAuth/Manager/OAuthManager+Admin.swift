@@ -57,12 +57,18 @@ extension OAuthManager {
     ///
     /// Returns when it is stored, or at the deadline. Waits for nothing that can be asked for again.
     /// What could not be written before is tried once more.
-    public func finishRenewal(until deadline: ContinuousClock.Instant) async {
-        guard case .refreshToken = configuration.grant else { return }
+    ///
+    /// - Parameter deadline: when not to wait any longer.
+    /// - Returns: whether nothing is lost with the process; false if a refresh token is nowhere but
+    ///   here, so that somebody has to sign in again.
+    @discardableResult
+    public func finishRenewal(until deadline: ContinuousClock.Instant) async -> Bool {
+        guard case .refreshToken = configuration.grant else { return true }
         while let renewal, clock.now < deadline, !Task.isCancelled {
             _ = await renewal.room.wait(until: deadline, as: .command)
         }
         await writeAgain()
+        return renewal == nil && !ledger.isOnlyHolder
     }
 
     /// Returns when no renewal is going on.

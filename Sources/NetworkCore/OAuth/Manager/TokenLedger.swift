@@ -122,6 +122,12 @@ final class TokenLedger {
     /// Forgets access tokens that may be another person's.
     func dropAccessTokens() { record?.accessTokens = [:] }
 
+    /// Whether the refresh token is nowhere but here.
+    var isOnlyHolder: Bool {
+        guard isUnsaved, let token = record?.refreshToken else { return false }
+        return stored.owner == .foreign || stored.fingerprint != TokenRecord.fingerprint(token)
+    }
+
     // MARK: - Changing hands
 
     /// Gives away what could not be written; nothing if that is nothing.

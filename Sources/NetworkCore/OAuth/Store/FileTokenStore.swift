@@ -138,14 +138,33 @@ public struct FileTokenStore: TokenStoring {
         return target
     }
 
-    /// Replaces the file.
+    /// Replaces the file; one that the medium does not give back any more is set aside: nobody can
+    /// know anything newer than what is stored now.
     ///
     /// - Throws: `TokenStoreError.conflict`, `.unavailable`.
     @concurrent public func save(_ record: TokenRecord, replacing revision: Int) async throws {
-        guard try await load()?.revision ?? 0 == revision else { throw TokenStoreError.conflict }
+        if isDamaged {
+            _ = try setAside()
+        } else {
+            try await requireRevision(revision)
+        }
         let plain = try TokenFile.encode(record)
         let content = try seal?.seal(plain, family: family) ?? plain
         try translated { () throws(FileError) in try replace(with: content) }
+    }
+
+    private func requireRevision(_ revision: Int) async throws {
+        guard try await load()?.revision ?? 0 == revision else { throw TokenStoreError.conflict }
+    }
+
+    /// Whether the file is there and its content is lost (EIO).
+    private var isDamaged: Bool {
+        do {
+            _ = try read()
+            return false
+        } catch {
+            return error.isDamage
+        }
     }
 
     private func replace(with content: [UInt8]) throws(FileError) {
@@ -169,7 +188,7 @@ public struct FileTokenStore: TokenStoring {
     ///
     /// - Throws: `TokenStoreError.conflict`, `.unavailable`.
     @concurrent public func remove(revision: Int) async throws {
-        guard try await load()?.revision ?? 0 == revision else { throw TokenStoreError.conflict }
+        try await requireRevision(revision)
         try translated { () throws(FileError) in
             try FileSystem.remove(path)
             try FileSystem.synchronizeDirectory(directory)

@@ -1,0 +1,140 @@
+"""A system that refuses: no descriptors, no watches, no threads, a medium that gives nothing back."""
+
+import glob
+import json
+import os
+import shutil
+import subprocess
+
+from endpoint import REFRESH, Endpoint
+from fleet import Mortal
+from harness import Skipped, case, check, equal, eventually
+from proxy import Netproxy
+from tracing import Refused
+from traffic import curl
+
+
+def stored_token(daemon):
+    with open(daemon.token_file(), encoding="utf-8") as file:
+        return json.load(file)["refresh_token"].removeprefix(REFRESH)
+
+
+def refresh(daemon):
+    done = daemon.command("token", "orders", "--refresh")
+    equal(done.returncode, 0, f"netproxy token --refresh ({done.stderr})")
+
+
+@case
+def a_token_file_that_cannot_be_read_any_more_is_set_aside(world):
+    with Endpoint() as endpoint:
+        with Mortal(world, endpoint) as daemon:
+            refresh(daemon)
+            with Refused(daemon, "read", "EIO", daemon.token_file()) as fault:
+                refresh(daemon)
+                check(fault.was_hit(), "the token file was not read")
+            refresh(daemon)
+            newest = endpoint.current.removeprefix(REFRESH)
+            equal(stored_token(daemon), newest, "refresh token in the file")
+            check(glob.glob(daemon.token_file() + ".corrupt-*"), "nothing was set aside")
+        outcomes = endpoint.outcomes()
+        equal(set(outcomes), {"rotated"}, "token requests")
+        daemon.start()
+        try:
+            refresh(daemon)
+        finally:
+            equal(daemon.stop(), 0, "exit code")
+        equal(set(endpoint.outcomes()), {"rotated"}, "token requests in the end")
+
+
+@case
+def connections_that_have_to_wait_are_told(world):
+    with Netproxy(world, {"orders": world.channel("/files")}) as proxy:
+        with Refused(proxy, "accept4", "EMFILE"):
+            waiting = subprocess.Popen(
+                ["curl", "-sS", "-o", os.devnull, "-w", "%{http_code}", "--max-time", "30",
+                 proxy.url("/orders/hello.txt")], stdout=subprocess.PIPE, text=True)
+            eventually(lambda: "new connections wait: Too many open files" in proxy.child.stderr(),
+                       "the report", 15)
+            check("LimitNOFILE=" in proxy.child.stderr(), "no advice")
+        equal(waiting.communicate(timeout=40)[0], "200", "status of the one that waited")
+        lines = [line for line in proxy.child.stderr().splitlines() if "connections wait" in line]
+        equal(len(lines), 1, "lines about it")
+
+
+@case
+def a_connection_that_cannot_be_watched_ends_and_the_next_is_served(world):
+    with Netproxy(world, {"orders": world.channel("/files")}) as proxy:
+        with Refused(proxy, "epoll_ctl", "ENOSPC") as fault:
+            curl(proxy, "--max-time", "2", proxy.url("/orders/hello.txt"))
+            check(fault.was_hit(), "nothing was to be watched")
+        answer = curl(proxy, proxy.url("/orders/hello.txt"))
+        equal(answer.status, 200, f"status behind it ({answer})")
+
+
+def older_logs(proxy):
+    """How the log files begin that were set aside, the youngest first."""
+    texts = []
+    for path in sorted(glob.glob(proxy.log_path("orders") + ".*")):
+        with open(path, encoding="utf-8") as file:
+            texts.append(file.read(5))
+    return texts
+
+
+@case
+def a_rotation_that_cannot_finish_keeps_the_older_files(world):
+    proxy = Netproxy(world, {"orders": world.channel("/files")})
+    proxy.config["log"]["rotate"] = {"size": "64KiB", "keep": 3}
+    os.makedirs(proxy.log_directory)
+    for number in range(1, 4):
+        with open(f"{proxy.log_path('orders')}.{number}", "w", encoding="utf-8") as file:
+            file.write(f"old {number}\n")
+    target = "/orders/hello.txt?" + "x" * 4000
+
+    def ask():
+        equal(curl(proxy, proxy.url(target)).status, 200, "status")
+
+    with proxy:
+        with Refused(proxy, "rename", "EBUSY", proxy.log_path("orders")) as fault:
+            eventually(lambda: (ask(), fault.was_hit())[1], "a rotation that is refused", 60)
+            for _ in range(5):
+                ask()
+            # The oldest may have made room for one that did not come.
+            check({"old 1", "old 2"} <= set(older_logs(proxy)), f"left: {older_logs(proxy)}")
+        eventually(lambda: (ask(), older_logs(proxy)[0])[1] != "old 1", "the rotation behind it", 60)
+        check("old 1" in older_logs(proxy), f"left in the end: {older_logs(proxy)}")
+
+
+def traced_command(proxy, fault, *arguments, path=None):
+    """One of netproxy's commands with a fault in it from its beginning to its end."""
+    if not shutil.which("strace"):
+        raise Skipped("strace is not installed")
+    call = fault.partition(":")[0]
+    only = ["-P", path] if path else []
+    return subprocess.run(
+        ["strace", "-f", "-qq", "-o", os.devnull, *only, "-e", f"trace={call}",
+         "-e", f"inject={fault}", proxy.world.netproxy, *arguments, "--config",
+         proxy.config_path],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60,
+        env=proxy.environment(), cwd=proxy.directory)
+
+
+@case
+def a_command_without_its_thread_says_so(world):
+    with Netproxy(world, {"orders": world.channel("/files")}) as proxy:
+        words = []
+        # The runtime starts threads of its own, and which is whose is its affair.
+        for number in range(1, 7):
+            done = traced_command(proxy, f"clone3:error=EAGAIN:when={number}", "status")
+            check(done.returncode in (0, 69), f"exit code {done.returncode} ({done.stderr})")
+            words.append(done.stderr)
+        check(any("no thread can be started" in text for text in words), f"said: {words}")
+
+
+@case
+def tail_says_when_a_directory_cannot_be_read(world):
+    with Netproxy(world, {"orders": world.channel("/files")}) as proxy:
+        curl(proxy, proxy.url("/orders/hello.txt"))
+        done = traced_command(proxy, "getdents64:error=EIO", "tail", path=proxy.log_directory)
+        equal(done.returncode, 1, f"exit code ({done.stderr})")
+        check("Input/output error" in done.stderr, f"standard error: {done.stderr}")
+        check(proxy.log_directory in done.stderr, f"no name: {done.stderr}")

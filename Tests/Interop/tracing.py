@@ -1,0 +1,46 @@
+"""System calls that fail when they are told to, by strace(1)."""
+
+import shutil
+import signal
+import time
+
+from harness import Child, Failure, Skipped
+
+
+def attach(proxy, calls, what, path=None):
+    """Does `what` (the part of `-e inject=` behind the calls) to the daemon's system calls from now
+    on, of all of them or of those on the path. Returns the tracer, whose end is theirs."""
+    if not shutil.which("strace"):
+        raise Skipped("strace is not installed")
+    only = ["-P", path] if path else []
+    tracer = Child(
+        ["strace", "-f", "-p", str(proxy.child.pid), *only, "-e", f"trace={calls}",
+         "-e", f"inject={calls}:{what}"],
+        proxy.directory, proxy.world.unique("strace"))
+    deadline = time.monotonic() + 20
+    while "attached" not in tracer.stderr():
+        if not tracer.running() or time.monotonic() > deadline:
+            raise Failure(f"strace does not trace the daemon: {tracer.stderr()[-500:]}")
+        time.sleep(0.02)
+    return tracer
+
+
+class Refused:
+    """For as long as it lasts the system refuses the daemon some calls, with an error such as EIO."""
+
+    def __init__(self, proxy, calls, error, path=None):
+        self.proxy, self.path = proxy, path
+        self.calls, self.what = calls, f"error={error}"
+
+    def __enter__(self):
+        self.tracer = attach(self.proxy, self.calls, self.what, self.path)
+        return self
+
+    def __exit__(self, *_):
+        # The daemon goes on without it, whatever was refused.
+        self.tracer.signal(signal.SIGINT)
+        self.tracer.wait(10)
+
+    def was_hit(self):
+        """Whether a call was refused."""
+        return "(INJECTED)" in self.tracer.stderr()
