@@ -18,6 +18,7 @@ public final class ProtectedAPIModel: HTTPTransport {
         var challenge: String? = #"Bearer realm="api", error="invalid_token""#
         var refusal = "go away"
         var isRefusing = false
+        var refusedTarget: String?
         var bodyLimit = Int.max
     }
 
@@ -35,6 +36,8 @@ public final class ProtectedAPIModel: HTTPTransport {
     public func setChallenge(_ challenge: String?) { state.withLock { $0.challenge = challenge } }
     /// Answers every token with 401.
     public func refuseEverything() { state.withLock { $0.isRefusing = true } }
+    /// Answers every token with 401 at one target, such as `/admin`, which no token helps with.
+    public func refuseEverything(at target: String) { state.withLock { $0.refusedTarget = target } }
     /// Answers 401 after this many body bytes, without reading the rest.
     public func refuseAfter(bodyBytes: Int) { state.withLock { $0.bodyLimit = bodyBytes } }
 
@@ -46,7 +49,8 @@ public final class ProtectedAPIModel: HTTPTransport {
         // Judged as the request arrives, answered when the gate opens.
         let isGood = token.map { server.accepts(String($0)) } ?? false
         let settings = state.withLock { $0 }
-        let refuses = settings.isRefusing || !isGood
+        let refuses =
+            settings.isRefusing || !isGood || settings.refusedTarget == request.target
         var body = ""
         if case .stream(let source, _) = request.body {
             while let piece = try await source.next() {

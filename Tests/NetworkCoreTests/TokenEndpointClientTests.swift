@@ -146,6 +146,13 @@ import Testing
         #expect(await TokenEndpoint().failure(400, body)?.kind == .configuration)
     }
 
+    @Test(arguments: ["interaction_required", "consent_required", "bad_refresh_token"])
+    func `other words for a sign-in that is due mean the same`(
+        _ word: String
+    ) async {
+        #expect(await TokenEndpoint().failure(400, #"{"error":"\#(word)"}"#)?.kind == .invalidGrant)
+    }
+
     @Test(
         arguments: [
             (502, "<html>"), (504, ""), (503, #"{"error":"invalid_client"}"#),
@@ -185,6 +192,16 @@ import Testing
         let failure = await endpoint.failure()
         #expect(failure?.kind == (isOpen ? .lost : .transient))
         #expect(failure?.mayBeSpent == isOpen)
+    }
+
+    @Test func `a request that found no connection was not sent`() async {
+        let endpoint = TokenEndpoint()
+        endpoint.transport.fail(
+            NetworkError(.connectionLimitReached, side: .proxy, retry: .unsafe, detail: "all busy")
+        )
+        let failure = await endpoint.failure()
+        #expect(failure?.kind == .transient)
+        #expect(failure?.mayBeSpent == false)
     }
 
     @Test func `the server's words do not repeat what was presented`() async {

@@ -26,8 +26,11 @@ struct OAuthAssembly: Sendable {
         directory = configuration.state
         seal = StateSeal(configuration.stateKey, secrets)
         var options = UpstreamOptions()
-        options.connections = 4
+        // A channel renews one token at a time, but many channels may ask one server, and those that
+        // wait for one that is slow must not keep the others from one that is not.
+        options.connections = 64
         options.responseTimeout = .seconds(10)
+        options.queueTimeout = .seconds(10)
         self.options = options
         shared = try PooledTransport(options: options, on: loop)
     }

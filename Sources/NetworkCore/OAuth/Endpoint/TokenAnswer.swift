@@ -45,6 +45,11 @@ struct TokenAnswer {
         let kind: TokenFailure.Class =
             switch error {
             case "invalid_grant": .invalidGrant
+            // Others' words for it: OpenID Connect Core §3.1.2.6, which Entra ID has here too, and
+            // GitHub's.
+            case "interaction_required", "consent_required", "login_required",
+                "bad_refresh_token":
+                grant.refreshToken == nil ? .configuration : .invalidGrant
             case "server_error", "temporarily_unavailable", "slow_down": .transient
             // It hands out nonces faster than they can be used.
             case "use_dpop_nonce": .transient

@@ -126,6 +126,8 @@ public struct TokenEndpointClient: OAuthService {
         _ error: any Error
     ) -> (detail: String, retry: NetworkError.RetrySafety) {
         let words = error is CancellationError ? "cancelled" : NetworkError.words(of: error)
-        return (words, (error as? NetworkError)?.retry ?? .unsafe)
+        guard let error = error as? NetworkError else { return (words, .unsafe) }
+        // Who finds no connection has sent nothing, though others should not go after it at once.
+        return (words, error.kind == .connectionLimitReached ? .safe : error.retry)
     }
 }

@@ -1,6 +1,9 @@
 extension OAuthManager {
     /// How long a token that was refused right behind its renewal is not renewed again.
     static var coolDown: Duration { .seconds(10) }
+    /// The longest such pause for an API that refuses one new token after the other without a word on
+    /// what is wrong.
+    static var longestCoolDown: Duration { .seconds(60) }
 
     /// Judges a 401 by its challenges and by the generation of the token that was refused, and
     /// renews the token if that is the cure.
@@ -93,10 +96,8 @@ extension OAuthManager {
         // A 401 without a reason is no word on the token, which others may have served well.
         endProbe(of: refused, doubt == .refused ? .refused : .nothing)
         if refused == generation, current?.token.generation == refused {
-            if intent == .afterReplay, current?.isAdopted != true {
-                current?.settledUntil = now.steady + Self.coolDown
-            }
-            if let settled = current?.settledUntil, now.steady < settled {
+            if intent == .afterReplay, current?.isAdopted != true { settle(at: now) }
+            if isSettled(doubt, at: now) {
                 return .verdict(
                     .passThrough(intent == .afterReplay ? .alreadyReplayed : .tokenRefusedAgain)
                 )
@@ -133,7 +134,34 @@ extension OAuthManager {
         if let outage = trouble.outage, now.steady < outage.until {
             return .verdict(.passThrough(OAuthManager.reason(outage.failure)))
         }
+        // The last renewal helped whoever wanted it.
+        if current?.wasRefusedAnew != true { vainRenewals = 0 }
         return .wait(renew(current == nil ? .initial : .unauthorized).room)
+    }
+
+    /// A new token was refused as well: the next renewal is a while off, and ever longer where nobody
+    /// says that it is the token.
+    private func settle(at now: Moment) {
+        if current?.wasRefusedAnew == false { vainRenewals += 1 }
+        current?.wasRefusedAnew = true
+        let pause = Self.coolDown * (1 << min(max(vainRenewals - 1, 0), 8))
+        current?.settledUntil = now.steady + Self.coolDown
+        current?.suspicionSettledUntil = now.steady + min(pause, Self.longestCoolDown)
+    }
+
+    /// Whether a renewal would be no cure for a 401.
+    private func isSettled(_ doubt: CurrentToken.Doubt, at now: Moment) -> Bool {
+        guard let current else { return false }
+        if let settled = current.settledUntil, now.steady < settled { return true }
+        guard doubt == .suspected, current.wasRefusedAnew else { return false }
+        // Others have been served since: what one resource refuses has to do with that resource. If it
+        // is the token all the same, the next 401 finds that nobody was.
+        if current.credential.isProven {
+            self.current?.hasServed = true
+            current.credential.unprove()
+            return true
+        }
+        return current.suspicionSettledUntil.map { now.steady < $0 } ?? false
     }
 
     private static func reason(_ failure: OAuthFailure) -> NotReplayed {

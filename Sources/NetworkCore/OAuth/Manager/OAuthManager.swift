@@ -37,6 +37,8 @@ public actor OAuthManager: Authorizing {
     var trouble = Trouble()
     /// When tokens were asked for that came, within the window of the excess guard.
     var renewalTimes: [PastRenewal] = []
+    /// How many tokens in a row were refused where their renewal was to help.
+    var vainRenewals = 0
     /// The record of the tokens, in memory and in the store.
     let ledger: TokenLedger
     /// Whose place this manager takes, until it has what that one could not write.

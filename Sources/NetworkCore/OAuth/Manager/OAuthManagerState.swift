@@ -17,6 +17,10 @@ struct CurrentToken {
     var hasServed = false
     /// Until then a 401 to this token renews nothing: a renewal was tried and did not help.
     var settledUntil: ContinuousClock.Instant?
+    /// The same of a 401 that does not say that the token is bad.
+    var suspicionSettledUntil: ContinuousClock.Instant?
+    /// Whether it was refused where the renewal that brought it was to help.
+    var wasRefusedAnew = false
 
     /// Whether another process has obtained it: how good it is, is known here no better than of one
     /// that was good an hour ago.
