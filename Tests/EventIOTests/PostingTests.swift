@@ -202,7 +202,11 @@ import Testing
         let origin = try await OriginServer.start { _ in try? await ended.wait() }
         try await withSocket(to: origin) { socket in
             let loop = socket.loop
-            _ = try await PostingTests.fill(socket, until: loop.deadline(after: .milliseconds(1)))
+            // On a busy machine the time is over before the kernel's room is.
+            do {
+                let deadline = loop.deadline(after: .milliseconds(1))
+                _ = try await PostingTests.fill(socket, until: deadline)
+            } catch IOError.timedOut {}
             let deadline = loop.deadline(after: Wire.patience)
             await #expect(throws: IOError.timedOut) {
                 while try await socket.read(into: ReadBuffer(), until: deadline) > 0 {}
