@@ -213,7 +213,7 @@ struct ChannelReader {
     private func checkRules(of configuration: ChannelConfiguration) {
         guard let field = configuration.authentication.fieldName?.lowercased() else { return }
         let rules = channel.section(.headers, HeadersKey.self)
-        for entry in [rules[.default], rules[.set]].flatMap({ $0?.entries ?? [] })
+        for entry in [rules[.default], rules[.set], rules[.secret]].flatMap({ $0?.entries ?? [] })
         where entry.key.lowercased() == field && !entry.value.isNull {
             reading.report(
                 "auth puts the credential into \(entry.key); take this out, or auth",
@@ -227,8 +227,9 @@ struct ChannelReader {
         let exposures = configuration.upstreams.compactMap {
             $0.origin.exposure(over: configuration.proxy)
         }
-        guard !configuration.allowInsecure, configuration.authentication != .none,
-            let exposure = exposures.first
+        let hasSecrets =
+            configuration.authentication != .none || !configuration.headers.secrets.isEmpty
+        guard !configuration.allowInsecure, hasSecrets, let exposure = exposures.first
         else { return }
         let place = channel.place(of: .upstream)
         reading.report(exposure, at: place.position, key: place.key)

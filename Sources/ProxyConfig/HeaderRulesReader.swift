@@ -5,9 +5,11 @@ struct HeaderRulesReader {
     let section: Section<HeadersKey>
 
     func rules() -> HeaderRules {
-        HeaderRules(
+        for node in [section[.default], section[.set]] { refuseSecrets(in: node) }
+        return HeaderRules(
             defaults: Self.fields(section[.default], in: section.reading),
             set: Self.fields(section[.set], in: section.reading),
+            secrets: secrets(),
             remove: section.list(.remove, of: "a header name") { Grammar.isToken($0) ? $0 : nil }
                 .filter { Self.allowed($0, at: removed($0), in: section.reading) }
         )
@@ -26,12 +28,63 @@ struct HeaderRulesReader {
 
     /// Reads a map of names and values.
     static func fields(_ node: ConfigNode?, in reading: Reading) -> [HeaderField] {
+        named(node, in: reading) { name, value in
+            // Not `found`: a value may be a credential.
+            guard let text = value.text, Grammar.isFieldValue(text) else {
+                reading.report(
+                    "expected a header value without control characters or blanks at its ends",
+                    at: value
+                )
+                return nil
+            }
+            return HeaderField(name: name, value: text)
+        }
+    }
+
+    /// The fields whose values are kept elsewhere; none that another rule is about.
+    private func secrets() -> [HeaderSecret] {
+        let ruled = [section[.default], section[.set]].flatMap { $0?.entries ?? [] }
+        let taken = Set(ruled.filter { !$0.value.isNull }.map { $0.key.lowercased() })
+        return Self.named(section[.secret], in: section.reading) { name, value in
+            guard !taken.contains(name.lowercased()) else {
+                section.reading.report("the same header under default or set", at: value)
+                return nil
+            }
+            guard let reference = value.text.flatMap(SecretReference.init(text:)) else {
+                section.reading.report(SecretReference.expectation, at: value)
+                return nil
+            }
+            section.reading.mention(.fieldValue(reference, behind: ""), at: value)
+            return HeaderSecret(name: name, value: reference)
+        }
+    }
+
+    /// Nobody means to send an API the name of a file: who writes a secret here believes that it is
+    /// read.
+    private func refuseSecrets(in node: ConfigNode?) {
+        for entry in node?.entries ?? [] {
+            switch entry.value.text.flatMap(SecretReference.init(text:)) {
+            case .file, .exec:
+                section.reading.report(
+                    "a secret is not read here but under headers.secret",
+                    at: entry.value
+                )
+            default: break
+            }
+        }
+    }
+
+    private static func named<Value>(
+        _ node: ConfigNode?,
+        in reading: Reading,
+        _ read: (_ name: String, _ value: ConfigNode) -> Value?
+    ) -> [Value] {
         guard let node else { return [] }
         guard let entries = node.entries else {
             reading.report("expected a map of header names, found \(node.found)", at: node)
             return []
         }
-        var fields: [HeaderField] = []
+        var fields: [Value] = []
         var names: Set<String> = []
         // A null value takes a default away again.
         for entry in entries where !entry.value.isNull {
@@ -53,15 +106,7 @@ struct HeaderRulesReader {
                 )
                 continue
             }
-            // Not `found`: a value may be a credential.
-            guard let value = entry.value.text, Grammar.isFieldValue(value) else {
-                reading.report(
-                    "expected a header value without control characters or blanks at its ends",
-                    at: entry.value
-                )
-                continue
-            }
-            fields.append(HeaderField(name: entry.key, value: value))
+            if let field = read(entry.key, entry.value) { fields.append(field) }
         }
         return fields
     }

@@ -42,7 +42,7 @@ enum LogLabelsKey: String, SectionKey {
 }
 
 enum HeadersKey: String, SectionKey {
-    case `default`, set, remove
+    case `default`, set, secret, remove
 }
 
 enum AuthenticationKey: String, SectionKey {

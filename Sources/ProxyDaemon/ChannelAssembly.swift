@@ -138,7 +138,7 @@ final class ChannelAssembly: Sendable {
                 category: configuration.log.category,
                 query: QueryMode(configuration.log.query),
                 headers: configuration.log.headers.compactMap { HTTPFieldName($0) },
-                credentialField: configuration.authentication.credentialFields.first
+                credentialFields: configuration.credentialFields
             )
         )
         if configuration.retry.spill != nil {

@@ -22,6 +22,7 @@ extension ChannelConfiguration {
     /// The secrets that the channel names.
     var secretReferences: [SecretReference] {
         var references: [SecretReference?] = [access.key]
+        references += headers.secrets.map(\.value)
         switch authentication {
         case .none, .exec: break
         case .bearer(let reference), .basic(_, let reference), .header(_, let reference):

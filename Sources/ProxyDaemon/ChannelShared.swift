@@ -60,7 +60,7 @@ final class ChannelShared: Sendable {
         tls =
             samples == nil && upstreams.contains { $0.origin.scheme == .https }
             ? try TLSContext(configuration.tls.options) : nil
-        credentialFields = configuration.authentication.credentialFields
+        credentialFields = configuration.credentialFields
         let rules = configuration.headers
         let ruled = (rules.set.map(\.name) + rules.remove).compactMap(HTTPFieldName.init)
         ruledFields = (credentialFields + ruled)
@@ -69,6 +69,7 @@ final class ChannelShared: Sendable {
         loggedHeaders = configuration.log.headers.compactMap { HTTPFieldName($0) }
         stack = InterceptorStack(
             configuration,
+            secretFields: try configuration.headers.secretFields(inputs),
             authorizer: authorizer,
             origin: origin,
             spillDirectory: spillDirectory
@@ -129,17 +130,41 @@ extension UpstreamTLS {
     }
 }
 
-extension Authentication {
-    /// The fields that carry the channel's credential, which no app may nominate for removal.
+extension ChannelConfiguration {
+    /// The fields that carry credentials of the channel's, which no app may nominate for removal and
+    /// whose values are never shown.
     var credentialFields: [HTTPFieldName] {
-        if case .header(let name, _) = self, let name = HTTPFieldName(name) { return [name] }
-        return []
+        var names = headers.secrets.map(\.name)
+        if case .header(let name, _) = authentication { names.append(name) }
+        return names.compactMap { HTTPFieldName($0) }
+    }
+}
+
+extension HeaderRules {
+    /// The fields whose values are kept elsewhere.
+    ///
+    /// - Throws: an error that names a field whose value is unfit for one.
+    func secretFields(_ inputs: ChannelInputs) throws(IOError) -> [HTTPField] {
+        var fields: [HTTPField] = []
+        for secret in secrets {
+            guard let name = HTTPFieldName(secret.name), let value = inputs.secrets[secret.value],
+                let field = HTTPField(name, value.reveal())
+            else {
+                throw .system(
+                    "headers.secret.\(secret.name): the value is unfit for a header field, such as "
+                        + "for blanks at its ends"
+                )
+            }
+            fields.append(field)
+        }
+        return fields
     }
 }
 
 extension InterceptorStack {
     init(
         _ configuration: ChannelConfiguration,
+        secretFields: [HTTPField],
         authorizer: (any Authorizing)?,
         origin: Origin,
         spillDirectory: String
@@ -150,9 +175,11 @@ extension InterceptorStack {
                 if let line = HTTPField(name, field.value) { headers.append(line) }
             }
         }
+        var replacements = fields(configuration.headers.set)
+        for field in secretFields { replacements.append(field) }
         headers = DefaultHeadersInterceptor(
             defaults: fields(configuration.headers.defaults),
-            replacements: fields(configuration.headers.set),
+            replacements: replacements,
             removed: configuration.headers.remove.compactMap { HTTPFieldName($0) }
         )
         replayLimit = configuration.retry.replayBody.bytes

@@ -173,7 +173,7 @@ struct TokenCommand: AsyncParsableCommand {
             try StandardOutput.write("\(channel): no OAuth token")
             return
         }
-        try StandardOutput.write("\(channel): \(token.summary)")
+        try StandardOutput.write("\(channel): \(token.summary(of: channel))")
         if let error = token.lastError { try StandardOutput.write("last error: \(error)") }
     }
 }

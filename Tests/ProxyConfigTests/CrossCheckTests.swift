@@ -121,6 +121,30 @@ import Testing
         #expect(lines.allSatisfy { $0.contains(" channels.a.headers.\(rule).\(field): ") })
     }
 
+    @Test(arguments: [
+        ("secret: { X-Key: env:A }", nil),
+        ("secret: { X-Key: bare }", "secret.X-Key: a secret is written file:/path"),
+        ("secret: { Authorization: env:A }", "secret.Authorization: auth puts the credential"),
+        ("secret: { Host: env:A }", "secret.Host: netproxy itself writes Host"),
+        ("secret: { X-Key: env:A }, set: { x-key: a }", "secret.X-Key: the same header"),
+        ("set: { X-Key: 'file:/etc/key' }", "set.X-Key: a secret is not read here but under "),
+        ("default: { X-Key: 'exec:/bin/key' }", "default.X-Key: a secret is not read here but "),
+        ("set: { X-Key: 'env:test' }", nil),
+    ])
+    func `a secret beside the credential has a place of its own`(rules: String, error: String?) {
+        let found = errors(inChannel: "headers: { \(rules) }\nauth: { bearer: env:T }")
+        #expect(found.count == (error == nil ? 0 : 1))
+        #expect(found.first?.hasPrefix("channels.a.headers.\(error ?? "")") ?? true)
+    }
+
+    @Test func `a secret beside the credential does not travel in the clear either`() {
+        let rules = "headers: { secret: { X-Key: env:A } }"
+        let upstream = "upstream: http://api.example"
+        #expect(errors(in: "channels: { a: { \(upstream), \(rules) } }").count == 1)
+        let allowed = "auth: { allow_insecure: true }"
+        #expect(errors(in: "channels: { a: { \(upstream), \(rules), \(allowed) } }").isEmpty)
+    }
+
     @Test func `credentials do not travel in the clear to the second upstream either`() {
         let text = """
             channels:

@@ -38,6 +38,53 @@ import Testing
         var logs = ""
     }
 
+    @Test func `a secret beside the credential goes upstream and is shown nowhere`() async throws {
+        let origin = try await OriginServer.start { _ in Raw.ok() }
+        try await DaemonHarness.run(
+            channels: """
+                orders:
+                  upstream: http://127.0.0.1:\(origin.port)
+                  auth: { bearer: literal:token }
+                  headers: { secret: { X-Subscription-Key: 'literal:\(Self.canary)' } }
+                  log: { headers: [X-Subscription-Key] }
+                """
+        ) { proxy in
+            let own = ["X-Subscription-Key: own", "X_Subscription_Key: own"]
+            let request = Raw.request("GET", "/orders/1", fields: own)
+            #expect(try await proxy.exchange(request).status == 200)
+            let seen = try #require(origin.requests.first)
+            #expect(seen["X-Subscription-Key"] == Self.canary)
+            #expect(seen["X_Subscription_Key"] == nil)
+            #expect(seen["Authorization"] == "Bearer token")
+            // Neither does an app have it taken out, or shown.
+            let nominated = Raw.get("/orders/1", "Connection: X-Subscription-Key")
+            #expect(try await proxy.exchange(nominated).status == 200)
+            #expect(origin.requests.last?["X-Subscription-Key"] == Self.canary)
+            let trace = Raw.request(
+                "TRACE",
+                "/orders/1",
+                fields: ["Max-Forwards: 0", "X-Subscription-Key: own"]
+            )
+            #expect(try await proxy.exchange(trace).body.contains("own") == false)
+            let told = try await proxy.allLogs() + proxy.reports.joined()
+            #expect(!told.contains(Self.canary))
+        }
+    }
+
+    @Test func `a secret that is unfit for a field ends the start`() async throws {
+        await #expect {
+            try await DaemonHarness.run(
+                channels: """
+                    orders:
+                      upstream: http://127.0.0.1:9
+                      headers: { secret: { X-Key: 'literal:\(Self.canary) ' } }
+                    """
+            ) { _ in }
+        } throws: { error in
+            "\(error)".contains("headers.secret.X-Key: ") && !"\(error)".contains(Self.canary)
+        }
+    }
+
     @Test func `a bearer token is added`() async throws {
         let (_, requests, line) = try await seen(auth: "{ bearer: 'literal:\(Self.canary)' }")
         #expect(requests.first?["Authorization"] == "Bearer \(Self.canary)")

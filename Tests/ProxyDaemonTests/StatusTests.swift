@@ -54,7 +54,7 @@ import Testing
         ) { proxy in
             #expect(try await proxy.exchange(Raw.get("/mail/1")).status == 503)
             let status = DaemonStatus(json: try await proxy.ask(Raw.get("/status")).body)
-            let words = "dead, a person must sign in: netproxy login"
+            let words = "dead, a person must sign in: netproxy login mail"
             #expect(try #require(status).lines.contains { $0.hasSuffix(words) })
         }
     }

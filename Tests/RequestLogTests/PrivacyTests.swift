@@ -42,7 +42,7 @@ import Testing
         record.responseHeaders = record.headers
         let line = Samples.line(
             record,
-            LogLabels(headers: [name], credentialField: "x-channel-key")
+            LogLabels(headers: [name], credentialFields: ["x-channel-key"])
         )
         #expect(!line.contains("s3cret"))
         let parsed = try #require(Samples.parsed(line))

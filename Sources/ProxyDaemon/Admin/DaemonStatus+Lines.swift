@@ -79,7 +79,7 @@ extension DaemonStatus.Channel {
         }
         lines.append("  pool     \(pool.open) open, \(pool.idle) idle, \(pool.queued) waiting")
         guard let token else { return lines }
-        lines.append("  token    \(token.summary)")
+        lines.append("  token    \(token.summary(of: name))")
         if let error = token.lastError { lines.append("           last error: \(error)") }
         return lines
     }
@@ -100,8 +100,8 @@ extension DaemonStatus.Durations {
 }
 
 extension DaemonStatus.Token {
-    /// State, generation, age, end, next attempt; not the last error.
-    package var summary: String {
+    /// State, generation, age, end, next attempt of a channel's token; not the last error.
+    package func summary(of channel: String) -> String {
         var parts = [state]
         if let generation { parts.append("generation \(generation)") }
         if let ageS { parts.append("\(DaemonStatus.time(ageS)) old") }
@@ -119,7 +119,7 @@ extension DaemonStatus.Token {
         }
         if isUnsaved == true { parts.append("not saved in the state directory") }
         if let nextAttemptS { parts.append("next attempt in \(DaemonStatus.time(nextAttemptS))") }
-        if state == "dead" { parts.append("a person must sign in: netproxy login") }
+        if state == "dead" { parts.append("a person must sign in: netproxy login \(channel)") }
         return parts.joined(separator: ", ")
     }
 }

@@ -35,8 +35,8 @@ struct HeaderChanges {
             guard let name = HTTPFieldName(field.name), !present.contains(name) else { continue }
             add(name)
         }
-        for field in rules.set {
-            guard let name = HTTPFieldName(field.name) else { continue }
+        for text in rules.set.map(\.name) + rules.secrets.map(\.name) {
+            guard let name = HTTPFieldName(text) else { continue }
             if present.contains(name) { replaced.append(name.text) } else { add(name) }
         }
     }
@@ -55,7 +55,7 @@ extension HeaderRules {
     /// The names in the rules that are not in the table of known fields: whether a request has them
     /// must be noted one by one.
     var rareNames: [HTTPFieldName] {
-        let names = remove + defaults.map(\.name) + set.map(\.name)
+        let names = remove + defaults.map(\.name) + set.map(\.name) + secrets.map(\.name)
         return names.compactMap { HTTPFieldName($0) }.filter { $0.known == nil }
     }
 }

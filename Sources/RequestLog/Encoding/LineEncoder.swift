@@ -18,7 +18,7 @@ package struct LineEncoder {
     package init(labels: LogLabels) {
         self.labels = labels
         var redaction = Redaction.standard
-        if let field = labels.credentialField { redaction.fields.insert(field) }
+        redaction.fields.formUnion(labels.credentialFields)
         self.redaction = redaction
         query = QueryText(mode: labels.query, redaction: redaction)
         let output = OutputBuffer()

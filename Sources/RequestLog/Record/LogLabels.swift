@@ -12,8 +12,8 @@ package struct LogLabels: Sendable {
     package var query: QueryMode
     /// The fields whose values are shown, from `log.headers`.
     package var headers: [HTTPFieldName]
-    /// The field that carries the channel's credential; its value is never shown.
-    package var credentialField: HTTPFieldName?
+    /// The fields that carry the channel's credentials; their values are never shown.
+    package var credentialFields: [HTTPFieldName]
 
     /// Describes a channel's log.
     package init(
@@ -22,13 +22,13 @@ package struct LogLabels: Sendable {
         category: String? = nil,
         query: QueryMode = .keys,
         headers: [HTTPFieldName] = [],
-        credentialField: HTTPFieldName? = nil
+        credentialFields: [HTTPFieldName] = []
     ) {
         self.channel = channel
         self.subsystem = subsystem
         self.category = category
         self.query = query
         self.headers = headers
-        self.credentialField = credentialField
+        self.credentialFields = credentialFields
     }
 }

@@ -101,7 +101,7 @@ enum Workloads {
                 channel: "plain",
                 subsystem: "netproxy.plain",
                 category: "network",
-                credentialField: .authorization
+                credentialFields: [.authorization]
             )
         )
         var record = ExchangeRecord(
