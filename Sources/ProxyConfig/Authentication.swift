@@ -9,7 +9,7 @@ package enum Authentication: Sendable, Hashable {
     case exec([String])
 
     /// The field that the credential stands in; nothing without one.
-    var fieldName: String? {
+    package var fieldName: String? {
         switch self {
         case .none: nil
         case .header(let name, _): name

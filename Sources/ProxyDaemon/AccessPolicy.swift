@@ -12,23 +12,37 @@ final class AccessPolicy: Sendable {
     private let origins: [String]
     /// User ids that may call it over a unix socket; nobody is kept out while it is empty.
     private let users: [UInt32]
-    /// What `Proxy-Authorization` must carry, if anything.
+    /// What the app must show, if anything.
     private let key: Secret?
+    /// Where it may be shown beside `Proxy-Authorization`.
+    private let keyFields: [HTTPFieldName]
     /// The channel, and the keys that were given out for it for a while.
     private let lent: (channel: String, keys: ClientKeys)?
 
     /// Lets everybody in who names a local host.
+    ///
+    /// - Parameters:
+    ///   - hosts: further names that `Host` may carry.
+    ///   - origins: web origins that are let in.
+    ///   - users: user ids that are; everybody if empty.
+    ///   - key: the channel's own.
+    ///   - credentialField: the field of the channel's credential: where a client library puts an API
+    ///     key, it can put this one.
+    ///   - lent: the channel, and the keys that were given out.
     init(
         hosts: [String] = [],
         origins: [String] = [],
         users: [UInt32] = [],
         key: Secret? = nil,
+        credentialField: HTTPFieldName? = nil,
         lent: (channel: String, keys: ClientKeys)? = nil
     ) {
         self.hosts = hosts
         self.origins = origins
         self.users = users
         self.key = key
+        keyFields =
+            [.authorization] + [credentialField].compactMap { $0 == .authorization ? nil : $0 }
         self.lent = lent
     }
 
@@ -38,12 +52,15 @@ final class AccessPolicy: Sendable {
     ///   - head: the request.
     ///   - isChannelHost: tells whether a host is one that a channel claims.
     ///   - userID: the peer's, on a unix socket.
+    /// - Returns: the field in which the app showed its key in place of an API key, which is for
+    ///   nobody but this proxy; nothing if there is none.
     /// - Throws: `http_request_denied` with 421, 403 or 407.
+    @discardableResult
     func check(
         _ head: RequestHead,
         isChannelHost: (Authority) -> Bool,
         userID: UInt32?
-    ) throws(NetworkError) {
+    ) throws(NetworkError) -> HTTPFieldName? {
         try checkHost(head, isChannelHost: isChannelHost)
         if head.headers.contains(HTTPFieldName.origin)
             || head.headers.contains(HTTPFieldName.secFetchSite)
@@ -58,9 +75,7 @@ final class AccessPolicy: Sendable {
                 throw denied(403, "user \(userID) is not in the channel's access.users")
             }
         }
-        if key != nil || head.headers.contains(KnownField.proxyAuthorization) {
-            try checkKey(head.headers[.proxyAuthorization])
-        }
+        return try checkKey(head.headers)
     }
 
     /// Judges the `Host` of a request that is for this proxy itself.
@@ -118,20 +133,58 @@ final class AccessPolicy: Sendable {
         }
     }
 
-    /// A channel's own key, if it demands one; a lent one is good for its channels alone, also where
-    /// none is demanded: whoever lends a key for some means those.
-    private func checkKey(_ value: String?) throws(NetworkError) {
-        let presented = value.flatMap(AccessKey.presented).map { Secret($0) }
-        if let key, key == presented { return }
-        if let presented, let lent {
-            switch lent.keys.standing(of: presented, at: lent.channel) {
-            case .lent(opens: true): return
-            case .elsewhere: throw denied(407, "the key was lent for other channels than this")
-            case .unknown, .lent: break
+    /// Looks for a key where proxies have theirs, and where APIs have theirs: client libraries that
+    /// can be told a base URL and an API key can seldom be told another field.
+    ///
+    /// A lent key is good for its channels alone, also where none is demanded: whoever lends a key for
+    /// some means those.
+    private func checkKey(_ headers: HTTPHeaders) throws(NetworkError) -> HTTPFieldName? {
+        var isOpen = key == nil
+        if headers.contains(KnownField.proxyAuthorization) {
+            let shown = headers[.proxyAuthorization].flatMap(AccessKey.presented)
+            if let shown, try opens(shown) { isOpen = true }
+            guard isOpen else { throw wanted() }
+        }
+        if key != nil || lent?.keys.isAnyOut == true, let field = try keyField(of: headers) {
+            return field
+        }
+        guard isOpen else { throw wanted() }
+        return nil
+    }
+
+    /// Where a key stands in place of an API key.
+    private func keyField(of headers: HTTPHeaders) throws(NetworkError) -> HTTPFieldName? {
+        for field in keyFields where headers.contains(field) {
+            for value in headers.values(of: field) {
+                // A credential's own field has no scheme, or any.
+                let bare = field == .authorization ? nil : value
+                for shown in [AccessKey.presented(in: value), bare] {
+                    if let shown, try opens(shown) { return field }
+                }
             }
         }
-        if key != nil {
-            throw denied(407, "the channel wants its access.key in Proxy-Authorization")
+        return nil
+    }
+
+    private func wanted() -> NetworkError {
+        let places = ["Proxy-Authorization"] + keyFields.map(\.text)
+        return denied(
+            407,
+            "the channel wants its access.key in \(places.joined(separator: " or "))"
+        )
+    }
+
+    /// Whether the key lets its bearer in.
+    ///
+    /// - Throws: `http_request_denied` with 407 for a key of other channels.
+    private func opens(_ text: String) throws(NetworkError) -> Bool {
+        let shown = Secret(text)
+        if let key, key == shown { return true }
+        guard let lent else { return false }
+        switch lent.keys.standing(of: shown, at: lent.channel) {
+        case .lent(let opens): return opens || key == nil
+        case .elsewhere: throw denied(407, "the key was lent for other channels than this")
+        case .unknown: return false
         }
     }
 
@@ -140,7 +193,8 @@ final class AccessPolicy: Sendable {
     }
 }
 
-/// Reads the key out of `Proxy-Authorization`: `Bearer KEY`, or Basic with KEY as the password.
+/// Reads the key out of `Proxy-Authorization` or `Authorization`: `Bearer KEY`, or Basic with KEY as
+/// the password.
 enum AccessKey {
     static func presented(in value: String) -> String? {
         guard let space = value.firstIndex(of: " ") else { return nil }

@@ -129,6 +129,7 @@ final class ChannelAssembly: Sendable {
             origins: configuration.access.origins,
             users: configuration.access.users,
             key: key,
+            credentialField: configuration.authentication.fieldName.flatMap { HTTPFieldName($0) },
             lent: (configuration.name, clientKeys)
         )
         let log = logs.log(

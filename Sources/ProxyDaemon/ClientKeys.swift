@@ -32,6 +32,11 @@ final class ClientKeys: Sendable {
     )
 
     private let grants = Mutex<[Grant]>([])
+    /// How many there are, for those who only ask whether there are any.
+    private let count = Atomic<Int>(0)
+
+    /// Whether any key counts at present.
+    var isAnyOut: Bool { count.load(ordering: .relaxed) > 0 }
 
     /// Makes a key that counts until it is revoked: 32 letters and digits, some 190 random bits.
     ///
@@ -52,23 +57,30 @@ final class ClientKeys: Sendable {
             life: life,
             end: end
         )
-        grants.withLock { $0.append(grant) }
+        change { $0.append(grant) }
         return grant
     }
 
     /// Ends a key; harmless if it has ended.
     func revoke(_ grant: Grant) {
-        grants.withLock { $0.removeAll { $0.key == grant.key } }
+        change { $0.removeAll { $0.key == grant.key } }
         grant.end.finish()
     }
 
     /// Ends all of them: nobody is left to accept them.
     func revokeAll() {
-        let all = grants.withLock { grants in
+        let all = change { grants in
             defer { grants = [] }
             return grants
         }
         for grant in all { grant.end.finish() }
+    }
+
+    private func change<Result>(_ edit: (inout [Grant]) -> sending Result) -> sending Result {
+        grants.withLock { grants in
+            defer { count.store(grants.count, ordering: .relaxed) }
+            return edit(&grants)
+        }
     }
 
     /// What the key is to the channel.

@@ -10,7 +10,7 @@ struct ExecCommand: AsyncParsableCommand {
         discussion: """
             Sets http_proxy and HTTP_PROXY with a key that ends with the program, no_proxy, \
             NETPROXY_KEY, and for each channel NETPROXY_<CHANNEL>_URL, which stands for the \
-            upstream's base. The exit code is the program's.
+            upstream's base: what a client library takes as its API key and base URL. The exit code is the program's.
             """
     )
 

@@ -103,9 +103,40 @@ def readme_node(world):
         equal(typed(proxy, [node, program]).strip(), "200 { id: 42 }", "output")
 
 
+# What the README's block runs, and what it knows of the API: its usual name, or the variable.
+REPORT = """
+import os, urllib.request
+
+print(urllib.request.urlopen("http://api.example.com/v1/42").read().decode(), end="")
+assert os.environ["NETPROXY_KEY"] and os.environ["NETPROXY_ORDERS_URL"].endswith("/orders")
+"""
+
+
 @case
 def readme_exec(world):
-    line = block("bash", "netproxy exec").splitlines()[0]
+    lines = [line for line in block("bash", "exec -- python3").splitlines() if line]
+    equal(len(lines), 2, "lines of the README's block")
     with stubbed(world, access={"key": "literal:only-the-owner"}) as proxy:
         equal(curl(proxy, proxy.url("/orders/42")).status, 407, "status without a key")
+        with open(os.path.join(proxy.directory, "report.py"), "w", encoding="utf-8") as file:
+            file.write(REPORT)
+        for line in lines:
+            equal(typed(proxy, ["sh", "-c", line]), ORDER, line)
+
+
+@case
+def readme_exec_as_api_key(world):
+    line = block("bash", "OPENAI_API_KEY").strip()
+    channel = {"upstream": "https://api.example.com/v1", "stub": STUB,
+               "auth": {"bearer": "literal:the-real-key"},
+               "access": {"key": "literal:only-the-owner"}}
+    with Netproxy(world, {"llm": channel}) as proxy:
+        os.makedirs(os.path.join(proxy.directory, "bin"), exist_ok=True)
+        agent = os.path.join(proxy.directory, "bin", "agent")
+        with open(agent, "w", encoding="utf-8") as file:
+            file.write('#!/bin/sh\nunset http_proxy HTTP_PROXY\n'
+                       'exec curl -sSf "$OPENAI_BASE_URL/42" '
+                       '-H "Authorization: Bearer $OPENAI_API_KEY"\n')
+        os.chmod(agent, 0o755)
         equal(typed(proxy, ["sh", "-c", line]), ORDER, line)
+        equal(proxy.exchange("llm", "/v1/42")["status"], 200, "status in the log")

@@ -1,4 +1,5 @@
 import HTTP1
+import HTTPMessage
 import NetworkCore
 import Testing
 
@@ -6,6 +7,13 @@ import Testing
 
 /// Who may use a channel, request by request.
 @Suite struct AccessPolicyTests {
+    private func head(_ fields: [String]) throws -> RequestHead {
+        let lines = ["GET /orders HTTP/1.1"] + fields
+        let bytes = Array((lines.map { "\($0)\r\n" }.joined() + "\r\n").utf8)
+        var decoder = RequestHeadDecoder()
+        return try #require(try decoder.decode(bytes.span)).head
+    }
+
     /// The status of the refusal; nothing where the request is let in.
     private func refusal(
         _ policy: AccessPolicy,
@@ -13,10 +21,7 @@ import Testing
         _ fields: String...,
         user: UInt32? = nil
     ) throws -> Int? {
-        let lines = ["GET /orders HTTP/1.1", "Host: \(host)"] + fields
-        let bytes = Array((lines.map { "\($0)\r\n" }.joined() + "\r\n").utf8)
-        var decoder = RequestHeadDecoder()
-        let head = try #require(try decoder.decode(bytes.span)).head
+        let head = try head(["Host: \(host)"] + fields)
         do throws(NetworkError) {
             try policy.check(head, isChannelHost: { $0.host == "orders.test" }, userID: user)
             return nil
@@ -79,6 +84,41 @@ import Testing
     func `a key is a bearer's, or the password of anybody`(value: String, status: Int?) throws {
         let policy = AccessPolicy(key: Secret("a:b"))
         #expect(try refusal(policy, "Proxy-Authorization: \(value)") == status)
+    }
+
+    @Test(
+        arguments: [
+            ("Authorization: Bearer sesame", nil), ("Authorization: Basic dTpzZXNhbWU=", nil),
+            ("X-Key: sesame", nil), ("x-key: Token sesame", 407), ("X-Key: Bearer sesame", nil),
+            ("Authorization: sesame", 407), ("Authorization: Bearer other", 407),
+            ("X-Api-Key: sesame", 407), ("X-Key: other", 407),
+        ] as [(String, Int?)]
+    )
+    func `a key may be where an API key would be`(field: String, status: Int?) throws {
+        let policy = AccessPolicy(key: Secret("sesame"), credentialField: "X-Key")
+        #expect(try refusal(policy, field) == status)
+        // What a proxy is shown counts, if it is shown anything.
+        #expect(try refusal(policy, "Proxy-Authorization: Bearer other", field) == 407)
+    }
+
+    @Test func `a key in place of an API key is named, so that it goes no further`() throws {
+        let keys = ClientKeys()
+        let grant = keys.issue(for: ["orders"], opening: [])
+        let policy = AccessPolicy(lent: ("orders", keys))
+        func field(_ value: String, _ others: String...) throws -> HTTPFieldName? {
+            let head = try head(["Host: localhost", "Authorization: \(value)"] + others)
+            return try policy.check(head, isChannelHost: { _ in false }, userID: nil)
+        }
+        let shown = "Bearer \(grant.key.reveal())"
+        #expect(try field(shown) == .authorization)
+        #expect(try field("Bearer the-app's-own") == nil)
+        // A program under `netproxy exec` may show it in both places.
+        #expect(try field(shown, "Proxy-Authorization: \(shown)") == .authorization)
+        let elsewhere = keys.issue(for: ["bills"], opening: []).key.reveal()
+        #expect(throws: NetworkError.self) { try field("Bearer \(elsewhere)") }
+        keys.revokeAll()
+        #expect(!keys.isAnyOut)
+        #expect(try field(shown) == nil)
     }
 
     @Test func `a lent key counts for its channels`() throws {

@@ -38,6 +38,52 @@ import Testing
         var logs = ""
     }
 
+    /// What client libraries send that know a base URL and an API key, and nothing else.
+    @Test(
+        arguments: [
+            ("{ bearer: literal:token }", "Authorization: Bearer \(canary)"),
+            (
+                "{ bearer: literal:token, on_client_credential: keep }",
+                "Authorization: Bearer \(canary)"
+            ),
+            (
+                "{ bearer: literal:token, on_client_credential: reject }",
+                "Authorization: Bearer \(canary)"
+            ),
+            ("{ header: { name: X-Own, value: literal:token } }", "X-Own: \(canary)"),
+            (
+                "{ header: { name: X-Own, value: literal:token } }",
+                "Authorization: Bearer \(canary)"
+            ),
+            ("off", "Authorization: Basic dTpjNG5hcnktUzNjcmV0"),
+        ]
+    )
+    func `a key that stands where an API key would goes no further`(
+        auth: String,
+        field: String
+    ) async throws {
+        let origin = try await OriginServer.start { _ in Raw.ok() }
+        try await DaemonHarness.run(
+            channels: """
+                orders:
+                  upstream: http://127.0.0.1:\(origin.port)
+                  auth: \(auth)
+                  access: { key: 'literal:\(Self.canary)' }
+                  log: { headers: [Authorization, X-Own] }
+                """
+        ) { proxy in
+            #expect(try await proxy.exchange(Raw.get("/orders/1", field)).status == 200)
+            let seen = try #require(origin.requests.first)
+            #expect(seen["X-Own"] == (auth.contains("X-Own") ? "token" : nil))
+            #expect(seen["Authorization"] == (auth.contains("bearer") ? "Bearer token" : nil))
+            // It is no credential for the API that ours took the place of.
+            let line = try await proxy.onlyLine("orders")
+            #expect(line.facts.auth?.overrodeClient == nil)
+            let logs = try await proxy.allLogs() + proxy.reports.joined()
+            #expect(!logs.contains(Self.canary) && !logs.contains("dTpjNG5hcnktUzNjcmV0"))
+        }
+    }
+
     @Test func `a secret beside the credential goes upstream and is shown nowhere`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         try await DaemonHarness.run(
