@@ -30,8 +30,8 @@ package struct OAuthSettings: Sendable, Hashable {
     package var deviceURL: EndpointURL?
     /// Where tokens are revoked, where metadata does not tell.
     package var revocationURL: EndpointURL?
-    /// The loopback port a browser is sent back to; nothing takes any free one.
-    package var redirectPort: Int?
+    /// Where a browser is sent back to.
+    package var redirect: RedirectURI
     package var clientID: String
     package var clientSecret: SecretReference?
     package var clientAuthentication: ClientAuthentication

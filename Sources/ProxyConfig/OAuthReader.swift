@@ -19,7 +19,7 @@ struct OAuthReader {
             authorizationURL: endpoint(.authorizationURL, proxy),
             deviceURL: endpoint(.deviceURL, proxy),
             revocationURL: endpoint(.revocationURL, proxy),
-            redirectPort: redirectPort(),
+            redirect: redirect(),
             clientID: section.text(.clientID) ?? "",
             clientSecret: section.secret(.clientSecret),
             clientAuthentication: authentication,
@@ -44,11 +44,11 @@ struct OAuthReader {
         return settings
     }
 
-    private func redirectPort() -> Int? {
-        if section[.redirectPort]?.text == "auto" { return nil }
-        return section.value(.redirectPort, expected: "auto or a port from 1 to 65535") { text in
-            WholeNumber.parse(text).flatMap { (1...65_535).contains($0) ? $0 : nil }
-        }
+    private func redirect() -> RedirectURI {
+        let expected =
+            "http://127.0.0.1, http://[::1] or http://localhost, with a port or without, "
+            + "and a path without query"
+        return section.value(.redirectURI, expected: expected, parse: RedirectURI.init) ?? .standard
     }
 
     /// The issuer is compared byte for byte, so its text is kept as it is.

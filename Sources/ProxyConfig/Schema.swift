@@ -60,7 +60,7 @@ enum OAuthKey: String, SectionKey {
     case authorizationURL = "authorization_url"
     case deviceURL = "device_url"
     case revocationURL = "revocation_url"
-    case redirectPort = "redirect_port"
+    case redirectURI = "redirect_uri"
     case clientKey = "client_key"
     case proofKey = "dpop_key"
     case clientID = "client_id"

@@ -92,6 +92,6 @@ import Testing
         #expect(settings.grant == .clientCredentials)
         #expect(settings.clientAuthentication == .basic)
         #expect(settings.refreshBefore == .seconds(300))
-        #expect(settings.scopes.isEmpty && settings.redirectPort == nil)
+        #expect(settings.scopes.isEmpty && settings.redirect == .standard)
     }
 }

@@ -59,19 +59,38 @@ import Testing
             """
             grant: authorization_code, client_id: a, client_auth: none, token_url: https://l.example/t,
                 authorization_url: 'https://l.example/a?x=1', device_url: https://l.example/d,
-                revocation_url: https://l.example/r, redirect_port: 7000
+                revocation_url: https://l.example/r, redirect_uri: 'http://[::1]:7000/back'
             """
         )
         #expect(settings.authorizationURL?.target == "/a?x=1")
         #expect(settings.deviceURL?.target == "/d")
         #expect(settings.revocationURL?.target == "/r")
-        #expect(settings.redirectPort == 7000)
+        #expect(settings.redirect.host == "::1" && settings.redirect.port == 7000)
+        #expect(settings.redirect.text(port: 7000) == "http://[::1]:7000/back")
     }
 
-    @Test(arguments: ["redirect_port: auto", ""])
-    func `any free port is the default`(line: String) throws {
+    @Test(arguments: [
+        ("", "http://127.0.0.1:9/callback"),
+        ("redirect_uri: http://localhost", "http://localhost:9"),
+        ("redirect_uri: http://localhost/", "http://localhost:9/"),
+        ("redirect_uri: 'http://[0:0:0::1]/a/b'", "http://[::1]:9/a/b"),
+    ])
+    func `a redirect without a port takes any free one`(line: String, uri: String) throws {
         let settings = try settings("\(base), client_auth: none, \(line)")
-        #expect(settings.redirectPort == nil)
+        #expect(settings.redirect.port == nil)
+        #expect(settings.redirect.text(port: 9) == uri)
+    }
+
+    @Test(arguments: [
+        "https://localhost/", "http://app.localhost/", "http://10.0.0.1/", "http://localhost:0/",
+        "http://localhost:70000/", "http://localhost/?a=b", "'http://localhost/#a'", "auto",
+        "http://u@localhost/", "http://localhost/a/../b", "http://", "/callback", "7000",
+    ])
+    func `a browser comes back to this machine, and nothing is in its way`(uri: String) {
+        let oauth = "\(base), client_auth: none, redirect_uri: \(uri)"
+        let found = errors(inChannel: "auth: { oauth: { \(oauth) } }")
+        #expect(found.count == 1)
+        #expect(found.first?.contains(".redirect_uri: expected http://127.0.0.1, ") ?? false)
     }
 
     @Test func `a client key signs where it is asked to`() throws {
@@ -185,10 +204,6 @@ import Testing
         (
             "client_id: a, client_auth: none, issuer: http://l.example",
             "issuer: would send credentials over http://, use https:// or set auth.allow_insecure: true"
-        ),
-        (
-            "client_id: a, client_auth: none, issuer: https://l.example, redirect_port: 70000",
-            "redirect_port: expected auto or a port from 1 to 65535, found '70000'"
         ),
         (
             "client_id: a, client_auth: none, issuer: https://l.example, "

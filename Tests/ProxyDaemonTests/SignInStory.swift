@@ -1,3 +1,4 @@
+import EventIO
 import Foundation
 import NetworkCore
 import ProxyConfig
@@ -38,21 +39,28 @@ import Testing
     private func browse(
         _ redirect: String,
         _ query: String,
-        host: String? = nil
+        host: String? = nil,
+        of ip: String = "127.0.0.1"
     ) async throws -> RawMessage {
-        try await visit(redirect, query, host: host).message(.asFramed)
+        try await visit(redirect, query, host: host, of: ip).message(.asFramed)
     }
 
     private func visit(
         _ redirect: String,
         _ query: String,
-        host: String? = nil
+        host: String? = nil,
+        of ip: String = "127.0.0.1"
     ) async throws -> Wire {
+        let url = try #require(URLComponents(string: redirect))
         let authority = redirect.dropFirst("http://".count).split(separator: "/")[0]
-        let port = try #require(Int(authority.split(separator: ":")[1]))
+        let path = url.path.isEmpty ? "/" : url.path
         let request =
-            "GET /callback?\(query) HTTP/1.1\r\nHost: \(host ?? String(authority))\r\n\r\n"
-        return try await RawClient.connect(to: port, sending: request)
+            "GET \(path)?\(query) HTTP/1.1\r\nHost: \(host ?? String(authority))\r\n\r\n"
+        return try await RawClient.connect(
+            to: try #require(url.port),
+            of: ip,
+            sending: request
+        )
     }
 
     private func signIn(_ proxy: DaemonHarness, _ terminal: Terminal) async throws -> SignIn {
@@ -109,6 +117,73 @@ import Testing
             await #expect(throws: SignIn.Failure.self) { try await signIn.accessToken() }
             #expect(!terminal.lines.joined().contains("c4nary"))
         }
+    }
+
+    private static var hasIPv6: Bool {
+        guard let address = SocketAddress(ip: "::1", port: 0) else { return false }
+        do throws(IOError) {
+            _ = try ListeningSocket(address)
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    @Test(arguments: ["http://localhost", "http://localhost/a/b", "http://127.0.0.1/"])
+    func `a browser comes back to what is registered`(registered: String) async throws {
+        try await comeBack(to: registered, at: "127.0.0.1")
+    }
+
+    @Test(
+        .enabled(if: hasIPv6, "the machine has no ::1"),
+        arguments: ["http://localhost/a/b", "http://[::1]/back"]
+    )
+    func `a browser comes back over IPv6`(registered: String) async throws {
+        try await comeBack(to: registered, at: "::1")
+    }
+
+    private func comeBack(to registered: String, at ip: String) async throws {
+        let server = try await SignInServer.start()
+        let channel = server.channel() + "\n      redirect_uri: '\(registered)'"
+        try await DaemonHarness.run(channels: channel) { proxy in
+            let terminal = Terminal()
+            let signIn = try await signIn(proxy, terminal)
+            defer { signIn.close() }
+            let signedIn = Task { try await signIn.throughBrowser() }
+            let page = try await terminal.page()
+            let redirect = try #require(page["redirect_uri"])
+            var url = try #require(URLComponents(string: redirect))
+            url.port = nil
+            #expect(url.string == registered)
+            let query = "code=good&state=\(page["state"] ?? "")"
+            let elsewhere = ip == "::1" ? "127.0.0.1:1" : "rebound.example"
+            #expect(try await browse(redirect, query, host: elsewhere, of: ip).status == 421)
+            #expect(try await browse("\(redirect)/more", query, of: ip).status == 404)
+            #expect(try await browse(redirect, query, of: ip).status == 200)
+            try await signedIn.value
+            let form = try #require(server.forms("/token").first)
+            #expect(
+                FormDecoding.decode(form).first { $0.name == "redirect_uri" }?.value == redirect
+            )
+        }
+    }
+
+    @Test(.enabled(if: hasIPv6, "the machine has no ::1"))
+    func `nobody else sits on the other address of localhost`() async throws {
+        let taken = try ListeningSocket(try #require(SocketAddress(ip: "::1", port: 0)))
+        let port = try #require(taken.address.port)
+        let server = try await SignInServer.start()
+        let channel = server.channel() + "\n      redirect_uri: 'http://localhost:\(port)'"
+        try await DaemonHarness.run(channels: channel) { proxy in
+            let signIn = try await signIn(proxy, Terminal())
+            defer { signIn.close() }
+            await #expect {
+                try await signIn.throughBrowser()
+            } throws: {
+                "\($0)".contains(":\(port): ")
+            }
+        }
+        withExtendedLifetime(taken.address) {}
     }
 
     @Test func `the token of another configured refresh token is not revealed`() async throws {

@@ -3,8 +3,12 @@ import EventIO
 /// An app that writes what it likes.
 package enum RawClient {
     /// Connects to a port of this machine, and sends the first bytes in the same turn of the loop.
-    package static func connect(to port: Int, sending text: String = "") async throws -> Wire {
-        try await connect(SocketAddress(ip: "127.0.0.1", port: UInt16(port)), text)
+    package static func connect(
+        to port: Int,
+        of ip: String = "127.0.0.1",
+        sending text: String = ""
+    ) async throws -> Wire {
+        try await connect(SocketAddress(ip: ip, port: UInt16(port)), text)
     }
 
     /// Connects to a unix socket.

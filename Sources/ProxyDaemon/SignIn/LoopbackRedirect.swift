@@ -1,12 +1,13 @@
 import EventIO
 import HTTPMessage
 import NetworkCore
+import ProxyConfig
 import Synchronization
 
 /// Waits on a loopback port for the browser to come back from a sign-in (RFC 8252 §7.3).
 ///
-/// The port is open for the time of one sign-in. It answers to its own literal address only, so that
-/// no name that a web page rebinds gets through.
+/// The port is open for the time of one sign-in. It answers to its own address only, so that no name
+/// that a web page rebinds gets through.
 final class LoopbackRedirect: Sendable {
     /// What the browser is shown once it is known how the sign-in ended.
     enum Ending: Sendable {
@@ -17,55 +18,93 @@ final class LoopbackRedirect: Sendable {
     /// Judges the query of a request to the redirect; nothing if it has nothing to do with the sign-in.
     typealias Judge = @Sendable (_ query: String) async -> Ending?
 
-    private static let path = "/callback"
-
     /// Where the browser is to be sent.
     let uri: String
-    private let server: LoopBound<LocalServer>
+    private let servers: LoopBound<[LocalServer]>
 
-    /// Opens a port of 127.0.0.1.
+    /// Opens the port.
     ///
     /// - Parameters:
-    ///   - port: the port that is registered with the server; nothing takes any free one.
+    ///   - registered: what is registered with the server.
     ///   - loop: serves.
     ///   - judge: sees each query that arrives.
     ///   - onShown: called when the browser has got the last page.
     /// - Throws: `IOError` if the port is taken.
     init(
-        port: Int?,
+        _ registered: RedirectURI,
         on loop: EventLoop,
         judge: @escaping Judge,
         onShown: @escaping @Sendable () -> Void
     ) async throws {
-        guard let address = SocketAddress(ip: "127.0.0.1", port: UInt16(clamping: port ?? 0)) else {
-            throw IOError.system("127.0.0.1 is no address")
-        }
-        let socket = SharedSocket(try ListeningSocket(address))
-        let authority = "127.0.0.1:\(socket.address.port ?? 0)"
-        uri = "http://\(authority)\(Self.path)"
-        let server = await loop.call { loop in
-            Result<LocalServer, any Error> {
-                try LocalServer(socket.socket, on: loop) { call in
-                    await Self.answer(call, authority: authority, judge)
-                } onAnswered: { response in
-                    if response.status == 200 || response.status == 502 { onShown() }
+        let sockets = try Self.sockets(for: registered)
+        let port = sockets[0].address.port ?? 0
+        uri = registered.text(port: port)
+        let origin = Origin(scheme: .http, host: registered.host, port: port)
+        let path = registered.path.isEmpty ? "/" : registered.path
+        let servers = await loop.call { loop in
+            Result<[LocalServer], any Error> {
+                try sockets.map { socket in
+                    try LocalServer(socket.socket, on: loop) { call in
+                        await Self.answer(call, at: origin, path, judge)
+                    } onAnswered: { response in
+                        if response.status == 200 || response.status == 502 { onShown() }
+                    }
                 }
             }
         }
-        self.server = try await server.unwrapped()
+        self.servers = try await servers.unwrapped()
+    }
+
+    /// One socket, or for `localhost` one each for IPv4 and IPv6 with the same port: which of them a
+    /// browser takes for it is the browser's affair, and nobody else may sit on the other.
+    private static func sockets(for registered: RedirectURI) throws(IOError) -> [SharedSocket] {
+        guard registered.host == "localhost" else {
+            return [try socket(registered.host, registered.port ?? 0)]
+        }
+        var failure = IOError.timedOut
+        for _ in 0..<8 {
+            let first = try socket("127.0.0.1", registered.port ?? 0)
+            do throws(IOError) {
+                return [first, try socket("::1", first.address.port ?? 0)]
+            } catch {
+                guard hasIPv6 else { return [first] }
+                failure = error
+            }
+            if registered.port != nil { break }
+        }
+        throw failure
+    }
+
+    private static var hasIPv6: Bool {
+        do throws(IOError) {
+            _ = try socket("::1", 0)
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    private static func socket(_ ip: String, _ port: UInt16) throws(IOError) -> SharedSocket {
+        guard let address = SocketAddress(ip: ip, port: port) else {
+            throw .system("\(ip) is no address")
+        }
+        return SharedSocket(try ListeningSocket(address))
     }
 
     /// Closes the port.
     func close() async {
-        await server.call { $0.close() }
+        await servers.call { for server in $0 { server.close() } }
     }
 
     private static func answer(
         _ call: LocalServer.Call,
-        authority: String,
+        at origin: Origin,
+        _ path: String,
         _ judge: Judge
     ) async -> Response {
-        guard call.host?.description == authority else {
+        guard let host = call.host,
+            Origin(scheme: .http, host: host.host, port: host.port) == origin
+        else {
             return page(421, "This is not the address that netproxy listens on.")
         }
         guard call.method == .get, call.path == path else { return page(404, "Nothing is here.") }

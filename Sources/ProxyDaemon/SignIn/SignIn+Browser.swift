@@ -29,7 +29,7 @@ extension SignIn {
         let (endings, continuation) = AsyncStream<LoopbackRedirect.Ending>.makeStream()
         let (shown, shownContinuation) = AsyncStream<Void>.makeStream()
         let attempt = BrowserAttempt()
-        let redirect = try await LoopbackRedirect(port: settings.redirectPort, on: loop) { query in
+        let redirect = try await LoopbackRedirect(settings.redirect, on: loop) { query in
             await attempt.judge(query) { grant in
                 let ending = await keep(grant)
                 continuation.yield(ending)
