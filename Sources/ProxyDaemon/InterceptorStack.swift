@@ -24,15 +24,14 @@ struct InterceptorStack {
         if let retry { stack.append(retry) }
         if let authorizer {
             // Outside of injection, so that the second attempt is signed afresh.
-            if replaysUnauthorized {
-                stack.append(
-                    ReauthorizationInterceptor(
-                        authorizer: authorizer,
-                        replayLimit: replayLimit,
-                        spill: spill
-                    )
+            stack.append(
+                ReauthorizationInterceptor(
+                    authorizer: authorizer,
+                    replays: replaysUnauthorized,
+                    replayLimit: replayLimit,
+                    spill: spill
                 )
-            }
+            )
             // Last: nothing behind it may change where the request goes.
             stack.append(
                 AuthorizationInterceptor(

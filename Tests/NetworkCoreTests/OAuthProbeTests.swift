@@ -123,7 +123,7 @@ import Testing
         _ = try await harness.token()
         harness.server.revokeAccess()
         harness.server.gate.close()
-        _ = await harness.reject(1, intent: .report)
+        _ = await harness.reject(1, intent: .report(.bodyNotReplayable))
         for _ in 0..<count {
             Task { results.add(await Result { try await harness.manager.credential(until: nil) }) }
         }

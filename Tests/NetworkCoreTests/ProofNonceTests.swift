@@ -23,7 +23,7 @@ import Testing
             Rejection(
                 generation: 1,
                 headers: [.wwwAuthenticate: #"DPoP error="invalid_token""#],
-                intent: .report
+                intent: .report(.bodyNotReplayable)
             )
         )
         let statuses = Collected<HTTPStatus>()
@@ -49,7 +49,7 @@ import Testing
         door.close()
         let refused: HTTPHeaders = [.wwwAuthenticate: #"DPoP error="invalid_token""#]
         _ = await session.manager.rejected(
-            Rejection(generation: 1, headers: refused, intent: .report)
+            Rejection(generation: 1, headers: refused, intent: .report(.bodyNotReplayable))
         )
         let credentials = Collected<Credential>()
         for _ in 0..<12 {
@@ -63,7 +63,7 @@ import Testing
         #expect(await eventually { credentials.all.count == 1 })
         let headers: HTTPHeaders = [.wwwAuthenticate: #"DPoP error="use_dpop_nonce""#]
         let verdict = await session.manager.rejected(
-            Rejection(generation: 2, headers: headers, intent: .report)
+            Rejection(generation: 2, headers: headers, intent: .report(.bodyNotReplayable))
         )
         #expect(verdict == .passThrough(.bodyNotReplayable))
         #expect(await eventually { credentials.all.count == 12 })

@@ -85,7 +85,23 @@ import Testing
         #expect(context.authorization?.notReplayed?.rawValue == "body_not_replayable")
         #expect(context.retries.isEmpty)
         // The credential is renewed all the same: the app's next attempt succeeds.
-        #expect(authorizer.calls == ["report 1"])
+        #expect(authorizer.calls == ["report body_not_replayable 1"])
+    }
+
+    @Test func `where nothing is to be replayed, a 401 has the token renewed for the next request`()
+        async throws
+    {
+        let authorizer = TurnstileAuthorizer()
+        let upstream = Upstream.accepting { $0 == "Bearer 2" }
+        let chain = RequestChain.authorized(by: authorizer, upstream, replays: false)
+        let (refused, context) = try await chain.exchange()
+        #expect(refused.status == 401)
+        #expect(context.authorization?.notReplayed?.rawValue == "replay_off")
+        #expect(context.retries.isEmpty)
+        #expect(authorizer.calls == ["report replay_off 1"])
+        let body = HTTPBody.stream(PiecedBody(["one", "two"]), length: nil)
+        #expect(try await chain.exchange(.forTests(.post, body: body)).0.status == 200)
+        #expect(upstream.arrived.map(\.token) == ["Bearer 1", "Bearer 2"])
     }
 
     @Test(arguments: [0, 1, 2])
@@ -267,7 +283,13 @@ private final class TurnstileAuthorizer: Authorizing {
 
     func rejected(_ rejection: Rejection) async -> Verdict {
         state.withLock { state in
-            state.calls.append("\(rejection.intent) \(rejection.generation ?? 0)")
+            let intent =
+                switch rejection.intent {
+                case .replay: "replay"
+                case .report(let reason): "report \(reason.rawValue)"
+                case .afterReplay: "afterReplay"
+                }
+            state.calls.append("\(intent) \(rejection.generation ?? 0)")
             state.challenges += rejection.headers.values(of: .wwwAuthenticate)
             state.generation += 1
         }

@@ -115,7 +115,9 @@ import Testing
         #expect(context.authorization?.isRefreshed == retries.contains(.unauthorized))
         #expect(upstream.tokens == ["Bearer 1"] + script.dropLast().map(\.sent))
         let untilReplayed = 1 + (retries.firstIndex(of: .unauthorized) ?? script.count)
-        let intents = script.indices.map { $0 < untilReplayed ? "replay" : "afterReplay" }
+        let intents: [Rejection.Intent] = script.indices.map {
+            $0 < untilReplayed ? .replay : .afterReplay
+        }
         #expect(authorizer.intents == intents)
     }
 }
@@ -144,9 +146,9 @@ extension RefusedAttempts.Row {
         return outcome
     }
 
-    func intent(_ body: RefusedAttempts.Body) -> String {
-        if earlier.contains(.unauthorized) { return "afterReplay" }
-        return body == .spent ? "report" : "replay"
+    func intent(_ body: RefusedAttempts.Body) -> Rejection.Intent {
+        if earlier.contains(.unauthorized) { return .afterReplay }
+        return body == .spent ? .report(.bodyNotReplayable) : .replay
     }
 }
 
@@ -161,7 +163,7 @@ extension Request {
 private final class ScriptedAuthorizer: Authorizing {
     private struct State {
         var script: [RefusedAttempts.Words]
-        var intents: [String] = []
+        var intents: [Rejection.Intent] = []
     }
 
     let kind = "stub"
@@ -176,7 +178,7 @@ private final class ScriptedAuthorizer: Authorizing {
         state = Mutex(State(script: script))
     }
 
-    var intents: [String] { state.withLock { $0.intents } }
+    var intents: [Rejection.Intent] { state.withLock { $0.intents } }
 
     func currentCredential() -> Credential? { shared }
 
@@ -184,7 +186,7 @@ private final class ScriptedAuthorizer: Authorizing {
 
     func rejected(_ rejection: Rejection) async -> Verdict {
         let words = state.withLock { state in
-            state.intents.append("\(rejection.intent)")
+            state.intents.append(rejection.intent)
             return state.script.removeFirst()
         }
         return switch words {

@@ -69,11 +69,16 @@ extension RequestChain {
     static func authorized(
         by authorizer: any Authorizing,
         _ upstream: any HTTPTransport,
+        replays: Bool = true,
         replayLimit: Int = 64 * 1024
     ) -> RequestChain {
         RequestChain(
             [
-                ReauthorizationInterceptor(authorizer: authorizer, replayLimit: replayLimit),
+                ReauthorizationInterceptor(
+                    authorizer: authorizer,
+                    replays: replays,
+                    replayLimit: replayLimit
+                ),
                 AuthorizationInterceptor(
                     authorizer: authorizer,
                     origins: [Origin(scheme: .https, host: "api.example")]

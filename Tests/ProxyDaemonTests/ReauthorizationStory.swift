@@ -65,6 +65,24 @@ import Testing
         }
     }
 
+    @Test func `where nothing is replayed, the next request has a new token`() async throws {
+        let tokens = try await tokenEndpoint()
+        let origin = try await api(accepting: "token-2")
+        let channel = channel(origin, tokens, "retry: { unauthorized: false }")
+        try await DaemonHarness.run(channels: channel) { proxy in
+            let refused = try await proxy.exchange(Raw.post("/orders/1", body: "precious"))
+            #expect(refused.status == 401)
+            #expect(refused.body == "denied")
+            let answer = try await proxy.exchange(Raw.post("/orders/1", body: "precious"))
+            #expect(answer.status == 200)
+            #expect(origin.requests.count == 2)
+            #expect(tokens.requests.count == 2)
+            let facts = try await proxy.log("orders").map(\.facts)
+            #expect(facts.map { $0.auth?.notReplayed } == ["replay_off", nil])
+            #expect(facts.map(\.retries) == [nil, nil])
+        }
+    }
+
     @Test(arguments: [
         (true, "put another token where auth.oauth.refresh_token says, then netproxy reload"),
         (false, "netproxy login orders"),

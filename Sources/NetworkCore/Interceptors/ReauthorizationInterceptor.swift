@@ -11,6 +11,7 @@ public struct ReauthorizationInterceptor: ReviewingInterceptor {
     private static let drainTime = Duration.seconds(1)
 
     private let authorizer: any Authorizing
+    private let replays: Bool
     private let replayLimit: Int
     private let spill: BodySpill?
 
@@ -18,15 +19,19 @@ public struct ReauthorizationInterceptor: ReviewingInterceptor {
     ///
     /// - Parameters:
     ///   - authorizer: judges a 401; the same that signs.
+    ///   - replays: whether a request is sent again. If not, a 401 still has the token renewed, for
+    ///     the next request. Default yes.
     ///   - replayLimit: how many bytes of a streamed request body are kept for the second attempt.
     ///     Default 64 KiB.
     ///   - spill: where longer bodies are kept instead; nothing if they are not.
     public init(
         authorizer: any Authorizing,
+        replays: Bool = true,
         replayLimit: Int = 64 * 1024,
         spill: BodySpill? = nil
     ) {
         self.authorizer = authorizer
+        self.replays = replays
         self.replayLimit = replayLimit
         self.spill = spill
     }
@@ -39,7 +44,7 @@ public struct ReauthorizationInterceptor: ReviewingInterceptor {
         context: inout RequestContext,
         next: RequestChain
     ) async throws -> Response {
-        guard case .stream(_, let length) = request.body else {
+        guard replays, case .stream(_, let length) = request.body else {
             return try await sendAndReview(request, context: &context, next: next)
         }
         guard let source = request.body.readOnceSource else {
@@ -54,7 +59,7 @@ public struct ReauthorizationInterceptor: ReviewingInterceptor {
 
     /// Whether there is no body that would have to be kept for a replay.
     package func begin(_ request: borrowing Request, context: inout RequestContext) -> Bool {
-        guard case .stream = request.body else { return true }
+        guard replays, case .stream = request.body else { return true }
         return false
     }
 
@@ -97,12 +102,13 @@ public struct ReauthorizationInterceptor: ReviewingInterceptor {
         var refused = first
         while true {
             let start = authorizer.clock.now
-            let verdict = await authorizer.rejected(rejection(refused, of: request, context))
+            let rejection = rejection(refused, of: request, context)
+            let verdict = await authorizer.rejected(rejection)
             // A verdict that is known already takes some microseconds, a renewal more than that.
             if authorizer.clock.now - start >= .milliseconds(1) {
                 context.authorization?.addWait(since: start, on: authorizer.clock)
             }
-            switch Remedy(verdict, behind: context.retries) {
+            switch Remedy(verdict, to: rejection.intent, behind: context.retries) {
             case .none(let reason):
                 return try leave(refused, as: reason, &context)
             case .attempt(let cause, let credential):
@@ -189,10 +195,12 @@ public struct ReauthorizationInterceptor: ReviewingInterceptor {
         let intent: Rejection.Intent =
             if context.retries.contains(.unauthorized) {
                 .afterReplay
+            } else if !replays {
+                .report(.replayOff)
             } else if request.body.canBeSentAgain() {
                 .replay
             } else {
-                .report
+                .report(.bodyNotReplayable)
             }
         return Rejection(
             generation: context.authorization?.generation,

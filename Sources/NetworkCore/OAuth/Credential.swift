@@ -108,6 +108,15 @@ public struct Credential: Sendable {
         facts = Facts(name, value, generation, issuedAt, false, nil)
     }
 
+    /// The same as one of several, which follow each other.
+    package func numbered(_ generation: Int) -> Credential {
+        Credential(facts: Facts(name, value, generation, issuedAt, isForOneUse, binding))
+    }
+
+    private init(facts: Facts) {
+        self.facts = facts
+    }
+
     /// Makes the credential of a token; nothing if that is unfit for a field.
     init?(_ token: Token) {
         let value = token.fieldValue

@@ -14,6 +14,8 @@ public enum NotReplayed: String, Sendable, Hashable {
     case proofRefused = "proof_refused"
     /// The body was read and is too long to be kept.
     case bodyNotReplayable = "body_not_replayable"
+    /// The channel replays nothing; the credential was renewed all the same.
+    case replayOff = "replay_off"
     /// The exchange had its one replay.
     case alreadyReplayed = "already_replayed"
     /// The token was refused again right after it was renewed.

@@ -1,11 +1,11 @@
 /// A 401 to an attempt that carried a credential.
 public struct Rejection: Sendable {
     /// What whoever reports it is going to do.
-    public enum Intent: Sendable {
+    public enum Intent: Sendable, Hashable {
         /// Send the request again, if there is a better credential.
         case replay
-        /// Nothing: the body cannot be sent again. The credential is renewed all the same.
-        case report
+        /// Nothing, for this reason. The credential is renewed all the same.
+        case report(NotReplayed)
         /// Nothing: this was the replay.
         case afterReplay
     }

@@ -5,7 +5,10 @@ extension NotReplayed {
     var words: String {
         switch self {
         case .staticCredential:
-            "this credential is not renewed by itself; put another in its place and reload"
+            """
+            the API refused the credential, and there is no other: put one in its place; a file is \
+            read again after the next 401, anything else by netproxy reload
+            """
         case .foreignChallenge: "the API asks for another scheme than the channel has"
         case .insufficientScope: "the token lacks a scope; add it to auth.oauth.scopes"
         case .invalidRequest: "the API says that the request is at fault, not the token"
@@ -16,6 +19,8 @@ extension NotReplayed {
             the content was too long to be kept; the next request has a new token, and \
             retry.replay_body or retry.spill keeps more
             """
+        case .replayOff:
+            "retry.unauthorized is false, so the app asks again; the next request has a new token"
         case .alreadyReplayed:
             "the API refused a new token, too; are scope, audience and the account right?"
         case .tokenRefusedAgain:

@@ -45,10 +45,10 @@ extension OAuthManager {
     /// The token was not judged: it stays as good as it was, and who tries it for others or has it
     /// alone keeps it.
     private func judgeProof(_ generation: Int, _ intent: Rejection.Intent) -> Verdict {
-        guard intent != .report else {
+        if case .report(let reason) = intent {
             // Nobody tries it any longer.
             endProbe(of: generation, .nothing)
-            return .passThrough(.bodyNotReplayable)
+            return .passThrough(reason)
         }
         if let probe, probe.generation == generation { return .proveAgain(probe.credential) }
         guard let current, current.token.generation == generation, current.token.isForOneUse else {
@@ -113,11 +113,12 @@ extension OAuthManager {
             return .verdict(.passThrough(.alreadyReplayed))
         }
         defer { publish() }
-        switch cure(at: now) {
-        case .verdict(.passThrough(let reason)): return .verdict(.passThrough(reason))
-        case _ where intent == .report: return .verdict(.passThrough(.bodyNotReplayable))
-        case _ where intent == .afterReplay: return .verdict(.passThrough(.alreadyReplayed))
-        case let cure: return cure
+        let cure = cure(at: now)
+        if case .verdict(.passThrough) = cure { return cure }
+        return switch intent {
+        case .replay: cure
+        case .report(let reason): .verdict(.passThrough(reason))
+        case .afterReplay: .verdict(.passThrough(.alreadyReplayed))
         }
     }
 
