@@ -44,6 +44,14 @@ package enum SecretReference: Sendable, Hashable {
         }
     }
 
+    /// Whether it is a file that is looked at, at no cost worth the name.
+    package var isFile: Bool {
+        switch self {
+        case .file, .credential: true
+        case .environment, .exec, .literal: false
+        }
+    }
+
     private static func isNameByte(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

@@ -29,36 +29,58 @@ extension ChannelAssembly {
             )
         case .oauth(let settings): return try await oauth(settings, of: channel, log: log)
         case .bearer(let reference):
-            let token = try await secrets.secret(reference)
-            return try fit("bearer", of: channel) { () throws(NetworkError) in
+            return try await fixed("bearer", reference, of: channel) {
+                token throws(NetworkError) in
                 try StaticAuthorizer.bearer(token)
             }
-        case .basic(let username, let password):
-            let password = try await secrets.secret(password)
-            return try fit("basic", of: channel) { () throws(NetworkError) in
+        case .basic(let username, let reference):
+            return try await fixed("basic", reference, of: channel) {
+                password throws(NetworkError) in
                 try StaticAuthorizer.basic(username: username, password: password)
             }
-        case .header(let name, let value):
-            let secret = try await secrets.secret(value)
+        case .header(let name, let reference):
             guard let field = HTTPFieldName(name) else {
                 throw IOError.system("channel \(channel.name): auth.header.name is no field's name")
             }
-            return try fit("header", of: channel) { () throws(NetworkError) in
-                try StaticAuthorizer.header(field, secret)
+            return try await fixed("header", reference, of: channel) {
+                value throws(NetworkError) in
+                try StaticAuthorizer.header(field, value)
             }
         }
     }
 
-    private func fit(
+    /// A credential that is not issued but kept somewhere: read again after a 401 where that costs
+    /// nothing but a look at a file.
+    private func fixed(
         _ key: String,
+        _ reference: SecretReference,
         of channel: ChannelConfiguration,
-        _ make: () throws(NetworkError) -> StaticAuthorizer
-    ) throws(IOError) -> StaticAuthorizer {
+        _ make: @escaping @Sendable (Secret) throws(NetworkError) -> StaticAuthorizer
+    ) async throws -> any Authorizing {
+        let place = "channel \(channel.name): auth.\(key)"
+        let secret = try await secrets.secret(reference)
+        let first: StaticAuthorizer
         do throws(NetworkError) {
-            return try make()
+            first = try make(secret)
         } catch {
-            throw .system("channel \(channel.name): auth.\(key): \(error.detail)")
+            throw IOError.system("\(place): \(error.detail)")
         }
+        guard reference.isFile else { return first }
+        let (resolver, report, seldom) = (secrets.resolver, report, SeldomReport(report))
+        return FileAuthorizer(
+            first,
+            read: {
+                let bytes = try await resolver.resolve(reference)
+                return try make(Secret(String(decoding: bytes, as: UTF8.self)))
+            },
+            onChange: {
+                report("\(place): the API refused it; \(reference) has another, used now")
+            },
+            onFault: { error in
+                let words = (error as? NetworkError)?.detail ?? "\(error)"
+                seldom("\(place): the API refused it, and there is no other: \(words)")
+            }
+        )
     }
 
     private func oauth(
