@@ -2,17 +2,61 @@ import Bytes
 import EventIO
 import HTTP1
 import HTTPMessage
-import NetworkCore
+public import NetworkCore
 
-/// Another proxy on the way to an origin.
-package struct ProxyHop: Sendable, Hashable {
-    let host: String
-    let port: UInt16
+/// Another proxy on the way to origins, such as a company's; it is spoken to in plain HTTP.
+///
+/// Requests to an `https` origin go through a tunnel, of which the proxy sees the origin's name
+/// alone; those to an `http` origin it can read, credentials included. It resolves the origins' names.
+public struct ProxyHop: Sendable {
+    /// Its name or address.
+    public let host: String
+    /// Its port.
+    public let port: UInt16
+    /// What it is shown, in `Proxy-Authorization`.
+    private let authorization: Secret?
 
-    /// A proxy that is spoken to in plain HTTP.
-    package init(host: String, port: UInt16) {
+    /// A proxy that asks for no name.
+    public init(host: String, port: UInt16) {
         self.host = host
         self.port = port
+        authorization = nil
+    }
+
+    /// A proxy that wants a user name and a password (`Basic`, RFC 7617).
+    ///
+    /// - Throws: `credential_unavailable` if the name holds a colon, or either a control character.
+    public init(
+        host: String,
+        port: UInt16,
+        username: String,
+        password: Secret
+    ) throws(NetworkError) {
+        self.host = host
+        self.port = port
+        authorization = try StaticAuthorizer.basic(username: username, password: password)
+            .credential(until: nil).value
+    }
+
+    private var name: String { "the proxy \(host):\(port)" }
+
+    /// Adds what the proxy is shown to the fields of one connection.
+    func authorize(_ hopFields: inout HTTPHeaders) {
+        guard let authorization else { return }
+        hopFields.append(.proxyAuthorization, validated: authorization.reveal())
+    }
+
+    /// What a 407 means, which the next proxy alone may send (RFC 9110 §11.7.1); the same request
+    /// would be refused again.
+    var refusal: NetworkError {
+        NetworkError(
+            .destinationUnavailable,
+            side: .upstream,
+            retry: .unsafe,
+            detail: authorization == nil
+                ? "\(name) wants a user name and a password"
+                : "\(name) refuses the user name or the password"
+        )
     }
 
     /// Asks the proxy for a tunnel (RFC 9110 §9.3.6), in which TLS with the origin then begins.
@@ -39,53 +83,66 @@ package struct ProxyHop: Sendable, Hashable {
         to origin: Origin,
         until deadline: UInt64
     ) async throws(NetworkError) {
-        let name = "the proxy \(host):\(port)"
+        let status: HTTPStatus
+        do throws(IOError) {
+            status = try await connect(over: socket, to: origin, until: deadline)
+            if status != 407, status.kind != .successful {
+                throw IOError.system("\(name) refuses a tunnel with \(status)")
+            }
+        } catch {
+            throw FaultTable.error(error, in: .connecting, to: name)
+        }
+        if status == 407 { throw refusal }
+    }
+
+    /// Sends the request for a tunnel, and reads what the proxy says to it.
+    private func connect(
+        over socket: StreamSocket,
+        to origin: Origin,
+        until deadline: UInt64
+    ) async throws(IOError) -> HTTPStatus {
         let authority = "\(Authority.bracketed(origin.host)):\(origin.port)"
         let loop = socket.loop
         let output = loop.outputs.take()
         defer { loop.outputs.give(output) }
+        var hopFields = HTTPHeaders()
+        authorize(&hopFields)
         HeadEncoder.encodeRequest(
             method: .connect,
             target: authority,
             host: authority,
             headers: HTTPHeaders(),
             framing: .none,
+            hopFields: hopFields,
             into: output
         )
+        try await socket.write(output, until: deadline)
         let buffer = ReadBuffer()
-        do throws(IOError) {
-            try await socket.write(output, until: deadline)
-            var decoder = ResponseHeadDecoder(limits: UpstreamConnection.limits)
-            while true {
-                let decoded: (head: ResponseHead, consumed: Int)?
-                do throws(HTTP1Error) {
-                    decoded =
-                        buffer.isEmpty ? nil : try decoder.decode(buffer.span, answering: .connect)
-                } catch {
-                    throw IOError.system("\(name) sent a malformed answer: \(error.reason)")
-                }
-                guard let (head, consumed) = decoded else {
-                    guard try await socket.read(into: buffer, until: deadline) > 0 else {
-                        throw IOError.closedByPeer
-                    }
-                    continue
-                }
-                buffer.consume(consumed)
-                if head.status.kind == .informational {
-                    decoder = ResponseHeadDecoder(limits: UpstreamConnection.limits)
-                    continue
-                }
-                guard head.status.kind == .successful else {
-                    throw IOError.system("\(name) refuses a tunnel with \(head.status)")
-                }
-                // The origin speaks second.
-                guard buffer.isEmpty else {
-                    throw IOError.system("\(name) sent something behind the head of its answer")
-                }
-                return
+        var decoder = ResponseHeadDecoder(limits: UpstreamConnection.limits)
+        while true {
+            let decoded: (head: ResponseHead, consumed: Int)?
+            do throws(HTTP1Error) {
+                decoded =
+                    buffer.isEmpty ? nil : try decoder.decode(buffer.span, answering: .connect)
+            } catch {
+                throw .system("\(name) sent a malformed answer: \(error.reason)")
             }
-        } catch {
-            throw FaultTable.error(error, in: .connecting, to: name)
+            guard let (head, consumed) = decoded else {
+                guard try await socket.read(into: buffer, until: deadline) > 0 else {
+                    throw .closedByPeer
+                }
+                continue
+            }
+            buffer.consume(consumed)
+            if head.status.kind == .informational {
+                decoder = ResponseHeadDecoder(limits: UpstreamConnection.limits)
+                continue
+            }
+            // The origin speaks second.
+            guard head.status.kind != .successful || buffer.isEmpty else {
+                throw .system("\(name) sent something behind the head of its answer")
+            }
+            return head.status
         }
     }
 }

@@ -35,7 +35,8 @@ extension UpstreamConnection {
             host: request.origin.authority,
             headers: request.headers,
             framing: framing,
-            hopFields: HopFields.of(request.headers),
+            hopFields: pool.targetPrefix.isEmpty
+                ? HopFields.of(request.headers) : hopFields(forProxy: request.headers),
             into: output
         )
         do throws(IOError) {
@@ -78,6 +79,13 @@ extension UpstreamConnection {
     private func forgive(_ error: IOError) throws {
         guard error == .closedByPeer else { throw fault(error, in: .sending) }
         mayReuse = false
+    }
+
+    /// What the request says to the proxy on the way.
+    private func hopFields(forProxy headers: HTTPHeaders) -> HTTPHeaders {
+        var fields = HopFields.of(headers)
+        pool.options.proxy?.authorize(&fields)
+        return fields
     }
 
     /// The target in absolute-form, for the proxy on the way (RFC 9112 §3.2.2).

@@ -170,6 +170,9 @@ final class UpstreamConnection: TimerEntry {
     @inline(never)
     func response() throws -> Response {
         guard var head = head.take() else { throw fault(.aborted, in: .awaitingHead) }
+        if head.status == 407, !pool.targetPrefix.isEmpty, let proxy = pool.options.proxy {
+            throw proxy.refusal
+        }
         if !head.keepAlive { mayReuse = false }
         // Moved, not copied: it is edited in place.
         var headers = HTTPHeaders()

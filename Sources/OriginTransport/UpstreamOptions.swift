@@ -50,9 +50,11 @@ public struct UpstreamOptions: Sendable {
     public var pins: [String] = []
     /// The name to ask for and to verify instead of the origin's host.
     public var serverName: String?
+    /// Another proxy on the way to the origin; nothing: it is dialled itself.
+    ///
+    /// The variables `http_proxy` and `https_proxy` are not looked at.
+    public var proxy: ProxyHop?
 
-    /// A proxy on the way to the origin.
-    package var proxy: ProxyHop?
     /// Which addresses of the origin may be dialled.
     package var destinations = DestinationPolicy.any
 

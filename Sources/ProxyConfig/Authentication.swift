@@ -54,7 +54,7 @@ package struct OAuthSettings: Sendable, Hashable {
     /// The advisory window before expiry; the engine clamps it to a share of the lifetime.
     package var refreshBefore: Duration
     /// A proxy on the way to the authorization server.
-    package var proxy: EndpointURL?
+    package var proxy: ProxySettings?
 
     /// How the first token is obtained.
     package enum Grant: String, Sendable, CaseIterable {

@@ -49,10 +49,7 @@ struct AuthenticationReader {
 
     private func basic() -> Authentication {
         let basic = section.section(.basic, BasicKey.self)
-        // RFC 7617 §2: the first colon ends the user name.
-        let username = basic.value(.username, expected: "a user name without a colon") { text in
-            TextRules.isPlain(text) && !text.contains(":") ? text : nil
-        }
+        let username = basic.username(.username)
         if basic[.username] == nil { basic.require(.username) }
         if basic[.password] == nil { basic.require(.password) }
         guard let password = basic.secret(.password), let username else { return .none }

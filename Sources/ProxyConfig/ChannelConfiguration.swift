@@ -16,7 +16,7 @@ package struct ChannelConfiguration: Sendable, Equatable {
     package var tls: UpstreamTLS
     package var access: Access
     /// A proxy on the way to the upstream.
-    package var proxy: EndpointURL?
+    package var proxy: ProxySettings?
     /// Answers in place of the upstream, which is not asked then; the first that fits is given.
     package var stub: [SampleAnswer]?
 

@@ -52,7 +52,7 @@ struct OAuthReader {
     }
 
     /// The issuer is compared byte for byte, so its text is kept as it is.
-    private func issuer(_ proxy: EndpointURL?) -> String? {
+    private func issuer(_ proxy: ProxySettings?) -> String? {
         guard let url = endpoint(.issuer, proxy), let text = section[.issuer]?.text else {
             return nil
         }
@@ -113,7 +113,7 @@ struct OAuthReader {
     }
 
     /// Secrets and tokens travel to every endpoint, so each must be private.
-    private func endpoint(_ key: OAuthKey, _ proxy: EndpointURL?) -> EndpointURL? {
+    private func endpoint(_ key: OAuthKey, _ proxy: ProxySettings?) -> EndpointURL? {
         guard let url = section.endpoint(key) else { return nil }
         if let exposure = url.origin.exposure(over: proxy), !allowsInsecure {
             let place = section.place(of: key)

@@ -87,6 +87,10 @@ enum ExchangeKey: String, SectionKey {
     case requestedTokenType = "requested_token_type"
 }
 
+enum ProxyKey: String, SectionKey {
+    case url, username, password
+}
+
 enum BasicKey: String, SectionKey {
     case username, password
 }
@@ -148,6 +152,8 @@ package enum ConfigurationSchema {
         + paths(PoolKey.self, under: "channels.*.pool.")
         + paths(TLSKey.self, under: "channels.*.tls.")
         + paths(AccessKey.self, under: "channels.*.access.")
+        + paths(ProxyKey.self, under: "channels.*.proxy.")
+        + paths(ProxyKey.self, under: "channels.*.auth.oauth.proxy.")
         + paths(AnswerKey.self, under: "channels.*.stub[*].")
 
     private static func paths<Key: SectionKey>(_: Key.Type, under prefix: String) -> [String] {

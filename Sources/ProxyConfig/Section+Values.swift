@@ -153,14 +153,12 @@ extension Section {
         self[key].flatMap { reading.url($0, EndpointURL.init(text:)) }
     }
 
-    /// Reads the address of a proxy: plain HTTP, and no path.
-    func proxy(_ key: Key) -> EndpointURL? {
-        guard !isOff(key), let node = self[key], let proxy = endpoint(key) else { return nil }
-        guard proxy.origin.scheme == .http, proxy.target == "/" else {
-            reading.report("expected a proxy such as http://proxy.example.com:3128", at: node)
-            return nil
+    /// Reads the name of a user for Basic authentication.
+    func username(_ key: Key) -> String? {
+        // RFC 7617 §2: the first colon ends the user name.
+        value(key, expected: "a user name without a colon") { text in
+            TextRules.isPlain(text) && !text.contains(":") ? text : nil
         }
-        return proxy
     }
 }
 

@@ -13,7 +13,7 @@ struct URLText {
         case scheme = "expected a URL that begins with https:// or http://"
         // Not "use auth": for a proxy's password that advice would send it to the API.
         case userInformation =
-            "a URL must not carry a user name or password; auth is for those of an upstream"
+            "a URL must not carry a user name or password; they go under auth, a proxy's under proxy"
         case authority = "expected a host, with or without a port, after the scheme"
         case query = "a URL of an upstream must not have a query"
         case fragment = "a URL must not have a fragment"

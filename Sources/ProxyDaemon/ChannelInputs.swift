@@ -23,12 +23,14 @@ extension ChannelConfiguration {
     var secretReferences: [SecretReference] {
         var references: [SecretReference?] = [access.key]
         references += headers.secrets.map(\.value)
+        references.append(proxy?.login?.password)
         switch authentication {
         case .none, .exec: break
         case .bearer(let reference), .basic(_, let reference), .header(_, let reference):
             references.append(reference)
         case .oauth(let settings):
             references.append(settings.clientSecret)
+            references.append(settings.proxy?.login?.password)
             if settings.grant == .refreshToken { references.append(settings.refreshToken) }
         }
         return references.compactMap { $0 }

@@ -18,6 +18,8 @@ final class ChannelShared: Sendable {
     let scope: AccessScope
     let authorizer: (any Authorizing)?
     let tls: TLSContext?
+    /// Another proxy on the way to the upstreams.
+    private let proxy: ProxyHop?
     /// What answers in place of the upstreams, if anything.
     let samples: SampleTransport?
     let log: ChannelLog
@@ -60,6 +62,10 @@ final class ChannelShared: Sendable {
         tls =
             samples == nil && upstreams.contains { $0.origin.scheme == .https }
             ? try TLSContext(configuration.tls.options) : nil
+        proxy = try configuration.proxy.map { settings throws(IOError) in
+            let password = settings.login.flatMap { inputs.secrets[$0.password] }
+            return try ProxyHop(settings, password, for: "channel \(configuration.name): proxy")
+        }
         credentialFields = configuration.credentialFields
         let rules = configuration.headers
         let ruled = (rules.set.map(\.name) + rules.remove).compactMap(HTTPFieldName.init)
@@ -104,15 +110,8 @@ final class ChannelShared: Sendable {
         options.queueLength = queue == 0 ? 0 : max(1, queue / loops)
         options.queueTimeout = configuration.pool.wait
         options.serverName = configuration.tls.serverName
-        options.proxy = configuration.proxy.map(ProxyHop.init)
+        options.proxy = proxy
         return options
-    }
-}
-
-extension ProxyHop {
-    /// The proxy that the configuration names.
-    init(_ place: EndpointURL) {
-        self.init(host: place.origin.host, port: place.origin.port)
     }
 }
 

@@ -196,6 +196,27 @@ import Testing
             "channels.a.auth.oauth.parameters: expected a map, found a list"
         ),
         ("proxy: [http://p.example:1]", "channels.a.proxy: expected a URL, found a list"),
+        ("proxy: { username: me, password: literal:b }", "channels.a.proxy.url: required"),
+        (
+            "proxy: { url: 'http://p.example:1', username: me }",
+            "channels.a.proxy.password: required"
+        ),
+        (
+            "proxy: { url: 'http://p.example:1', password: literal:b }",
+            "channels.a.proxy.username: required"
+        ),
+        (
+            "proxy: { url: 'http://p.example:1', username: 'a:b', password: literal:b }",
+            "channels.a.proxy.username: expected a user name without a colon, found 'a:b'"
+        ),
+        (
+            "proxy: { url: 'https://p.example:1' }",
+            "channels.a.proxy.url: expected a proxy such as http://proxy.example.com:3128"
+        ),
+        (
+            "proxy: { url: 'http://p.example:1', usr_name: me }",
+            "channels.a.proxy.usr_name: unknown key, did you mean 'username'?"
+        ),
         (
             "retry: { backoff: { base: 5s, max: 1s } }",
             "channels.a.retry.backoff.max: must not be shorter than base"

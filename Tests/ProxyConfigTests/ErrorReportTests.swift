@@ -30,7 +30,7 @@ import Testing
                     + "digits and '-', 63 at most, and does not begin with '-'",
                 "netproxy.yaml:7:15: channels.Orders.upstream: "
                     + "a URL must not carry a user name or password; "
-                    + "auth is for those of an upstream",
+                    + "they go under auth, a proxy's under proxy",
                 "netproxy.yaml:10:26: channels.billing.timeouts.connect: "
                     + "expected a duration such as 5s, found 'fast'",
                 "netproxy.yaml:11:5: channels.billing.timeout: "

@@ -80,6 +80,103 @@ import Testing
         }
     }
 
+    private static let login = "username: me, password: 'literal:c4nary'"
+    private static let shown = "Basic bWU6YzRuYXJ5"
+
+    @Test func `a proxy that wants a password is shown it with each plain request`() async throws {
+        let hop = try await OriginServer.start { request in
+            Raw.ok(
+                request.startLine.contains("/token")
+                    ? #"{"access_token":"through","token_type":"Bearer"}"# : request.body,
+                "Content-Type: application/json"
+            )
+        }
+        let proxy = "{ url: 'http://127.0.0.1:\(hop.port)', \(Self.login) }"
+        try await DaemonHarness.run(
+            channels: """
+                orders:
+                  upstream: http://127.0.0.1:1
+                  proxy: \(proxy)
+                  log: { headers: [Proxy-Authorization] }
+                  auth:
+                    oauth:
+                      token_url: http://127.0.0.1:1/token
+                      client_id: orders
+                      client_secret: literal:sesame
+                      proxy: \(proxy)
+                """
+        ) { proxy in
+            let app = try await proxy.connect()
+            for _ in 1...2 {
+                try await app.send(Raw.post("/orders/1", body: "hello"))
+                #expect(try await app.message().body == "hello")
+            }
+            #expect(hop.requests.count == 3)
+            for request in hop.requests {
+                #expect(
+                    request.fields.filter { $0.name == "Proxy-Authorization" }.map(\.value)
+                        == [Self.shown]
+                )
+            }
+            let logs = try await proxy.allLogs()
+            #expect(!logs.contains("c4nary") && !logs.contains("bWU6YzRuYXJ5"))
+        }
+    }
+
+    @Test func `a proxy that wants a password is shown it with the tunnel alone`() async throws {
+        let hop = try await OriginServer.start { wire in
+            _ = try await wire.next(.none)
+            try await wire.send("HTTP/1.1 200 Connection established\r\n\r\n")
+            // What comes now is TLS.
+            try await wire.read(through: "\u{16}")
+        }
+        try await DaemonHarness.run(
+            channels: """
+                orders:
+                  upstream: https://api.example
+                  proxy: { url: 'http://127.0.0.1:\(hop.port)', \(Self.login) }
+                  retry: { attempts: 0 }
+                """
+        ) { proxy in
+            #expect(try await proxy.exchange(Raw.get("/orders/1")).status == 502)
+            let request = try #require(hop.requests.first)
+            #expect(request.startLine == "CONNECT api.example:443 HTTP/1.1")
+            #expect(request.fields.map(\.name) == ["Host", "Proxy-Authorization"])
+            #expect(request["Proxy-Authorization"] == Self.shown)
+        }
+    }
+
+    @Test(
+        arguments: ["http://127.0.0.1:1", "https://api.example"],
+        [
+            ("", "wants a user name and a password"),
+            (login, "refuses the user name or the password"),
+        ]
+    )
+    func `a proxy's 407 is no answer of the upstream's`(
+        upstream: String,
+        login: (keys: String, words: String)
+    ) async throws {
+        let hop = try await OriginServer.start { _ in
+            Raw.response("407 Who Are You", fields: ["Proxy-Authenticate: Basic"])
+        }
+        try await DaemonHarness.run(
+            channels: """
+                orders:
+                  upstream: \(upstream)
+                  proxy: { url: 'http://127.0.0.1:\(hop.port)', \(login.keys) }
+                """
+        ) { proxy in
+            let answer = try await proxy.exchange(Raw.get("/orders/1"))
+            #expect(answer.status == 502)
+            #expect(answer["Proxy-Status"] == "netproxy; error=destination_unavailable")
+            #expect(answer["Proxy-Authenticate"] == nil)
+            #expect(answer.body.contains("the proxy 127.0.0.1:\(hop.port) \(login.words)"))
+            // Asked again, it would say the same.
+            #expect(hop.requests.count == 1)
+        }
+    }
+
     @Test(arguments: [
         "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n", "nonsense\r\n\r\n",
         "HTTP/1.1 200 OK\r\n\r\nearly",

@@ -73,7 +73,7 @@ struct OAuthAssembly: Sendable {
         configuration.parameters = settings.parameters.map { FormParameter($0.name, $0.value) }
         configuration.refreshBefore = settings.refreshBefore
         configuration.allowsInsecure = channel.allowInsecure
-        let transport = try transport(channel, settings)
+        let transport = try await transport(channel, settings)
         let direct = TokenEndpointClient(transport: transport)
         let metadata = settings.issuer.map {
             MetadataDirectory(
@@ -188,13 +188,16 @@ struct OAuthAssembly: Sendable {
     private func transport(
         _ channel: ChannelConfiguration,
         _ settings: OAuthSettings
-    ) throws -> PooledTransport {
+    ) async throws -> PooledTransport {
         let certificate =
             settings.clientAuthentication == .tls ? channel.tls.clientCertificate : nil
         guard channel.tls.authorities != nil || certificate != nil || settings.proxy != nil
         else { return shared }
         var options = options
-        options.proxy = settings.proxy.map(ProxyHop.init)
+        if let proxy = settings.proxy {
+            let password = try await secret(proxy.login?.password)
+            options.proxy = try ProxyHop(proxy, password, for: "auth.oauth.proxy")
+        }
         options.authorities = channel.tls.authorities
         options.certificate = certificate?.certificate
         options.certificateKey = certificate?.key

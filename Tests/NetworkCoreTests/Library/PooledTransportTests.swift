@@ -35,6 +35,25 @@ import Testing
         #expect(try await manager.response(for: first).context.isConnectionReused == false)
     }
 
+    @Test func `a call goes by the proxy that its transport was given`() async throws {
+        let hop = try await OriginServer.start { Raw.ok($0.startLine) }
+        var options = UpstreamOptions()
+        options.proxy = try ProxyHop(
+            host: "127.0.0.1",
+            port: UInt16(hop.port),
+            username: "me",
+            password: Secret("c4nary")
+        )
+        let channel = NetworkChannel(transport: try PooledTransport(options: options))
+        let endpoint = PathEndpoint("/a", of: "http://api.example:81")
+        let response = try await NetworkManager<PathEndpoint>(channel).response(for: endpoint)
+        #expect(response.text == "GET http://api.example:81/a HTTP/1.1")
+        #expect(hop.requests.first?["Proxy-Authorization"] == "Basic bWU6YzRuYXJ5")
+        #expect(throws: NetworkError.self) {
+            try ProxyHop(host: "proxy.example", port: 1, username: "a:b", password: Secret("c"))
+        }
+    }
+
     @Test func `a call goes over a socket from any executor`() async throws {
         let origin = try await OriginServer.start { request in
             request.startLine.hasPrefix("POST")
