@@ -87,6 +87,11 @@ extension ConfigurationErrors {
 }
 
 extension ConfigurationOption {
+    /// What is seldom meant in a configuration that is valid.
+    func warnings(of configuration: ProxyConfiguration) -> [ConfigurationError] {
+        ConfigurationFile(path: config, isService: false).warnings(of: configuration)
+    }
+
     /// In which a command looks up secrets: its own, with what the service has beside it.
     var environment: [String: String] {
         ConfigurationFile(path: config, isService: false).environment
@@ -141,6 +146,10 @@ struct ConfigurationFile: Sendable {
             resolver: checksFiles ? SecretResolver(environment: environment) : nil,
             judge: KeyInspection.judge
         )
+    }
+
+    func warnings(of configuration: ProxyConfiguration) -> [ConfigurationError] {
+        ConfigurationChecker.warnings(configuration, file: path)
     }
 
     /// The bytes of the file, which may be a pipe (`--config <(…)`, `/dev/stdin`); not many more than

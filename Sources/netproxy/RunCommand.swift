@@ -47,6 +47,7 @@ struct CheckCommand: ParsableCommand {
 
     func run() throws {
         let configuration = try file.load()
+        for warning in file.warnings(of: configuration) { StandardError.write("\(warning)") }
         try StandardOutput.write(
             "the configuration is valid: \(DaemonStatus.count(configuration.channels.count, "channel"))"
         )

@@ -1,0 +1,78 @@
+import Foundation
+import ProxyConfig
+import Testing
+
+/// Secrets that others on the machine can read.
+@Suite struct PublicSecretTests {
+    /// A directory with a secret and a configuration that names it.
+    private struct Place: ~Copyable {
+        let directory = FileManager.default.temporaryDirectory.resolvingSymlinksInPath()
+            .appending(path: "public-\(UInt64.random(in: 0 ... .max))").path()
+        var secret: String { "\(directory)/secret" }
+        var file: String { "\(directory)/netproxy.yaml" }
+
+        init(secret mode: Int, directory directoryMode: Int = 0o755) throws {
+            try FileManager.default.createDirectory(
+                atPath: directory,
+                withIntermediateDirectories: false
+            )
+            for path in [secret, file] {
+                try "sesame".write(toFile: path, atomically: false, encoding: .utf8)
+                try Self.set(path, mode)
+            }
+            try Self.set(directory, directoryMode)
+        }
+
+        deinit { try? FileManager.default.removeItem(atPath: directory) }
+
+        private static func set(_ path: String, _ mode: Int) throws {
+            try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
+        }
+
+        func warnings(_ authentication: String) throws -> [String] {
+            let text = """
+                channels:
+                  a:
+                    upstream: https://a.example
+                    auth: { \(authentication.replacing("SECRET", with: secret)) }
+                """
+            return ConfigurationChecker.warnings(try load(text), file: file)
+                .map { "\($0)".replacing(directory, with: "") }
+        }
+    }
+
+    @Test(arguments: [
+        ("bearer: 'file:SECRET'", "4:21: channels.a.auth.bearer", "/secret"),
+        (
+            "basic: { username: me, password: 'file:SECRET' }",
+            "4:46: channels.a.auth.basic.password", "/secret"
+        ),
+        (
+            "bearer: literal:sesame", "4:21: channels.a.auth.bearer",
+            "this file, and the secret in it"
+        ),
+    ])
+    func `what everybody can read is told`(
+        authentication: String,
+        place: String,
+        what: String
+    ) throws {
+        #expect(
+            try Place(secret: 0o644).warnings(authentication) == [
+                "/netproxy.yaml:\(place): warning: every user of this machine can read \(what); "
+                    + "chmod o= takes that away"
+            ]
+        )
+    }
+
+    @Test(arguments: ["bearer: 'file:SECRET'", "bearer: literal:sesame"])
+    func `what others cannot read, or cannot come to, is fine`(authentication: String) throws {
+        #expect(try Place(secret: 0o640).warnings(authentication).isEmpty)
+        #expect(try Place(secret: 0o644, directory: 0o750).warnings(authentication).isEmpty)
+    }
+
+    @Test(arguments: ["bearer: env:TOKEN", "bearer: 'cred:token'", "exec: [/bin/true]"])
+    func `what is no file of this machine's is not looked at`(authentication: String) throws {
+        #expect(try Place(secret: 0o644).warnings(authentication).isEmpty)
+    }
+}
