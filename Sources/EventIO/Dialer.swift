@@ -40,7 +40,9 @@ package enum Dialer {
             var pending: Int32 = 0
             var length = socklen_t(MemoryLayout<Int32>.size)
             // SAFETY: the variable lives for the call, and its size is told.
-            unsafe getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &pending, &length)
+            guard unsafe getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &pending, &length) == 0 else {
+                throw connectFailure(systemError())
+            }
             guard pending == 0 else { throw connectFailure(pending) }
             return socket
         } catch {

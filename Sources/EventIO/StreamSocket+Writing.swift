@@ -218,6 +218,10 @@ extension StreamSocket {
     package func shutdownWriting() {
         guard !isClosed else { return }
         if hasPosted { flush() }
+        if hasPosted {
+            unsafe endsBehindPost = true
+            return
+        }
         unsafe tls?.shutdown()
         _ = shutdown(descriptor, Int32(SHUT_WR))
     }
@@ -288,7 +292,10 @@ extension StreamSocket {
     /// Sends what was posted, as far as the kernel takes it.
     func flush() {
         do throws(IOError) {
-            if try sendPosted() { return }
+            if try sendPosted() {
+                if unsafe endsBehindPost { shutdownWriting() }
+                return
+            }
             // Rare: the kernel is full of what was written before.
             unsafe writeDeadline = postDeadline
             updateTimer()

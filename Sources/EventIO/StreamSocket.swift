@@ -43,6 +43,8 @@ import Glibc
     @exclusivity(unchecked) var writeWaiter: UnsafeContinuation<Void, Never>?
     /// Called instead of a waiting reader, when nobody waits.
     @exclusivity(unchecked) var parked: (() -> Void)?
+    /// Whether the end of the stream follows what was posted.
+    @exclusivity(unchecked) var endsBehindPost = false
     private var event: OpaquePointer?
     /// Who is at the other end.
     package let peer: SocketAddress

@@ -22,7 +22,7 @@ package struct DeadlineBody: BodySource {
 
     package func next() async throws -> ByteSlice? {
         // Pieces that are there already meet no timer.
-        guard ContinuousClock.now < deadline else { throw NetworkError.overdue }
+        guard ContinuousClock.now < deadline else { throw NetworkError.overdue() }
         let source = source
         var nothing: Void = ()
         let piece = try await TimedTask.run(on: loop, until: deadline, &nothing) { _ in
@@ -30,7 +30,7 @@ package struct DeadlineBody: BodySource {
             try await AbortRelay.$current.withValue(nil) { try await source.next() }
         }
         // A source may end where it was called off: that is no end of the content.
-        if piece == nil, ContinuousClock.now >= deadline { throw NetworkError.overdue }
+        if piece == nil, ContinuousClock.now >= deadline { throw NetworkError.overdue() }
         return piece
     }
 

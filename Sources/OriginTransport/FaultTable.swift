@@ -52,6 +52,7 @@ enum FaultTable {
             return NetworkError(
                 .cancelled,
                 side: .downstream,
+                retry: retry,
                 detail: "the caller went away before the answer"
             )
         case .refused:

@@ -57,6 +57,9 @@ package final class OriginPool {
         targetPrefix = options.proxy != nil && tls == nil ? origin.description : ""
     }
 
+    /// What a 407 means here; nothing where no proxy answers in the origin's place.
+    var refusal: NetworkError? { targetPrefix.isEmpty ? nil : options.proxy?.refusal }
+
     /// A quiet connection for one exchange, if there is one and none of them is suspected.
     func takeIdle(_ context: inout RequestContext) -> UpstreamConnection? {
         guard !context.requiresFreshConnection else { return nil }

@@ -147,7 +147,7 @@ public final class PooledTransport: HTTPTransport {
             return try await transport.send(request, context: &context)
         }
         let left = ContinuousClock.now.duration(to: deadline)
-        guard left > .zero else { throw NetworkError.overdue }
+        guard left > .zero else { throw NetworkError.overdueUnsent }
         // On a connection that is here, every wait is the connection's own and can end at the
         // deadline. Dialling, the pool's queue and other people's code need a task to cancel.
         if request.body.isInMemory, context.onInformational == nil,

@@ -46,13 +46,13 @@ public struct ProxyHop: Sendable {
         hopFields.append(.proxyAuthorization, validated: authorization.reveal())
     }
 
-    /// What a 407 means, which the next proxy alone may send (RFC 9110 §11.7.1); the same request
-    /// would be refused again.
+    /// What a 407 means, which the next proxy alone may send (RFC 9110 §11.7.1): it has not acted on
+    /// the request, and the lack is ours.
     var refusal: NetworkError {
         NetworkError(
             .destinationUnavailable,
-            side: .upstream,
-            retry: .unsafe,
+            side: .proxy,
+            retry: .safe,
             detail: authorization == nil
                 ? "\(name) wants a user name and a password"
                 : "\(name) refuses the user name or the password"

@@ -47,15 +47,30 @@ package enum TimedTask {
         }
         switch result {
         case .success(let value): return value
-        case .failure(let error): throw cancellation.isOverdue ? NetworkError.overdue : error
+        case .failure(let error): throw cancellation.isOverdue ? NetworkError.overdue(error) : error
         }
     }
 }
 
 extension NetworkError {
+    /// The error of an exchange that its deadline ended before anything was sent.
+    static var overdueUnsent: NetworkError { overdue(retry: .safe) }
+
     /// The error of an exchange that its deadline ended.
-    static var overdue: NetworkError {
-        NetworkError(.httpResponseTimeout, side: .upstream, detail: "the exchange took too long")
+    ///
+    /// - Parameter error: what that did to it, which knows whether the request had been sent.
+    /// - Returns: `http_response_timeout`.
+    static func overdue(_ error: (any Error)? = nil) -> NetworkError {
+        overdue(retry: (error as? NetworkError)?.retry ?? .unsafe)
+    }
+
+    private static func overdue(retry: RetrySafety) -> NetworkError {
+        NetworkError(
+            .httpResponseTimeout,
+            side: .upstream,
+            retry: retry,
+            detail: "the exchange took too long"
+        )
     }
 }
 

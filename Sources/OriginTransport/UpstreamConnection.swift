@@ -136,13 +136,13 @@ final class UpstreamConnection: TimerEntry {
         guard !Task.isCancelled else {
             // Nobody waits for the answer: a request is better not sent.
             pool.release(self)
-            throw fault(.aborted, in: .sending)
+            throw fault(.aborted, in: .connecting)
         }
         exchange += 1
         hasAnswered = false
         let started = loop.now
         do {
-            guard limit > started else { throw NetworkError.overdue }
+            guard limit > started else { throw NetworkError.overdueUnsent }
             if request.body.isStream {
                 return try await sendStream(
                     of: consume request,
@@ -162,7 +162,7 @@ final class UpstreamConnection: TimerEntry {
             return try response()
         } catch {
             close()
-            throw limit <= loop.now ? NetworkError.overdue : error
+            throw limit <= loop.now ? NetworkError.overdue(error) : error
         }
     }
 
@@ -170,9 +170,6 @@ final class UpstreamConnection: TimerEntry {
     @inline(never)
     func response() throws -> Response {
         guard var head = head.take() else { throw fault(.aborted, in: .awaitingHead) }
-        if head.status == 407, !pool.targetPrefix.isEmpty, let proxy = pool.options.proxy {
-            throw proxy.refusal
-        }
         if !head.keepAlive { mayReuse = false }
         // Moved, not copied: it is edited in place.
         var headers = HTTPHeaders()

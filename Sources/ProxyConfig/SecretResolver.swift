@@ -1,3 +1,4 @@
+import Bytes
 import FoundationEssentials
 
 /// Why a secret could not be read, in words that never contain it.
@@ -96,13 +97,26 @@ package struct SecretResolver: Sendable {
     /// The bytes of a file, at most 64 KiB of them.
     package static let contents: @Sendable (String) throws(SecretError) -> [UInt8] = {
         path throws(SecretError) in
+        guard !isTooLarge(path) else { throw tooLarge(path) }
         guard let data = FileManager.default.contents(atPath: path) else {
             throw SecretError(UnreadableFile.words(path))
         }
-        guard data.count <= SecretHelper.outputLimit else {
-            throw SecretError("\(path) is larger than 64KiB, too large for a secret")
-        }
+        guard data.count <= SecretHelper.outputLimit else { throw tooLarge(path) }
         return Array(data)
+    }
+
+    /// Whether a file says so before it is read, which may be all of the memory.
+    private static func isTooLarge(_ path: String) -> Bool {
+        do throws(FileError) {
+            return try FileStatus.of(path: path).size > SecretHelper.outputLimit
+        } catch {
+            // Whoever reads it finds out what is the matter.
+            return false
+        }
+    }
+
+    private static func tooLarge(_ path: String) -> SecretError {
+        SecretError("\(path) is larger than 64KiB, too large for a secret")
     }
 
     private static func checkedDocument(

@@ -43,6 +43,7 @@ extension Daemon {
         await watchdog?.value
         admin = nil
         adminSocket = nil
+        signals = nil
         for loop in loops {
             loop.stop()
             await loop.waitUntilStopped()

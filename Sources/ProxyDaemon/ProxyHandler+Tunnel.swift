@@ -22,10 +22,10 @@ extension ProxyHandler {
         idleTimeout: Duration?,
         _ exchange: inout Exchange
     ) async {
-        exchange.status = opening.status
         app.beginAnswer()
         do {
             try await app.write(opening)
+            exchange.status = opening.status
         } catch {
             upstream.close()
             exchange.fail(error)

@@ -120,12 +120,28 @@ import Testing
                 let refusal = refusal(1)
                 group.addTask { await authorizer.rejected(refusal) }
             }
-            #expect(await eventually { file.readings.value == 8 })
+            #expect(await eventually { file.readings.value == 1 })
             gate.open()
             return await group.reduce(into: []) { $0.append($1) }
         }
         #expect(verdicts.allSatisfy { $0 == .replay })
         #expect(authorizer.currentCredential()?.generation == 2)
+        #expect(file.readings.value == 1)
         #expect(file.changes.value == 1)
+    }
+
+    @Test func `who gives up leaves the look to the others`() async throws {
+        let gate = Gate()
+        let file = File("two", gate: gate)
+        let authorizer = try file.authorizer()
+        let (first, second) = (refusal(1), refusal(1))
+        let impatient = Task { await authorizer.rejected(first) }
+        #expect(await eventually { file.readings.value == 1 })
+        let patient = Task { await authorizer.rejected(second) }
+        impatient.cancel()
+        #expect(await impatient.value == .passThrough(.staticCredential))
+        gate.open()
+        #expect(await patient.value == .replay)
+        #expect(file.readings.value == 1)
     }
 }

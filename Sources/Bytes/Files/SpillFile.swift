@@ -19,11 +19,7 @@ package final class SpillFile: Sendable {
         descriptor = unsafe open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw FileError("open", path) }
         // SAFETY: the path is lent for the call.
-        guard unsafe unlink(path) == 0 else {
-            let error = FileError("unlink", path)
-            _ = close(descriptor)
-            throw error
-        }
+        guard unsafe unlink(path) == 0 else { throw FileError("unlink", path) }
     }
 
     deinit {

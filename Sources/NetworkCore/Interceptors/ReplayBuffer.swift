@@ -187,7 +187,8 @@ public final class ReplayBuffer: Sendable {
     private func read(_ owner: Int) async throws -> ByteSlice? {
         let piece: ByteSlice?
         do {
-            piece = try await source.next()
+            // A source that ended because it was called off says nothing of what would have come.
+            piece = try await source.nextUnlessCancelled()
         } catch {
             let waiting = state.withLock { state in
                 state.isReading = false

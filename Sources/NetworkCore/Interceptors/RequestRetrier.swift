@@ -61,6 +61,8 @@ public struct RetryingInterceptor<Retrier: RequestRetrier>: RequestInterceptor {
         next: RequestChain
     ) async throws -> Response {
         var attempts = 0
+        // What a call allows may be less, and is never more than this retrier does.
+        let most = context.retryLimit.map { $0 < limit ? max($0, 0) + 1 : limit } ?? limit
         var request = request
         // An interceptor further in may read it, and fail before its own second attempt is sent.
         request.body = request.body.watched
@@ -73,12 +75,13 @@ public struct RetryingInterceptor<Retrier: RequestRetrier>: RequestInterceptor {
             } catch let error as NetworkError {
                 result = .failure(error)
             }
-            guard attempts < limit, !isCancelled(result), request.body.canBeSentAgain(),
+            guard attempts < most, !isCancelled(result), request.body.canBeSentAgain(),
                 case .retry(let delay) = await retrier.decide(
                     on: request,
                     after: RetryingInterceptor.outcome(result),
                     attempts: attempts
-                ), let another = request.again()
+                ), context.deadline.map({ clock.now + delay < $0 }) ?? true,
+                let another = request.again()
             else { return try result.get() }
             again = another
             switch result {

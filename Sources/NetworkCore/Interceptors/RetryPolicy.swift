@@ -15,7 +15,7 @@ public struct RetryPolicy: Sendable {
     ///
     /// Default 100 ms.
     public var base: Duration = .milliseconds(100)
-    /// No wait is longer, whatever `Retry-After` says.
+    /// No wait is longer: where `Retry-After` asks for more, nothing is repeated.
     ///
     /// Default 2 s.
     public var maximum: Duration = .seconds(2)

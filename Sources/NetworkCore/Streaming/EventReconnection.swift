@@ -44,7 +44,10 @@ public struct EventReconnection: Sendable, Hashable {
     static func isWorthwhile(after error: NetworkError) -> Bool {
         guard error.response == nil else { return false }
         switch error.kind {
-        case .dnsTimeout, .dnsError, .destinationUnavailable, .connectionRefused,
+        // What this side lacks it lacks the next time, too.
+        case .destinationUnavailable:
+            return error.side == .upstream
+        case .dnsTimeout, .dnsError, .connectionRefused,
             .connectionTerminated, .connectionTimeout, .connectionReadTimeout,
             .connectionWriteTimeout, .connectionLimitReached, .httpResponseIncomplete,
             .httpResponseTimeout, .credentialUnavailable:

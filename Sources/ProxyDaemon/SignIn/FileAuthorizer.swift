@@ -4,12 +4,20 @@ import Synchronization
 /// A credential that stands in a file, which is read again after a 401: who rotates it need not tell
 /// the daemon.
 package final class FileAuthorizer: Authorizing {
+    private struct State {
+        var credential: Credential
+        /// Whether somebody looks at the file, for all that wait.
+        var isLooking = false
+        /// Who waits to learn whether there is another credential.
+        var waiting: [AsyncStream<Bool>.Continuation] = []
+    }
+
     package let kind: String
     package let fieldName: HTTPFieldName
     private let read: @Sendable () async throws -> StaticAuthorizer
     private let onChange: @Sendable () -> Void
     private let onFault: @Sendable (any Error) -> Void
-    private let current: Mutex<Credential>
+    private let state: Mutex<State>
 
     /// Makes an authorizer.
     ///
@@ -26,7 +34,7 @@ package final class FileAuthorizer: Authorizing {
     ) {
         kind = first.kind
         fieldName = first.fieldName
-        current = Mutex(first.credential(until: nil).numbered(1))
+        state = Mutex(State(credential: first.credential(until: nil).numbered(1)))
         self.read = read
         self.onChange = onChange
         self.onFault = onFault
@@ -35,10 +43,10 @@ package final class FileAuthorizer: Authorizing {
     /// Nothing waits for a credential.
     package var keepsDeadlines: Bool { true }
 
-    package func currentCredential() -> Credential? { current.withLock { $0 } }
+    package func currentCredential() -> Credential? { state.withLock { $0.credential } }
 
     package func credential(until deadline: ContinuousClock.Instant?) -> Credential {
-        current.withLock { $0 }
+        state.withLock { $0.credential }
     }
 
     package func rejected(_ rejection: Rejection) async -> Verdict {
@@ -52,27 +60,46 @@ package final class FileAuthorizer: Authorizing {
         }
     }
 
-    /// Whether there is another credential than that one, if need be by another look at the file.
-    ///
-    /// Not on a worker's loop: the file may be on a medium that takes its time.
-    @concurrent
+    /// Whether there is another credential than that one, if need be by another look at the file: one
+    /// for all that were refused meanwhile.
     private func isRenewed(since refused: Int) async -> Bool {
-        guard current.withLock({ $0.generation == refused }) else { return true }
-        let found: Credential
+        let (answers, answer) = AsyncStream<Bool>.makeStream()
+        let (isKnown, isFirst) = state.withLock { state in
+            guard state.credential.generation == refused else { return (true, false) }
+            state.waiting.append(answer)
+            defer { state.isLooking = true }
+            return (false, !state.isLooking)
+        }
+        if isKnown { return true }
+        if isFirst {
+            // Not on a worker's loop: the file may be on a medium that takes its time. And nobody's
+            // own: whoever gives up leaves the look to the others.
+            Task(executorPreference: globalConcurrentExecutor) { await self.look(behind: refused) }
+        }
+        // Ends with the task that waits, too.
+        for await isRenewed in answers { return isRenewed }
+        return false
+    }
+
+    private func look(behind refused: Int) async {
+        let found: Result<Credential, any Error>
         do {
-            found = try await read().credential(until: nil)
+            found = .success(try await read().credential(until: nil))
         } catch {
-            onFault(error)
-            return false
+            found = .failure(error)
         }
-        let (isAnother, isNews) = current.withLock { current in
-            // Whoever had the same 401 may have been here before.
-            guard current.generation == refused else { return (true, false) }
-            guard current.value != found.value else { return (false, false) }
-            current = found.numbered(refused + 1)
-            return (true, true)
+        let (isRenewed, waiting) = state.withLock { state in
+            state.isLooking = false
+            var isRenewed = false
+            if case .success(let found) = found, found.value != state.credential.value {
+                state.credential = found.numbered(refused + 1)
+                isRenewed = true
+            }
+            defer { state.waiting = [] }
+            return (isRenewed, state.waiting)
         }
-        if isNews { onChange() }
-        return isAnother
+        if isRenewed { onChange() }
+        if case .failure(let error) = found { onFault(error) }
+        for waiter in waiting { waiter.yield(isRenewed) }
     }
 }

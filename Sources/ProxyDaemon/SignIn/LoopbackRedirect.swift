@@ -43,13 +43,21 @@ final class LoopbackRedirect: Sendable {
         let path = registered.path.isEmpty ? "/" : registered.path
         let servers = await loop.call { loop in
             Result<[LocalServer], any Error> {
-                try sockets.map { socket in
-                    try LocalServer(socket.socket, on: loop) { call in
-                        await Self.answer(call, at: origin, path, judge)
-                    } onAnswered: { response in
-                        if response.status == 200 || response.status == 502 { onShown() }
+                var servers: [LocalServer] = []
+                do {
+                    for socket in sockets {
+                        let server = try LocalServer(socket.socket, on: loop) { call in
+                            await Self.answer(call, at: origin, path, judge)
+                        } onAnswered: { response in
+                            if response.status == 200 || response.status == 502 { onShown() }
+                        }
+                        servers.append(server)
                     }
+                } catch {
+                    for server in servers { server.close() }
+                    throw error
                 }
+                return servers
             }
         }
         self.servers = try await servers.unwrapped()

@@ -59,7 +59,9 @@ extension SignIn {
         say("")
         say("  \(page)")
         say("")
-        let ending = await first(of: endings, within: Self.browserLimit)
+        var ending = await first(of: endings, within: Self.browserLimit)
+        // A code that came at the last moment is spent, and its tokens are on their way.
+        if ending == nil { ending = await attempt.ending() }
         // The last page is on its way; the browser gets it unless it has gone.
         if ending != nil { _ = await first(of: shown, within: .seconds(2)) }
         await redirect.close()
@@ -118,6 +120,11 @@ private final class BrowserAttempt: Sendable {
     /// From now on answers are for this flow.
     func begin(_ flow: AuthorizationCodeFlow) {
         state.withLock { $0.flow = flow }
+    }
+
+    /// How it ends; nothing if no code has come.
+    func ending() async -> LoopbackRedirect.Ending? {
+        await state.withLock(\.ending)?.value
     }
 
     /// Judges a query; a code is presented once, however often the browser sends it, and every time

@@ -2,7 +2,8 @@ import FoundationEssentials
 
 /// Talks to a token endpoint (RFC 6749 §3.2) over any transport.
 ///
-/// The transport must not be one that injects tokens: the engine would wait for itself. Nothing is
+/// The transport must not be one that injects tokens: the engine would wait for itself. It should end
+/// at the context's deadline (`keepsDeadlines`), or the engine only stops to wait for it. Nothing is
 /// repeated and no redirect is followed here.
 public struct TokenEndpointClient: OAuthService {
     /// The longest answer that is read.

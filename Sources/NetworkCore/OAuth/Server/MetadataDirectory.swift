@@ -8,7 +8,7 @@ public actor MetadataDirectory {
     private static let lifetime = Duration.seconds(24 * 3600)
     /// How soon after a failed token request they are looked at again.
     private static let refreshAfter = Duration.seconds(60)
-    /// How long one request for a document may take.
+    /// How long a search may take, at however many places.
     private static let timeout = Duration.seconds(10)
     /// The same while other metadata is known: the token request has 10 s for both.
     private static let renewalTimeout = Duration.seconds(3)
@@ -74,7 +74,7 @@ public actor MetadataDirectory {
     public func doubt() { isDoubted = true }
 
     private func begin() -> Task<Result<ServerMetadata, MetadataError>, Never> {
-        // The directory's own: a caller that goes away gives up its wait and nothing else.
+        // The directory's own: a caller that goes away does not end it.
         let task = Task { await look() }
         search = task
         return task
@@ -106,10 +106,14 @@ public actor MetadataDirectory {
         guard base.isPrivate || allowsInsecure else {
             throw MetadataError("the issuer \(issuer) is not https")
         }
+        let deadline = clock.now + (known == nil ? Self.timeout : Self.renewalTimeout)
         var missing: HTTPStatus = 404
         var fault: MetadataError?
         for target in MetadataDirectory.places(of: base.target) {
-            let (status, body) = try await fetch(Request(origin: base.origin, target: target))
+            let (status, body) = try await fetch(
+                Request(origin: base.origin, target: target),
+                until: deadline
+            )
             if status == 200 {
                 do {
                     return try ServerMetadata(body, from: issuer, allowsInsecure: allowsInsecure)
@@ -136,15 +140,14 @@ public actor MetadataDirectory {
     }
 
     private func fetch(
-        _ request: Request
+        _ request: Request,
+        until deadline: ContinuousClock.Instant
     ) async throws(MetadataError) -> (HTTPStatus, [UInt8]) {
         var request = request
         request.headers = [.accept: "application/json", .acceptEncoding: "identity"]
-        let deadline = clock.now + (known == nil ? Self.timeout : Self.renewalTimeout)
-        var context = RequestContext(deadline: deadline)
         do {
-            let response = try await transport.send(request, context: &context)
-            let body = try await response.body.collect(
+            let (response, body) = try await transport.answer(
+                to: request,
                 upTo: Self.limit,
                 until: deadline,
                 on: clock

@@ -182,12 +182,10 @@ public struct DeviceFlow: Sendable {
             let scope = FormParameter("scope", configuration.scopes.joined(separator: " "))
             let request = try ClientRequest(configuration, at: clock.wallNow + service.clockOffset)
                 .post([scope] + configuration.targets, to: endpoint)
-            let deadline = clock.now + configuration.requestTimeout
-            var context = RequestContext(deadline: deadline)
-            let response = try await transport.send(request, context: &context)
-            let body = try await response.body.collect(
+            let (response, body) = try await transport.answer(
+                to: request,
                 upTo: 64 * 1024,
-                until: deadline,
+                until: clock.now + configuration.requestTimeout,
                 on: clock
             )
             return (response.status, body.array)

@@ -58,12 +58,10 @@ public struct Revocation: Sendable {
             ]
             let request = try ClientRequest(configuration, at: clock.wallNow + clockOffset)
                 .post(form, to: endpoint)
-            let deadline = clock.now + configuration.requestTimeout
-            var context = RequestContext(deadline: deadline)
-            let response = try await transport.send(request, context: &context)
-            let body = try await response.body.collect(
+            let (response, body) = try await transport.answer(
+                to: request,
                 upTo: 64 * 1024,
-                until: deadline,
+                until: clock.now + configuration.requestTimeout,
                 on: clock
             )
             // RFC 7009 §2.2: 200 also for a token that the server does not know.
