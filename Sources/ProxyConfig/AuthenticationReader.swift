@@ -58,7 +58,7 @@ struct AuthenticationReader {
 
     private func header() -> Authentication {
         let header = section.section(.header, HeaderCredentialKey.self)
-        let name = header.value(
+        let name = header.quietValue(
             .name,
             expected: "a header name that netproxy does not write itself"
         ) { text in

@@ -48,9 +48,28 @@ struct ConfigNode {
         }
     }
 
+    /// What an error calls a value that may be a secret in the wrong place.
+    var kind: String {
+        if case .scalar = content { "a text" } else { found }
+    }
+
     /// The value of a key; nil when it is absent or null.
     func child(_ key: String) -> ConfigNode? {
         entries?.first { $0.key == key && !$0.value.isNull }?.value
+    }
+
+    /// A key as an error shows it: what is written like none may be a secret that lost its place.
+    static func keyName(_ key: String) -> String {
+        let isName = key.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"),
+                UInt8(ascii: "<"):
+                true
+            default: false
+            }
+        }
+        return isName && key.utf8.count <= 40 ? key : "…"
     }
 
     /// The text on one line: an error never spans two, nor moves a terminal's cursor.

@@ -81,7 +81,7 @@ struct HeaderRulesReader {
     ) -> [Value] {
         guard let node else { return [] }
         guard let entries = node.entries else {
-            reading.report("expected a map of header names, found \(node.found)", at: node)
+            reading.report("expected a map of header names, found \(node.kind)", at: node)
             return []
         }
         var fields: [Value] = []
@@ -93,7 +93,7 @@ struct HeaderRulesReader {
                 reading.report(
                     "not a header name",
                     at: place.position,
-                    key: ConfigNode.printable(entry.value.path)
+                    key: "\(node.path).\(ConfigNode.keyName(entry.key))"
                 )
                 continue
             }

@@ -125,7 +125,7 @@ struct OAuthReader {
     private func parameters() -> [OAuthSettings.Parameter] {
         guard let node = section[.parameters] else { return [] }
         guard let entries = node.entries else {
-            section.reading.report("expected a map, found \(node.found)", at: node)
+            section.reading.report("expected a map, found \(node.kind)", at: node)
             return []
         }
         return entries.compactMap { entry in

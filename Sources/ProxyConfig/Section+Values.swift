@@ -13,6 +13,18 @@ extension Section {
         self[key].flatMap { reading.value($0, expected: expected, bound: bound, parse: parse) }
     }
 
+    /// Reads one scalar beside which people write a secret; an error does not repeat it.
+    func quietValue<Value>(
+        _ key: Key,
+        expected: String,
+        parse: (String) -> Value?
+    ) -> Value? {
+        guard let node = self[key] else { return nil }
+        if let value = node.text.flatMap(parse) { return value }
+        reading.report("expected \(expected), found \(node.kind)", at: node)
+        return nil
+    }
+
     /// Whether the value is `off`, quoted or not.
     func isOff(_ key: Key) -> Bool {
         self[key]?.text == "off"
@@ -156,7 +168,7 @@ extension Section {
     /// Reads the name of a user for Basic authentication.
     func username(_ key: Key) -> String? {
         // RFC 7617 §2: the first colon ends the user name.
-        value(key, expected: "a user name without a colon") { text in
+        quietValue(key, expected: "a user name without a colon") { text in
             TextRules.isPlain(text) && !text.contains(":") ? text : nil
         }
     }

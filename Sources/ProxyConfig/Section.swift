@@ -20,7 +20,7 @@ struct Section<Key: SectionKey> {
         self.position = position
         guard let node, !node.isNull else { return }
         guard let entries = node.entries else {
-            reading.report("expected a map, found \(node.found)", at: node)
+            reading.report("expected a map, found \(node.kind)", at: node)
             isReadable = false
             return
         }
@@ -31,7 +31,7 @@ struct Section<Key: SectionKey> {
                 reading.report(
                     Self.unknown(entry.key),
                     at: entry.keyPosition,
-                    key: entry.value.path
+                    key: "\(path.isEmpty ? "" : "\(path).")\(ConfigNode.keyName(entry.key))"
                 )
             }
         }

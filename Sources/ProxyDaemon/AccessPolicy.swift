@@ -52,15 +52,15 @@ final class AccessPolicy: Sendable {
     ///   - head: the request.
     ///   - isChannelHost: tells whether a host is one that a channel claims.
     ///   - userID: the peer's, on a unix socket.
-    /// - Returns: the field in which the app showed its key in place of an API key, which is for
-    ///   nobody but this proxy; nothing if there is none.
+    /// - Returns: the fields in which the app showed its key in place of an API key, which is for
+    ///   nobody but this proxy.
     /// - Throws: `http_request_denied` with 421, 403 or 407.
     @discardableResult
     func check(
         _ head: RequestHead,
         isChannelHost: (Authority) -> Bool,
         userID: UInt32?
-    ) throws(NetworkError) -> HTTPFieldName? {
+    ) throws(NetworkError) -> [HTTPFieldName] {
         try checkHost(head, isChannelHost: isChannelHost)
         if head.headers.contains(HTTPFieldName.origin)
             || head.headers.contains(HTTPFieldName.secFetchSite)
@@ -138,32 +138,39 @@ final class AccessPolicy: Sendable {
     ///
     /// A lent key is good for its channels alone, also where none is demanded: whoever lends a key for
     /// some means those.
-    private func checkKey(_ headers: HTTPHeaders) throws(NetworkError) -> HTTPFieldName? {
+    private func checkKey(_ headers: HTTPHeaders) throws(NetworkError) -> [HTTPFieldName] {
         var isOpen = key == nil
         if headers.contains(KnownField.proxyAuthorization) {
             let shown = headers[.proxyAuthorization].flatMap(AccessKey.presented)
             if let shown, try opens(shown) { isOpen = true }
             guard isOpen else { throw wanted() }
         }
-        if key != nil || lent?.keys.isAnyOut == true, let field = try keyField(of: headers) {
-            return field
-        }
-        guard isOpen else { throw wanted() }
-        return nil
+        guard key != nil || lent?.keys.isAnyOut == true else { return [] }
+        let shown = try keyFields(of: headers)
+        guard isOpen || !shown.isEmpty else { throw wanted() }
+        return shown
     }
 
-    /// Where a key stands in place of an API key.
-    private func keyField(of headers: HTTPHeaders) throws(NetworkError) -> HTTPFieldName? {
+    /// Where a key stands in place of an API key: some client libraries fill two fields.
+    private func keyFields(of headers: HTTPHeaders) throws(NetworkError) -> [HTTPFieldName] {
+        var fields: [HTTPFieldName] = []
         for field in keyFields where headers.contains(field) {
             for value in headers.values(of: field) {
                 // A credential's own field has no scheme, or any.
                 let bare = field == .authorization ? nil : value
                 for shown in [AccessKey.presented(in: value), bare] {
-                    if let shown, try opens(shown) { return field }
+                    if let shown, try opens(shown), fields.last != field { fields.append(field) }
                 }
             }
         }
-        return nil
+        return fields
+    }
+
+    /// Whether a field's value is, or shows, the channel's own key or one that was lent for any.
+    func isKey(_ value: String) -> Bool {
+        [AccessKey.presented(in: value), value].compactMap { $0.map { Secret($0) } }.contains {
+            key == $0 || lent?.keys.standing(of: $0, at: "") ?? .unknown != .unknown
+        }
     }
 
     private func wanted() -> NetworkError {

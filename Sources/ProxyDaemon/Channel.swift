@@ -122,10 +122,10 @@ final class Channel {
         return limited
     }
 
-    /// Refuses TRACE where a credential goes with each request: the answer would show it to the app
-    /// (RFC 9110 §9.3.8).
+    /// Refuses TRACE where a secret of ours goes with each request, to the upstream or to a proxy on
+    /// the way: the answer would show it to the app (RFC 9110 §9.3.8).
     func checkTrace(_ method: HTTPMethod) throws(NetworkError) {
-        guard method == .trace, shared.authorizer != nil else { return }
+        guard method == .trace, shared.sendsSecrets else { return }
         throw NetworkError(
             .httpRequestDenied,
             side: .downstream,

@@ -24,6 +24,8 @@ final class ChannelShared: Sendable {
     let samples: SampleTransport?
     let log: ChannelLog
     let credentialFields: [HTTPFieldName]
+    /// The values that requests carry beside the credential, and that nobody is to see.
+    let secrets: [Secret]
     /// The fields that the channel alone decides on, of those that a name with `_` may pass for.
     let ruledFields: [HTTPFieldName]
     let loggedHeaders: [HTTPFieldName]
@@ -73,9 +75,11 @@ final class ChannelShared: Sendable {
             .filter { $0.text.contains { $0 == "-" || $0 == "_" } }
         trace = configuration.trace
         loggedHeaders = configuration.log.headers.compactMap { HTTPFieldName($0) }
+        let secretFields = try configuration.headers.secretFields(inputs)
+        secrets = secretFields.map { Secret($0.value) }
         stack = InterceptorStack(
             configuration,
-            secretFields: try configuration.headers.secretFields(inputs),
+            secretFields: secretFields,
             authorizer: authorizer,
             origin: origin,
             spillDirectory: spillDirectory
@@ -83,6 +87,10 @@ final class ChannelShared: Sendable {
     }
 
     var name: String { configuration.name }
+    /// Whether any secret of ours goes with requests.
+    var sendsSecrets: Bool {
+        authorizer != nil || !secrets.isEmpty || configuration.proxy?.login != nil
+    }
     /// What it is in front of, for people.
     var upstream: String {
         guard samples == nil, let first = upstreams.first else { return SampleTransport.address }

@@ -92,12 +92,12 @@ struct Exchange: ~Copyable {
         guard let channel, channel.logsHeaders else { return }
         let names = channel.loggedHeaders
         let fields = response.headers.filter { names.contains($0.name) }
-        guard !fields.isEmpty, let credential = record.context.sentCredential else {
+        // An API may repeat what it was sent, in the reason of a 401 for one.
+        let secrets = (record.context.sentCredential?.secrets ?? []) + channel.shared.secrets
+        guard !fields.isEmpty, !secrets.isEmpty else {
             record.responseHeaders = fields
             return
         }
-        // An API may repeat what it was sent, in the reason of a 401 for one.
-        let secrets = credential.secrets
         record.responseHeaders = fields.compactMap { field in
             HTTPField(field.name, Redaction.hiding(secrets, in: field.value))
         }

@@ -89,6 +89,14 @@ extension ProxyHandler {
         )
     }
 
+    /// The fields in which an app shows a key that is for nobody but this proxy.
+    private func keyFields(of head: RequestHead) -> [HTTPFieldName] {
+        head.headers.filter { field in
+            channels.channels.contains { $0.access.isKey(field.value) }
+        }
+        .map(\.name)
+    }
+
     private func forward(
         _ head: RequestHead,
         to origin: Origin,
@@ -101,6 +109,7 @@ extension ProxyHandler {
         if head.version == .http11 { exchange.record.context.onInformational = app.interim }
         var nominated: [HTTPFieldName] = []
         var head = head
+        for field in keyFields(of: head) { head.headers.remove(field) }
         let request = try requests.make(
             &head,
             for: origin,

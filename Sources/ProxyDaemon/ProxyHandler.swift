@@ -110,12 +110,12 @@ final class ProxyHandler {
         exchange.enter(channel)
         exchange.rule = route.rule
         app.current.idleTimeout = channel.idleTimeout
-        let keyField = try channel.shared.access.check(
+        let keyFields = try channel.shared.access.check(
             exchange.head,
             isChannelHost: { table.isChannelHost($0) },
             userID: app.userID
         )
-        if let keyField { exchange.head.headers.remove(keyField) }
+        for field in keyFields { exchange.head.headers.remove(field) }
         try channel.shared.scope.check(exchange.head, target: route.target)
         // RFC 9110 §15.2: HTTP/1.0 knows no interim answers.
         if exchange.head.version == .http11 {

@@ -130,8 +130,8 @@ import Testing
             """
         #expect(
             errors(in: text) == [
-                "netproxy.yaml:2:6: channels.a: expected a map, found 'fast'",
-                "netproxy.yaml:3:52: channels.b.auth.oauth: expected a map, found 'yes'",
+                "netproxy.yaml:2:6: channels.a: expected a map, found a text",
+                "netproxy.yaml:3:52: channels.b.auth.oauth: expected a map, found a text",
             ]
         )
     }

@@ -105,20 +105,27 @@ import Testing
         let keys = ClientKeys()
         let grant = keys.issue(for: ["orders"], opening: [])
         let policy = AccessPolicy(lent: ("orders", keys))
-        func field(_ value: String, _ others: String...) throws -> HTTPFieldName? {
+        func fields(_ value: String, _ others: String...) throws -> [HTTPFieldName] {
             let head = try head(["Host: localhost", "Authorization: \(value)"] + others)
             return try policy.check(head, isChannelHost: { _ in false }, userID: nil)
         }
         let shown = "Bearer \(grant.key.reveal())"
-        #expect(try field(shown) == .authorization)
-        #expect(try field("Bearer the-app's-own") == nil)
+        #expect(try fields(shown) == [.authorization])
+        #expect(try fields("Bearer the-app's-own") == [])
         // A program under `netproxy exec` may show it in both places.
-        #expect(try field(shown, "Proxy-Authorization: \(shown)") == .authorization)
+        #expect(try fields(shown, "Proxy-Authorization: \(shown)") == [.authorization])
         let elsewhere = keys.issue(for: ["bills"], opening: []).key.reveal()
-        #expect(throws: NetworkError.self) { try field("Bearer \(elsewhere)") }
+        #expect(throws: NetworkError.self) { try fields("Bearer \(elsewhere)") }
         keys.revokeAll()
         #expect(!keys.isAnyOut)
-        #expect(try field(shown) == nil)
+        #expect(try fields(shown) == [])
+    }
+
+    @Test func `a key that stands in two fields goes no further in either`() throws {
+        let policy = AccessPolicy(key: Secret("sesame"), credentialField: "X-Key")
+        let head = try head(["Host: localhost", "Authorization: Bearer sesame", "X-Key: sesame"])
+        let fields = try policy.check(head, isChannelHost: { _ in false }, userID: nil)
+        #expect(fields == [.authorization, "X-Key"])
     }
 
     @Test func `a lent key counts for its channels`() throws {

@@ -45,6 +45,27 @@ import Testing
         }
     }
 
+    @Test func `a key of this proxy's does not leave it`() async throws {
+        let origin = try await OriginServer.start { _ in Raw.ok() }
+        try await DaemonHarness.run(
+            channels: "\(ForwardStory.channels)\n  access: { key: 'literal:c4nary' }",
+            root: "unmatched: forward",
+            destinations: .any
+        ) { proxy in
+            let request = ForwardStory.ask(
+                "localhost:\(origin.port)",
+                "Authorization: Bearer c4nary",
+                "X-Api-Key: c4nary",
+                "X-Other: mine"
+            )
+            #expect(try await proxy.exchange(request).status == 200)
+            let seen = try #require(origin.requests.first)
+            #expect(seen["X-Other"] == "mine")
+            #expect(seen["Authorization"] == nil)
+            #expect(seen["X-Api-Key"] == nil)
+        }
+    }
+
     @Test(arguments: ["127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]"])
     func `a name that leads to this machine is 403`(host: String) async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }

@@ -77,8 +77,12 @@ import Testing
         }
     }
 
-    @Test func `TRACE never shows a channel's credential`() async throws {
-        try await LastStopStory.story(auth: ", auth: { bearer: 'literal:sesame' }") {
+    @Test(arguments: [
+        "auth: { bearer: 'literal:sesame' }", "headers: { secret: { X-Key: 'literal:sesame' } }",
+        "proxy: { url: 'http://127.0.0.1:9', username: me, password: 'literal:sesame' }",
+    ])
+    func `TRACE shows nothing that is the channel's secret`(keys: String) async throws {
+        try await LastStopStory.story(auth: ", \(keys)") {
             proxy,
             origin in
             let answer = try await proxy.exchange(Raw.request("TRACE", "/orders/1"))

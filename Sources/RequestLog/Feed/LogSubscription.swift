@@ -89,12 +89,20 @@ package final class LogSubscription: Sendable {
         }
     }
 
-    /// Away from the loops: reading a line costs more than writing one.
-    @concurrent
+    /// Away from the loops, which what a task calls would follow: reading a line costs more than
+    /// writing one.
     private static func filtered(
         _ lines: [UInt8],
         by filter: [WhereExpression]
     ) async -> [UInt8] {
+        // Awaited at once, and short.
+        await Task(executorPreference: globalConcurrentExecutor) {
+            matching(filter, among: lines)
+        }
+        .value
+    }
+
+    private static func matching(_ filter: [WhereExpression], among lines: [UInt8]) -> [UInt8] {
         var kept: [UInt8] = []
         for piece in lines.split(separator: UInt8(ascii: "\n")) {
             guard let line = LogLine(Array(piece)), filter.allSatisfy({ $0.matches(line) }) else {
