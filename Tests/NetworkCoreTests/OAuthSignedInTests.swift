@@ -137,6 +137,28 @@ import Testing
         #expect(harness.requests == 0)
     }
 
+    @Test func `behind a sign-in without a refresh token the configured one stays spent`()
+        async throws
+    {
+        let store = MemoryTokenStore()
+        let clock = ManualClock()
+        let seed = OAuthConfiguration.Grant.refreshToken(initial: Secret("initial"))
+        try await store.keepSignIn(
+            TokenResponse(accessToken: Secret("by-a-person"), lifetime: .seconds(60)),
+            configuration: OAuthHarness.configuration(seed),
+            asked: clock.wallNow,
+            clock: clock
+        )
+        let harness = OAuthHarness(grant: seed, clock: clock, store: store)
+        #expect(try await harness.token() == "Bearer by-a-person")
+        clock.advance(by: .seconds(61))
+        #expect(await harness.failure()?.kind == .reauthorizationRequired)
+        #expect(harness.requests == 0)
+        // Only a person has it presented.
+        try await harness.manager.forceRefresh()
+        #expect(harness.server.requests.map { $0.form["refresh_token"] } == ["initial"])
+    }
+
     @Test func `a lifetime of zero means at a sign-in what it means later`() async throws {
         let store = MemoryTokenStore()
         let clock = ManualClock()

@@ -55,6 +55,35 @@ import Testing
         #expect(harness.server.requests.last?.form["refresh_token"] == "refresh-1")
     }
 
+    @Test func `what cannot be kept is not asked for early`() async throws {
+        let harness = harness()
+        _ = try await harness.token()
+        store.failsSaving = true
+        // In the last part of its life, and good for nobody in a hurry.
+        harness.clock.advance(by: .seconds(3301))
+        #expect(try await harness.token() == "Bearer access-1")
+        #expect(await eventually { await harness.manager.status().lastFailure != nil })
+        #expect(harness.requests == 1)
+        // Behind its end there is no other way.
+        harness.clock.advance(by: .seconds(300))
+        #expect(try await harness.token() == "Bearer access-2")
+        #expect(harness.requests == 2)
+    }
+
+    @Test func `a new manager takes a stored token while another has the lock`() async throws {
+        let first = harness()
+        _ = try await first.token()
+        store.failsLocking = true
+        let second = OAuthHarness(
+            grant: .refreshToken(initial: Secret("initial")),
+            clock: first.clock,
+            server: first.server,
+            store: store
+        )
+        #expect(try await second.token() == "Bearer access-1")
+        #expect(first.requests == 1)
+    }
+
     @Test(arguments: [sealed, broken])
     func `the client's own credentials need no store`(fault: TokenStoreError) async throws {
         store.fault = fault

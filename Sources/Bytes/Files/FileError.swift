@@ -22,6 +22,8 @@ package struct FileError: Error, Hashable, Sendable, CustomStringConvertible {
     package var isSymbolicLink: Bool { code == ELOOP }
     /// Whether the file is there, and not for this process.
     package var isForbidden: Bool { code == EACCES || code == EPERM }
+    /// Whether this process, or the system, lacks what another moment may have: descriptors or memory.
+    package var isExhaustion: Bool { code == EMFILE || code == ENFILE || code == ENOMEM }
     /// Whether the medium does not give back what was written, or a checksum of it is wrong.
     package var isDamage: Bool { code == EIO || code == EBADMSG || code == EUCLEAN }
     /// Whether nobody reads at the other end of the pipe any more.

@@ -27,10 +27,11 @@ struct OAuthAssembly: Sendable {
         seal = StateSeal(configuration.stateKey, secrets)
         var options = UpstreamOptions()
         // A channel renews one token at a time, but many channels may ask one server, and those that
-        // wait for one that is slow must not keep the others from one that is not.
-        options.connections = 64
+        // wait for one that is slow must not keep the others from one that is not. Who finds no
+        // connection has presented nothing yet, and gives up while there is time for an answer.
+        options.connections = 512
         options.responseTimeout = .seconds(10)
-        options.queueTimeout = .seconds(10)
+        options.queueTimeout = .seconds(1)
         self.options = options
         shared = try PooledTransport(options: options, on: loop)
     }

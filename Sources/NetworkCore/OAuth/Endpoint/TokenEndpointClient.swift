@@ -18,7 +18,7 @@ public struct TokenEndpointClient: OAuthService {
     private static let bodyTime = Duration.seconds(2)
 
     private let transport: any HTTPTransport
-    private let clock: any NetworkClock
+    let clock: any NetworkClock
     /// What time it is there, for whoever signs something that the server judges by its clock.
     public let serverClock: ServerClock
 
@@ -41,6 +41,7 @@ public struct TokenEndpointClient: OAuthService {
         configuration: OAuthConfiguration,
         deadline: ContinuousClock.Instant
     ) async throws(TokenFailure) -> TokenResponse {
+        let time = deadline - clock.now
         do {
             return try await present(grant, configuration, deadline)
         } catch {
@@ -48,7 +49,8 @@ public struct TokenEndpointClient: OAuthService {
                 !error.mayBeSpent, !grant.isMadeAnew
             else { throw error }
         }
-        return try await present(grant, configuration, deadline)
+        // With time of its own: what is presented must not meet a deadline that is nearly over.
+        return try await present(grant, configuration, clock.now + time)
     }
 
     private func present(

@@ -7,13 +7,19 @@ extension OAuthManager {
     /// How long a dead credential rests before the store is looked into again.
     private static var deathCheck: Duration { .seconds(5) }
 
+    /// Whether what was refused is made anew for the next request, which may be another then: of a
+    /// token that stands in a file, say.
+    private func isMadeAnew(_ failure: TokenFailure) -> Bool {
+        if case .provided = configuration.grant { failure.kind == .invalidGrant } else { false }
+    }
+
     /// Leaves the token endpoint alone for a while; the failure is everybody's.
     func fail(_ failure: TokenFailure) -> WaitingRoom.Outcome {
         // A renewal that was given up has been counted.
         if Task.isCancelled, let lastFailure = trouble.lastFailure { return .failed(lastFailure) }
         trouble.failuresInRow += 1
         var delay = BackOff.delay(
-            failure.kind,
+            isMadeAnew(failure) ? .transient : failure.kind,
             failuresInRow: trouble.failuresInRow,
             jitter: jitter()
         )

@@ -54,13 +54,21 @@ extension OAuthManager {
         return (true, token == record?.refreshToken ? record?.refreshExpiresAt : nil)
     }
 
+    /// Whether a grant may be presented now.
+    enum Announcement {
+        /// It may; `wasOpen` says whether an earlier presentation of the same refresh token had no known
+        /// outcome.
+        case presentable(wasOpen: Bool)
+        /// Somebody has signed in meanwhile.
+        case overtaken
+        /// Its successor could not be kept, and there is no need of one yet.
+        case unkept
+    }
+
     /// Notes durably that a refresh token is about to be presented, unless the server is known to
     /// leave it in force.
-    ///
-    /// - Returns: whether an earlier presentation of the same token had no known outcome; nothing if
-    ///   the token must not be presented, because somebody has signed in meanwhile.
-    func announce(_ grant: TokenGrant) async -> Bool? {
-        guard let secret = grant.refreshToken else { return false }
+    func announce(_ grant: TokenGrant, for reason: OAuthEvent.Reason) async -> Announcement {
+        guard let secret = grant.refreshToken else { return .presentable(wasOpen: false) }
         let open = ledger.openIntent(for: secret)
         if ledger.record?.rotates != false {
             var next = ledger.workingRecord
@@ -69,9 +77,19 @@ extension OAuthManager {
                 startedAt: open?.startedAt ?? clock.wallNow,
                 attempts: (open?.attempts ?? 0) + 1
             )
-            if await persist(next) == .overtaken { return nil }
+            switch await persist(next) {
+            case .overtaken: return .overtaken
+            case .kept where ledger.isUnsaved && hasTime(for: reason): return .unkept
+            case .kept, .stored: break
+            }
         }
-        return open != nil
+        return .presentable(wasOpen: open != nil)
+    }
+
+    /// Whether a renewal can be done later as well: nobody asked for it, and the token at hand is good.
+    private func hasTime(for reason: OAuthEvent.Reason) -> Bool {
+        guard reason == .early, let current, current.doubt == .none else { return false }
+        return isAlive(current, at: clock.moment)
     }
 
     /// Takes the note back: the answer says that the token was not spent.

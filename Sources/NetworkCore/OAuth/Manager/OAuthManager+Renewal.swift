@@ -12,6 +12,7 @@ extension OAuthManager {
         presenting grant: TokenGrant?
     ) async -> WaitingRoom.Outcome {
         let began = clock.now
+        if grant == nil, let adopted = await adoptAtFirstSight(for: reason) { return adopted }
         let lock: TokenStoreLock?
         do {
             lock = try await store.lock(
@@ -35,6 +36,28 @@ extension OAuthManager {
         if let grant { return await signIn(presenting: grant, began: began) }
         if let adopted = adopt(for: reason) { return adopted }
         return await present(reason, began: began, under: lock)
+    }
+
+    /// Takes a good token that another manager or process has left in the store, where nothing is known
+    /// yet: whoever has the lock may have it for as long as a slow server takes.
+    private func adoptAtFirstSight(
+        for reason: OAuthEvent.Reason
+    ) async -> WaitingRoom.Outcome? {
+        guard current == nil, ledger.record == nil, reason != .forced, reason != .recovery else {
+            return nil
+        }
+        let found: TokenRecord?
+        do {
+            found = try await store.load()
+        } catch {
+            // Under the lock it is clear what that means.
+            return nil
+        }
+        guard let found, !hasLeft, current == nil, ledger.record == nil,
+            learn(found) == .stored
+        else { return nil }
+        nextLook = clock.moment + OAuthManager.lookInterval
+        return adopt(for: reason)
     }
 
     /// What one renewal has tried so far.
@@ -68,7 +91,19 @@ extension OAuthManager {
             // What a person asks for is no sign of an API that refuses every token.
             let isExpected = hasRunItsCourse || reason == .forced
             if !isExpected, let excess = excess() { return excess }
-            guard let wasOpen = await announce(grant) else { return yieldToStored() }
+            let wasOpen: Bool
+            switch await announce(grant, for: reason) {
+            case .presentable(let isOpen): wasOpen = isOpen
+            case .overtaken: return yieldToStored()
+            case .unkept:
+                return fail(
+                    TokenFailure(
+                        .transient,
+                        detail: "another refresh token could not be kept; this one is not "
+                            + "presented while its access token is good"
+                    )
+                )
+            }
             let hadServed = current?.hasServed ?? false
             let sent = clock.moment
             if attempts.firstSent == nil { attempts.firstSent = sent.steady }

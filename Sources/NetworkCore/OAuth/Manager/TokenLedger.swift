@@ -192,7 +192,8 @@ final class TokenLedger {
             return record?.refreshToken
         }
         guard let record, record.seed == TokenRecord.fingerprint(seed) else { return seed }
-        return record.refreshToken ?? seed
+        // Without one behind a sign-in that brought none: the configured one has had a successor.
+        return record.refreshToken ?? (evenSpent ? seed : nil)
     }
 
     private func unspent(_ seed: Secret?) -> Secret? {

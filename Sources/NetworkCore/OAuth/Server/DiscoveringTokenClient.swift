@@ -27,6 +27,7 @@ public struct DiscoveringTokenClient: OAuthService {
         deadline: ContinuousClock.Instant
     ) async throws(TokenFailure) -> TokenResponse {
         let server: ServerMetadata
+        let asked = client.clock.now
         do {
             server = try await directory.metadata()
         } catch {
@@ -39,7 +40,13 @@ public struct DiscoveringTokenClient: OAuthService {
         found.issuer = directory.issuer
         found.tokenEndpoint = try endpoint(of: server, for: configuration)
         do {
-            return try await client.tokens(for: grant, configuration: found, deadline: deadline)
+            // The search has time of its own: a refresh token that is presented at the end of another's
+            // may be spent for an answer that nobody waits for.
+            return try await client.tokens(
+                for: grant,
+                configuration: found,
+                deadline: deadline + (client.clock.now - asked)
+            )
         } catch {
             // The endpoint may have moved: metadata is looked at again before the next attempt.
             if error.serverError == nil { await directory.doubt() }

@@ -45,7 +45,8 @@ public struct FileTokenStore: TokenStoring {
 
     /// Takes the lock; waits by looking again, so that no thread stands still.
     ///
-    /// - Throws: `TokenStoreError.locked` at the deadline, `.unavailable`, `CancellationError`.
+    /// - Throws: `TokenStoreError.locked` at the deadline, `.unavailable`, `.unreadable` for want of
+    ///   descriptors, `CancellationError`.
     @concurrent public func lock(
         until deadline: ContinuousClock.Instant,
         clock: any NetworkClock
@@ -76,7 +77,7 @@ public struct FileTokenStore: TokenStoring {
     ///
     /// - Throws: `TokenStoreError.corrupt` after setting aside a file that makes no sense, which
     ///   needs the lock; `.unavailable`; `.unreadable` for what another key or a later version has
-    ///   written, and for a file that this process may not open.
+    ///   written, and for a file that this process may not open, or has no descriptor for.
     @concurrent public func load(under lock: TokenStoreLock?) async throws -> TokenRecord? {
         try content().map { content in
             if let plain = try content.map(open) {
@@ -97,8 +98,9 @@ public struct FileTokenStore: TokenStoring {
     private func content() throws -> [UInt8]?? {
         do {
             return try read()
-        } catch let error where error.isSymbolicLink || error.isForbidden {
-            // It is there, and not for this process: somebody else has put it there.
+        } catch let error where error.isSymbolicLink || error.isForbidden || error.isExhaustion {
+            // It is there, and not for this process, or not now: in it may be what somebody else put
+            // there.
             throw TokenStoreError.unreadable(words(error))
         } catch {
             throw TokenStoreError.unavailable(words(error))
@@ -198,6 +200,9 @@ public struct FileTokenStore: TokenStoring {
     private func translated<Value>(_ body: () throws(FileError) -> Value) throws -> Value {
         do {
             return try body()
+        } catch let error where error.isExhaustion {
+            // The medium is sound, and whoever has room on it may have written.
+            throw TokenStoreError.unreadable(words(error))
         } catch {
             throw TokenStoreError.unavailable(words(error))
         }
