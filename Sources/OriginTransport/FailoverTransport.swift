@@ -1,5 +1,42 @@
 package import EventIO
 package import NetworkCore
+import Synchronization
+
+/// Which upstreams of a channel could not be reached lately; all loops share it, so that an outage is
+/// met once and not once on each.
+package final class UpstreamRests: Sendable {
+    /// Until when each is tried after the others, on the loops' clock.
+    private let ends: Mutex<[UInt64]>
+
+    /// None rests.
+    package init(count: Int) {
+        ends = Mutex(Array(repeating: 0, count: count))
+    }
+
+    /// Until when each rests; 0 for one that does not.
+    var all: [UInt64] { ends.withLock { $0 } }
+
+    /// Takes the next try of an upstream that rested: the others go round it meanwhile.
+    ///
+    /// - Returns: when its rest ended; 0 for one that had none, of which anybody may try.
+    func begin(_ index: Int, restingUntil end: UInt64) -> UInt64 {
+        ends.withLock { ends in
+            let earlier = ends[index]
+            if earlier != 0 { ends[index] = end }
+            return earlier
+        }
+    }
+
+    /// Takes a try back that said nothing of the upstream.
+    func withdraw(_ index: Int, restingUntil end: UInt64, to earlier: UInt64) {
+        ends.withLock { if $0[index] == end { $0[index] = earlier } }
+    }
+
+    /// Notes that it could not be reached, or with 0 that it could.
+    func set(_ index: Int, until end: UInt64) {
+        ends.withLock { $0[index] = end }
+    }
+}
 
 /// One of the URLs under which an API is to be had.
 package struct UpstreamRoute {
@@ -24,12 +61,11 @@ package struct UpstreamRoute {
 package struct FailoverTransport: HTTPTransport {
     private final class Routes {
         let all: [UpstreamRoute]
-        /// Until when each is tried after the others, on the loop's clock.
-        var restsUntil: [UInt64]
+        let rests: UpstreamRests
 
-        init(_ all: [UpstreamRoute]) {
+        init(_ all: [UpstreamRoute], _ rests: UpstreamRests) {
             self.all = all
-            restsUntil = all.map { _ in 0 }
+            self.rests = rests
         }
 
         /// Those that worked lately first, and the others after them, rather than none.
@@ -38,7 +74,8 @@ package struct FailoverTransport: HTTPTransport {
             let usable = all.indices.filter {
                 target != "*" || all[$0].basePath == all[0].basePath
             }
-            return usable.filter { restsUntil[$0] <= now } + usable.filter { restsUntil[$0] > now }
+            let ends = rests.all
+            return usable.filter { ends[$0] <= now } + usable.filter { ends[$0] > now }
         }
     }
 
@@ -47,9 +84,9 @@ package struct FailoverTransport: HTTPTransport {
 
     private let routes: LoopBound<Routes>
 
-    /// Sends over several pools of one loop; at least one.
-    package init(_ routes: [UpstreamRoute], on loop: EventLoop) {
-        self.routes = LoopBound(Routes(routes), on: loop)
+    /// Sends over several pools of one loop; at least one, and as many as `rests` is about.
+    package init(_ routes: [UpstreamRoute], _ rests: UpstreamRests, on loop: EventLoop) {
+        self.routes = LoopBound(Routes(routes, rests), on: loop)
     }
 
     package func send(
@@ -60,10 +97,8 @@ package struct FailoverTransport: HTTPTransport {
         let order = bound.order(for: request.target, now: loop.now)
         for index in order.dropLast() {
             // One request tries an upstream that has rested; the others go round it meanwhile.
-            let (earlier, rest) = (
-                bound.restsUntil[index], loop.deadline(after: FailoverTransport.rest)
-            )
-            if earlier != 0 { bound.restsUntil[index] = rest }
+            let rest = loop.deadline(after: FailoverTransport.rest)
+            let earlier = bound.rests.begin(index, restingUntil: rest)
             do {
                 return try await send(request, over: index, context: &context)
             } catch {
@@ -73,10 +108,10 @@ package struct FailoverTransport: HTTPTransport {
                     error.side == .upstream, error.kind != .tlsCertificateError
                 else {
                     // It was reached, or nobody waits any longer: the next request tries it again.
-                    if bound.restsUntil[index] == rest { bound.restsUntil[index] = earlier }
+                    bound.rests.withdraw(index, restingUntil: rest, to: earlier)
                     throw error
                 }
-                bound.restsUntil[index] = loop.deadline(after: FailoverTransport.rest)
+                bound.rests.set(index, until: loop.deadline(after: FailoverTransport.rest))
                 context.beginNextAttempt(because: .fault(error.kind))
             }
         }
@@ -102,7 +137,7 @@ package struct FailoverTransport: HTTPTransport {
             index == 0
             ? nil : RequestContext.Destination(origin: request.origin, target: request.target)
         let response = try await LoopTransport(route.pool).send(request, context: &context)
-        routes.value.restsUntil[index] = 0
+        routes.value.rests.set(index, until: 0)
         return response
     }
 }

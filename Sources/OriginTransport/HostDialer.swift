@@ -10,6 +10,7 @@ package enum HostDialer {
     /// - Parameters:
     ///   - host: a name or an IP address.
     ///   - port: the TCP port.
+    ///   - title: what errors call it, where that is not its name.
     ///   - policy: which of the host's addresses may be dialled.
     ///   - loop: where the connection will live; call it there.
     ///   - deadline: on the loop's clock, for everything together.
@@ -20,13 +21,14 @@ package enum HostDialer {
     package static func connect(
         to host: String,
         port: UInt16,
+        as title: String? = nil,
         admitting policy: DestinationPolicy,
         on loop: EventLoop,
         until deadline: UInt64,
         timings: inout Timings
     ) async throws(NetworkError) -> StreamSocket {
         let started = loop.now
-        let name = "\(Authority.bracketed(host)):\(port)"
+        let name = title ?? "\(Authority.bracketed(host)):\(port)"
         let addresses: [SocketAddress]
         do throws(IOError) {
             addresses = try await Resolver.shared.addresses(

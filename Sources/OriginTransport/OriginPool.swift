@@ -198,7 +198,7 @@ package final class OriginPool {
             side: .proxy,
             retry: .unsafe,
             detail:
-                "all \(options.connections) connections to \(origin.authority) are busy: \(reason)",
+                "all connections of the pool to \(origin.authority) are busy: \(reason)",
             retryAfter: 1
         )
     }
@@ -208,6 +208,7 @@ package final class OriginPool {
         let socket = try await HostDialer.connect(
             to: options.proxy?.host ?? origin.host,
             port: options.proxy?.port ?? origin.port,
+            as: options.proxy?.name,
             admitting: options.destinations,
             on: loop,
             until: deadline,

@@ -38,7 +38,7 @@ public struct ProxyHop: Sendable {
             .credential(until: nil).value
     }
 
-    private var name: String { "the proxy \(host):\(port)" }
+    var name: String { "the proxy \(host):\(port)" }
 
     /// Adds what the proxy is shown to the fields of one connection.
     func authorize(_ hopFields: inout HTTPHeaders) {
@@ -86,13 +86,18 @@ public struct ProxyHop: Sendable {
         let status: HTTPStatus
         do throws(IOError) {
             status = try await connect(over: socket, to: origin, until: deadline)
-            if status != 407, status.kind != .successful {
-                throw IOError.system("\(name) refuses a tunnel with \(status)")
-            }
         } catch {
             throw FaultTable.error(error, in: .connecting, to: name)
         }
         if status == 407 { throw refusal }
+        guard status.kind == .successful else {
+            throw NetworkError(
+                .destinationUnavailable,
+                side: .upstream,
+                retry: .safe,
+                detail: "\(name) refuses a tunnel to \(origin.authority) with \(status)"
+            )
+        }
     }
 
     /// Sends the request for a tunnel, and reads what the proxy says to it.

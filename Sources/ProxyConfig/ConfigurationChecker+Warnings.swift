@@ -39,6 +39,31 @@ extension ConfigurationChecker {
         return warnings.sorted { ($0.position, $0.key) < ($1.position, $1.key) }
     }
 
+    /// The error of a secret that could not be had, where the configuration names it first.
+    ///
+    /// - Parameters:
+    ///   - reference: the secret.
+    ///   - channel: whose it is.
+    ///   - configuration: as it was loaded.
+    ///   - problem: why.
+    /// - Returns: the error.
+    package static func error(
+        of reference: SecretReference,
+        in channel: String,
+        of configuration: ProxyConfiguration,
+        _ problem: SecretError
+    ) -> ConfigurationError {
+        let mentions = configuration.mentions.filter { $0.resource.secret == reference }
+        let mention =
+            mentions.first { $0.key.hasPrefix("channels.\(channel).") } ?? mentions.first
+        return ConfigurationError(
+            file: configuration.file,
+            position: mention?.position ?? Position(line: 1, column: 1),
+            key: mention?.key ?? "channels.\(channel)",
+            message: problem.description
+        )
+    }
+
     /// Whether others than owner and group can read a file, and come to where it is.
     private static func isPublic(_ path: String) -> Bool {
         var place = URL(filePath: path).resolvingSymlinksInPath()
@@ -62,7 +87,7 @@ extension ConfigurationChecker {
 
 extension Mention.Resource {
     /// The secret that is named; nothing for what is none.
-    fileprivate var secret: SecretReference? {
+    var secret: SecretReference? {
         switch self {
         case .secret(let reference), .fieldValue(let reference, _), .signingKey(let reference),
             .serviceAccount(let reference), .stateKey(let reference):

@@ -128,7 +128,8 @@ struct OAuthReader {
             section.reading.report("expected a map, found \(node.kind)", at: node)
             return []
         }
-        return entries.compactMap { entry in
+        // A null value takes a default away again.
+        return entries.filter { !$0.value.isNull }.compactMap { entry in
             guard !Self.own.contains(entry.key) else {
                 section.reading.report(
                     "netproxy itself sends \(entry.key), use the key for it",

@@ -18,6 +18,8 @@ struct URLText {
         case query = "a URL of an upstream must not have a query"
         case fragment = "a URL must not have a fragment"
         case bytes = "a URL must not contain spaces, control bytes or characters outside ASCII"
+        case encoding =
+            "a URL must not contain characters that are to be percent-encoded, nor a % without two digits"
         case dotSegment = "a URL must not contain . or .. segments"
     }
 
@@ -33,9 +35,29 @@ struct URLText {
         guard let authority = HostText.authority(rest[..<authorityEnd]) else { throw .authority }
         origin = Origin(scheme: scheme, host: authority.host, port: authority.port)
         let target = rest[authorityEnd...]
+        guard Self.isEncoded(target) else { throw .encoding }
         let pathEnd = target.firstIndex(of: "?") ?? target.endIndex
         path = String(target[..<pathEnd])
         query = pathEnd == target.endIndex ? nil : String(target[target.index(after: pathEnd)...])
+    }
+
+    /// Whether path and query hold nothing that must be percent-encoded (RFC 3986 §3.3, §3.4).
+    private static func isEncoded(_ target: Substring) -> Bool {
+        var rest = target.utf8
+        while let byte = rest.popFirst() {
+            switch byte {
+            case UInt8(ascii: "%"):
+                guard let high = rest.popFirst(), let low = rest.popFirst(),
+                    Grammar.hexValue(high) != nil, Grammar.hexValue(low) != nil
+                else { return false }
+            case UInt8(ascii: "\""), UInt8(ascii: "<"), UInt8(ascii: ">"), UInt8(ascii: "\\"),
+                UInt8(ascii: "^"), UInt8(ascii: "`"), UInt8(ascii: "{"), UInt8(ascii: "|"),
+                UInt8(ascii: "}"):
+                return false
+            default: break
+            }
+        }
+        return true
     }
 
     /// Whether a segment is `.` or `..`, literal or percent-encoded.

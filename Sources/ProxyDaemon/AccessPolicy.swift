@@ -122,13 +122,13 @@ final class AccessPolicy: Sendable {
         guard AccessPolicy.isWebPage(headers) else { return }
         let named = headers.values(of: .origin)
         guard !named.isEmpty else {
-            throw denied(403, "requests of web pages are not allowed on this channel")
+            throw denied(403, "requests of web pages are not allowed here")
         }
         guard named.allSatisfy(origins.contains) else {
             // Without its value: the detail is logged, and a field only if `log.headers` names it.
             throw denied(
                 403,
-                "the request's Origin, a web page, is not in the channel's access.origins"
+                "the request's Origin, a web page, is not listed in access.origins"
             )
         }
     }

@@ -53,7 +53,8 @@ final class Channel {
         pools = routes.map(\.0)
         let transport: any HTTPTransport =
             routes.count == 1
-            ? LoopTransport(routes[0].0) : FailoverTransport(routes.map(\.1), on: loop)
+            ? LoopTransport(routes[0].0)
+            : FailoverTransport(routes.map(\.1), shared.rests, on: loop)
         chain = RequestChain(shared.stack.interceptors, transport: transport)
     }
 

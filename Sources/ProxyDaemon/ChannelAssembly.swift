@@ -48,9 +48,9 @@ final class ChannelAssembly: Sendable {
     ) async throws -> [ChannelShared] {
         secrets.forget()
         defer { secrets.forget() }
+        let inputs = try await inputs(of: configuration)
         var channels: [ChannelShared] = []
-        for wanted in configuration.channels {
-            let inputs = try await inputs(of: wanted, reading: secrets)
+        for (wanted, inputs) in zip(configuration.channels, inputs) {
             if let kept = present.first(where: {
                 $0.configuration == wanted && $0.inputs == inputs
             }) {
@@ -63,23 +63,56 @@ final class ChannelAssembly: Sendable {
         return channels
     }
 
+    /// The secrets and files that the channels are made of.
+    ///
+    /// - Throws: `ConfigurationErrors`, of every secret that cannot be had.
+    private func inputs(of configuration: ProxyConfiguration) async throws -> [ChannelInputs] {
+        var errors: [ConfigurationError] = []
+        var inputs: [ChannelInputs] = []
+        for channel in configuration.channels {
+            inputs.append(
+                await self.inputs(of: channel, reading: secrets) { reference, problem in
+                    errors.append(
+                        ConfigurationChecker.error(
+                            of: reference,
+                            in: channel.name,
+                            of: configuration,
+                            problem
+                        )
+                    )
+                }
+            )
+        }
+        guard errors.isEmpty else { throw ConfigurationErrors(errors) }
+        return inputs
+    }
+
     /// The secrets and files that a channel is made of.
     ///
-    /// - Throws: an error that names the channel and the secret that cannot be had.
+    /// - Parameters:
+    ///   - channel: the channel.
+    ///   - secrets: reads them.
+    ///   - onProblem: told of each secret that cannot be had.
+    /// - Returns: what could be read.
     func inputs(
         of channel: ChannelConfiguration,
-        reading secrets: SecretReadings
-    ) async throws -> ChannelInputs {
+        reading secrets: SecretReadings,
+        onProblem: (SecretReference, SecretError) -> Void
+    ) async -> ChannelInputs {
         var inputs = ChannelInputs(files: channel.files)
-        do {
-            for reference in channel.secretReferences {
+        for reference in channel.secretReferences {
+            do throws(SecretError) {
                 inputs.secrets[reference] = try await secrets.secret(reference)
+            } catch {
+                onProblem(reference, error)
             }
-            for reference in channel.documentReferences {
+        }
+        for reference in channel.documentReferences {
+            do throws(SecretError) {
                 inputs.documents[reference] = try await secrets.document(reference)
+            } catch {
+                onProblem(reference, error)
             }
-        } catch let error as SecretError {
-            throw IOError.system("channel \(channel.name): \(error)")
         }
         return inputs
     }

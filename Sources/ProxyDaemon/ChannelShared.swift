@@ -14,6 +14,8 @@ final class ChannelShared: Sendable {
     let origin: Origin
     /// Every upstream's origin and base path, in the order of the configuration.
     let upstreams: [(origin: Origin, basePath: String)]
+    /// Which of them could not be reached lately.
+    let rests: UpstreamRests
     let access: AccessPolicy
     let scope: AccessScope
     let authorizer: (any Authorizing)?
@@ -53,6 +55,7 @@ final class ChannelShared: Sendable {
         upstreams = configuration.upstreams.map { upstream in
             (upstream.origin, upstream.basePath)
         }
+        rests = UpstreamRests(count: upstreams.count)
         samples =
             configuration.stub == nil ? nil : try SampleTransport(configuration, inputs)
         guard

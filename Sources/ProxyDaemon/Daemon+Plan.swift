@@ -11,9 +11,13 @@ extension Daemon {
     ) async -> Bool {
         guard wanted == present else { return true }
         guard let shared = channels.first(where: { $0.name == wanted.name }),
-            let secrets, let inputs = try? await assembly?.inputs(of: wanted, reading: secrets)
+            let secrets, let assembly
         else { return true }
-        return shared.inputs != inputs
+        var isReadable = true
+        let inputs = await assembly.inputs(of: wanted, reading: secrets) { _, _ in
+            isReadable = false
+        }
+        return !isReadable || shared.inputs != inputs
     }
 
     /// Which channels a reload would change.

@@ -133,6 +133,7 @@ extension Daemon {
             waiters: status.waiters,
             lastError: status.lastFailure?.words,
             nextAttemptS: status.nextAttempt.map(DaemonStatus.tenths),
+            advice: status.state == .dead ? channel.configuration.signIn : nil,
             renewals: requests?.renewals,
             failures: requests?.failures
         )

@@ -141,8 +141,9 @@ struct Exchange: ~Copyable {
     mutating func fail(_ cause: any Error) {
         let cause = ProxyHandler.networkError(cause)
         if cause.kind == .cancelled {
-            record.abortedBy = app.ending == .cut ? .proxy : .client
-            if app.ending != .cut, status == nil { status = 499 }
+            if app.ending == .cut { return failCut() }
+            record.abortedBy = .client
+            if status == nil { status = 499 }
             return
         }
         (record.error, record.detail) = (cause.kind, cause.detail)
@@ -158,13 +159,21 @@ struct Exchange: ~Copyable {
             }
     }
 
+    /// Records that the time of the drain was over in the middle of it.
+    private mutating func failCut() {
+        record.abortedBy = .proxy
+        (record.error, record.detail) = (
+            ProxyHandler.cutShort.kind, "\(ProxyHandler.cutShort.detail) was complete"
+        )
+    }
+
     /// Whether somebody ended it early.
     var isAborted: Bool { record.abortedBy != nil }
 
     /// Records why a tunnel ended, whose status the app has long got.
     mutating func failTunnel(_ cause: NetworkError) {
         switch cause.side {
-        case _ where app.ending == .cut: record.abortedBy = .proxy
+        case _ where app.ending == .cut: return failCut()
         case .upstream: (record.abortedBy, record.error) = (.upstream, cause.kind)
         case .downstream: record.abortedBy = .client
         case .proxy: (record.abortedBy, record.error) = (.proxy, cause.kind)

@@ -126,7 +126,7 @@ extension ProxyHandler {
     }
 
     /// The error of an exchange that had the time of the drain, and did not get to its answer.
-    private static var cutShort: NetworkError {
+    static var cutShort: NetworkError {
         NetworkError(
             .httpResponseTimeout,
             side: .proxy,

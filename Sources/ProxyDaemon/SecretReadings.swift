@@ -21,7 +21,7 @@ final class SecretReadings: Sendable {
     /// A secret of one line.
     ///
     /// - Throws: an error that names the place.
-    func secret(_ reference: SecretReference) async throws -> Secret {
+    func secret(_ reference: SecretReference) async throws(SecretError) -> Secret {
         if let known = known.withLock({ $0.secrets[reference] }) { return known }
         let secret = Secret(String(decoding: try await resolver.resolve(reference), as: UTF8.self))
         known.withLock { $0.secrets[reference] = secret }
@@ -31,7 +31,7 @@ final class SecretReadings: Sendable {
     /// A key of several lines.
     ///
     /// - Throws: an error that names the place.
-    func document(_ reference: SecretReference) async throws -> Secret {
+    func document(_ reference: SecretReference) async throws(SecretError) -> Secret {
         if let known = known.withLock({ $0.documents[reference] }) { return known }
         let bytes = try await resolver.resolveDocument(reference)
         let document = Secret(String(decoding: bytes, as: UTF8.self))

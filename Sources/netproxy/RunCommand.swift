@@ -26,6 +26,9 @@ struct RunCommand: AsyncParsableCommand {
         )
         do {
             try await daemon.start(handlesSignals: true)
+        } catch let errors as ConfigurationErrors {
+            for error in errors.errors { StandardError.report("\(error)") }
+            throw ExitStatus.configuration
         } catch {
             StandardError.report("netproxy: \(error)")
             throw ExitCode.failure

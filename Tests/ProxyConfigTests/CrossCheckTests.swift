@@ -297,6 +297,13 @@ import Testing
         )
     }
 
+    @Test(arguments: [#"/a"b"#, "/%zz", "/100%", #"/a\b"#, "/{id}"])
+    func `a base path is one that can be sent`(path: String) {
+        let lines = errors(in: "channels: { a: { upstream: 'https://a.example\(path)' } }")
+        #expect(lines.count == 1)
+        #expect(lines.first?.contains("percent-encoded") == true)
+    }
+
     @Test(arguments: [
         "auth: 's3cret'", "auth: { basic: 'me:s3cret' }", "auth: { oauth: s3cret }",
         "auth: { header: { name: 'X-Key: s3cret', value: literal:a } }",

@@ -36,6 +36,26 @@ import Testing
         #expect(fields == [HeaderField(name: "user-agent", value: "c")])
     }
 
+    @Test func `null takes a parameter away`() throws {
+        let text = """
+            defaults: { auth: { oauth: { parameters: { p: d, q: d } } } }
+            channels:
+              a:
+                upstream: https://a.example
+                auth:
+                  oauth:
+                    token_url: https://l.example/t
+                    client_id: a
+                    client_auth: none
+                    parameters: { p: null }
+            """
+        guard case .oauth(let settings) = try load(text).channels[0].authentication else {
+            Issue.record("there is no auth.oauth")
+            return
+        }
+        #expect(settings.parameters.map(\.name) == ["q"])
+    }
+
     @Test func `the channel's kind of credential replaces the default's`() throws {
         let channel = try channel("auth: { header: { name: X-Key, value: env:KEY } }")
         #expect(channel.authentication == .header(name: "X-Key", value: .environment("KEY")))

@@ -39,6 +39,16 @@ import Testing
         }
     }
 
+    @Test func `an upstream that cannot be reached is left alone by all loops`() async throws {
+        let origin = try await OriginServer.start { _ in Raw.ok() }
+        let channels = FailoverStory.channel([RefusingPort.any(), origin.port])
+        try await DaemonHarness.run(channels: channels, root: "workers: 4") { proxy in
+            for _ in 1...8 { _ = try await proxy.exchange(Raw.get("/orders/1")) }
+            let facts = try await proxy.log("orders").map(\.facts)
+            #expect(facts.compactMap(\.attempts).reduce(0, +) == 9)
+        }
+    }
+
     @Test(arguments: [("/orders?a=b", "/?a=b"), ("/orders", "/"), ("/orders/1", "/1")])
     func `an upstream without a base path gets a path all the same`(
         _ target: String,

@@ -56,6 +56,22 @@ import Testing
         """
     }
 
+    @Test func `every secret that cannot be had is told, with its place`() async throws {
+        await #expect {
+            try await DaemonHarness.run(
+                channels: """
+                    orders: { upstream: 'http://127.0.0.1:9', auth: { bearer: 'exec:/bin/false' } }
+                    bills: { upstream: 'http://127.0.0.1:9', auth: { bearer: 'exec:/bin/true' } }
+                    """
+            ) { _ in }
+        } throws: { error in
+            let lines = "\(error)".split(separator: "\n")
+            return lines.count == 2
+                && lines[0].contains(": channels.orders.auth.bearer: /bin/false failed")
+                && lines[1].contains(": channels.bills.auth.bearer: ")
+        }
+    }
+
     @Test func `a secret that a program prints is asked for once`() async throws {
         let helper = try Helper("echo c4nary-$(wc -l < environment | tr -d ' ')")
         let key = try Helper("openssl genpkey -algorithm ed25519")

@@ -146,6 +146,22 @@ import Testing
         }
     }
 
+    @Test func `a proxy that cannot be reached is called one`() async throws {
+        let port = RefusingPort.any()
+        try await DaemonHarness.run(
+            channels: """
+                orders:
+                  upstream: https://api.example
+                  proxy: http://127.0.0.1:\(port)
+                  retry: { attempts: 0 }
+                """
+        ) { proxy in
+            let answer = try await proxy.exchange(Raw.get("/orders/1"))
+            #expect(answer["Proxy-Status"] == "netproxy; error=connection_refused")
+            #expect(answer.body.contains("the proxy 127.0.0.1:\(port) refuses connections"))
+        }
+    }
+
     @Test(
         arguments: ["http://127.0.0.1:1", "https://api.example"],
         [

@@ -39,7 +39,7 @@ import Testing
             try FileManager.default.removeItem(atPath: path)
             await proxy.reload(channels: channels)
             #expect(proxy.reports.contains { $0.contains("the old one stays in force") })
-            #expect(proxy.reports.contains { $0.contains("channel orders: cannot read \(path)") })
+            #expect(proxy.reports.contains { $0.contains(": cannot read \(path)") })
             #expect(try await proxy.exchange(Raw.get("/orders/1")).body == "Bearer second")
         }
     }

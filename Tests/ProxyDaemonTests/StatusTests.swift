@@ -35,7 +35,7 @@ import Testing
             "log_lines_dropped":0,"channels":[]}
             """
         let status = try #require(DaemonStatus(json: json))
-        #expect(status.lines == ["draining for 5 s, 1 connection, 1 worker"])
+        #expect(status.lines == ["draining, up for 5 s, 1 connection, 1 worker"])
     }
 
     @Test func `nobody signs in again who has never done it`() async throws {

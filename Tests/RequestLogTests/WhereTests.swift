@@ -23,7 +23,8 @@ import Testing
         ("time>2026-03-04T05", true), ("time>2026-03-05", false),
         ("error=x", false), ("error!=x", true), ("error!=", true), ("error=", false),
         ("retries", true), ("error", false), ("auth.generation", true), ("reused", true),
-        ("time>=2026-03-04T05:06:07", true), ("time<2026", false),
+        ("time>=2026-03-04T05:06:07", true), ("time>=2026-03-04T05:06:07Z", true),
+        ("time<2026", false),
         ("headers.x-client=a", false), ("path~=", false), ("status!=", true), ("status~4x", false),
     ])
     func `a condition holds or not`(expression: String, holds: Bool) throws {

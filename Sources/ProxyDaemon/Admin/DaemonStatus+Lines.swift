@@ -4,7 +4,7 @@ extension DaemonStatus {
         // Who drains listens nowhere.
         let places = listen.isEmpty ? "" : " on \(listen.joined(separator: ", "))"
         var head = [
-            "\(state)\(places) for \(DaemonStatus.time(uptimeS))",
+            "\(state)\(places)\(state == "serving" ? "" : ", up") for \(DaemonStatus.time(uptimeS))",
             DaemonStatus.count(connections, "connection"), DaemonStatus.count(workers, "worker"),
         ]
         if let refused = connectionsRefused, refused > 0 {
@@ -119,7 +119,9 @@ extension DaemonStatus.Token {
         }
         if isUnsaved == true { parts.append("not saved in the state directory") }
         if let nextAttemptS { parts.append("next attempt in \(DaemonStatus.time(nextAttemptS))") }
-        if state == "dead" { parts.append("a person must sign in: netproxy login \(channel)") }
+        if state == "dead" {
+            parts.append("a person must sign in: \(advice ?? "netproxy login \(channel)")")
+        }
         return parts.joined(separator: ", ")
     }
 }

@@ -76,6 +76,8 @@ package struct DaemonStatus: Sendable, Codable {
         package var lastError: String?
         /// In how many seconds the token endpoint is asked again at the earliest.
         package var nextAttemptS: Double?
+        /// What a person does where nobody else can help; nothing while it is not needed.
+        package var advice: String?
         /// How many tokens came from the token endpoint since the start.
         package var renewals: Int?
         /// How many token requests failed since the start.

@@ -31,7 +31,8 @@ extension NotReplayed {
         case .sameToken: "the token endpoint gave the same token again"
         case .excess: "too many renewals within 30 s; does the API refuse every token?"
         case .refreshFailed: "the token endpoint failed; netproxy token CHANNEL says how"
-        case .reauthorizationRequired: "somebody must sign in: netproxy login CHANNEL"
+        case .reauthorizationRequired:
+            "somebody must sign in; netproxy token CHANNEL says how"
         case .waitTimeout: "the renewal took longer than the request could wait"
         }
     }

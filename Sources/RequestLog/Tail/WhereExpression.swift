@@ -85,7 +85,7 @@ package struct WhereExpression: Sendable, Equatable {
         }
         self.key = String(key)
         self.comparison = comparison
-        self.value = value
+        self.value = key == "time" && isOrdered ? Self.beginning(value) : value
         number = Double(value)
         // As texts, 4 would be more than 250ms.
         guard
@@ -115,9 +115,14 @@ package struct WhereExpression: Sendable, Equatable {
         try WhereExpression("time>=\(time)")
     }
 
+    /// The time without the Z of UTC, which all lines are in: as a text it would be later than a fraction.
+    private static func beginning(_ time: String) -> String {
+        time.hasSuffix("Z") ? String(time.dropLast()) : time
+    }
+
     /// Whether it is the beginning of a time, from the year on.
     private static func isTime(_ text: String) -> Bool {
-        let form = "0000-00-00T00:00:00.000000Z"
+        let (form, text) = ("0000-00-00T00:00:00.000000", beginning(text))
         return (4...form.count).contains(text.count)
             && zip(text, form).allSatisfy { $1 == "0" ? $0.isASCII && $0.isNumber : $0 == $1 }
     }
