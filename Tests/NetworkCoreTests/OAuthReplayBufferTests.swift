@@ -96,6 +96,21 @@ import Testing
         }
     }
 
+    @Test func `a source that ends because it is called off has no end to send again`()
+        async throws
+    {
+        let (pieces, feed) = AsyncStream<ByteSlice>.makeStream()
+        let buffer = ReplayBuffer(StreamedPieces(pieces), length: nil, limit: 10)
+        feed.yield(ByteSlice("a"))
+        let first = try source(buffer.body())
+        #expect(try await first.next() == ByteSlice("a"))
+        let reading = Task { try await first.next() }
+        reading.cancel()
+        await #expect(throws: NetworkError.self) { try await reading.value }
+        #expect(!buffer.isReplayable)
+        #expect(buffer.replay() == nil)
+    }
+
     @Test func `an earlier body reads nothing more`() async throws {
         let buffer = ReplayBuffer(PieceSource(["a"]), length: nil, limit: 10)
         let first = try source(buffer.body())
@@ -183,5 +198,19 @@ import Testing
         buffer.release()
         #expect(!buffer.isReplayable)
         #expect(try await text(second) == "abcdef")
+    }
+}
+
+/// Pieces of a stream of the standard library's, which ends with the task that reads it.
+private struct StreamedPieces: BodySource {
+    private let pieces: AsyncStream<ByteSlice>
+
+    init(_ pieces: AsyncStream<ByteSlice>) {
+        self.pieces = pieces
+    }
+
+    func next() async throws -> ByteSlice? {
+        for await piece in pieces { return piece }
+        return nil
     }
 }

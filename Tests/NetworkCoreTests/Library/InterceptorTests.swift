@@ -100,6 +100,32 @@ private struct Repeating: RequestRetrier {
         #expect(stub.requests.count == 3)
     }
 
+    @Test(arguments: [(0, 1), (1, 2), (9, 3), (-1, 1), (.max, 3)])
+    func `a call allows a retrier no more than it does`(retries: Int, sends: Int) async throws {
+        let stub = StubTransport { _ in .status(429) }
+        let retrying = RetryingInterceptor(Repeating(statuses: [429]), limit: 3)
+        let manager = NetworkManager<PathEndpoint>(.stubbed(stub, interceptors: [retrying]))
+        await #expect(throws: NetworkError.self) {
+            try await manager.send(endpoint, options: CallOptions(retries: retries))
+        }
+        #expect(stub.requests.count == sends)
+    }
+
+    @Test func `a retrier begins no wait that the deadline ends`() async throws {
+        let clock = ManualClock(sleeping: .skipped)
+        let stub = StubTransport { _ in .status(429) }
+        let chain = RequestChain(
+            [
+                RetryingInterceptor(Repeating(statuses: [429], delay: .seconds(9)), clock: clock)
+            ],
+            transport: stub
+        )
+        var context = RequestContext(deadline: clock.now + .seconds(5))
+        let request = Request(origin: Origin(scheme: .https, host: "api.example"), target: "/x")
+        #expect(try await chain.send(request, context: &context).status == 429)
+        #expect(clock.slept.isEmpty)
+    }
+
     @Test func `a retrier's waits are on its clock`() async throws {
         let clock = ManualClock(sleeping: .skipped)
         let stub = StubTransport()

@@ -113,6 +113,34 @@ import Testing
         #expect(ContinuousClock.now - begin < .seconds(8))
     }
 
+    @Test func `what a deadline ends tells whether it was sent`() async throws {
+        let asked = Gate()
+        let origin = try await OriginServer.start { wire in
+            _ = try await wire.next()
+            asked.open()
+            try await wire.rest()
+        }
+        var options = UpstreamOptions()
+        options.connections = 1
+        let transport = try PooledTransport(options: options)
+        let request = Request(
+            origin: Origin(scheme: .http, host: "127.0.0.1", port: UInt16(origin.port)),
+            target: "/"
+        )
+        func send(within time: Duration) async -> NetworkError? {
+            var context = RequestContext(deadline: .now + time)
+            return await networkError { _ = try await transport.send(request, context: &context) }
+        }
+        let sent = Task { await send(within: .milliseconds(300)) }
+        try await asked.wait()
+        // It waits for the only connection, which the other has.
+        #expect(await send(within: .milliseconds(20))?.retry == .safe)
+        #expect(await send(within: .zero)?.retry == .safe)
+        let error = await sent.value
+        #expect(error?.kind == .httpResponseTimeout)
+        #expect(error?.retry == .unsafe)
+    }
+
     @Test func `a call that is cancelled before it is sent is not sent`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         let transport = try PooledTransport()

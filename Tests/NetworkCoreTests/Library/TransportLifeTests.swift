@@ -117,9 +117,7 @@ import Testing
     {
         let origin = try await OriginServer.start { wire in
             _ = try await wire.next()
-            try await wire.send(
-                "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: chat\r\n\r\n"
-            )
+            try await wire.send(Self.switching)
             try await wire.rest()
         }
         let loop = try EventLoop()
@@ -155,6 +153,48 @@ import Testing
             let error = await #expect(throws: NetworkError.self) { try await task.value }
             #expect(error?.kind == .cancelled)
         }
+    }
+
+    private static let switching =
+        "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: chat\r\n\r\n"
+
+    private func tunnel(_ origin: OriginServer, _ transport: PooledTransport) async throws
+        -> any DuplexStream
+    {
+        var request = Request(
+            origin: Origin(scheme: .http, host: "127.0.0.1", port: UInt16(origin.port)),
+            target: "/"
+        )
+        request.headers = [.upgrade: "chat"]
+        var context = RequestContext()
+        let response = try await transport.send(request, context: &context)
+        guard case .tunnel(let stream) = response.body else { throw WireError.ended }
+        return stream
+    }
+
+    @Test func `a tunnel ends with a task that is called off, and has one reader`() async throws {
+        let origin = try await OriginServer.start { wire in
+            _ = try await wire.next(.none)
+            try await wire.send(Self.switching)
+            try await wire.rest()
+        }
+        let transport = try PooledTransport()
+        let tunnel = try await tunnel(origin, transport)
+        let reading = Task { try await tunnel.read() }
+        // Whichever of them comes second is told.
+        let other = Task { try await tunnel.read() }
+        let firstError = await withTaskGroup { group in
+            for task in [reading, other] {
+                group.addTask { await networkError { try await task.value } }
+            }
+            let first = await group.next() ?? nil
+            reading.cancel()
+            other.cancel()
+            return first
+        }
+        #expect(firstError?.kind == .httpRequestError)
+        #expect(await networkError { try await tunnel.read() }?.kind == .cancelled)
+        try await origin.connections[0].closed.wait()
     }
 
     @Test func `a transport that is dropped closes its connections`() async throws {
