@@ -158,7 +158,12 @@ struct TokenCommand: AsyncParsableCommand {
             if !reveal { try StandardOutput.write(said) }
         }
         if reveal {
-            return try await SignInSession.run(channel, configuration, file.environment) {
+            return try await SignInSession.run(
+                channel,
+                configuration,
+                file.environment,
+                for: .look
+            ) {
                 try StandardOutput.write(try await $0.accessToken())
             }
         }

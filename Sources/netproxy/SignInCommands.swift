@@ -84,6 +84,7 @@ enum SignInSession {
         _ channel: String,
         _ configuration: ProxyConfiguration,
         _ environment: [String: String],
+        for purpose: SignIn.Purpose = .signIn,
         _ work: (SignIn) async throws -> Void
     ) async throws {
         do {
@@ -91,6 +92,7 @@ enum SignInSession {
                 channel,
                 of: configuration,
                 environment: environment,
+                for: purpose,
                 say: { StandardOutput.tell($0) }
             )
             defer { signIn.close() }

@@ -24,7 +24,8 @@ public enum HTTPTask: Sendable {
     /// The content of a file, read while it is sent, and anew where it is sent again: a file that has
     /// changed in between is `http_request_error`.
     case file(path: String, contentType: String)
-    /// Content that is produced while it is sent; `length` where it is known in advance.
+    /// Content that is produced while it is sent; `length` where it is known in advance. Of an
+    /// asynchronous sequence, a `SequenceBody`.
     ///
     /// Sent again where the channel has kept it (`NetworkChannel.replayLimit`), or where the source is a
     /// `RepeatableBodySource`.

@@ -41,7 +41,8 @@ struct OAuthAssembly: Sendable {
     /// - Throws: an error that names what cannot be read or used.
     func client(
         _ settings: OAuthSettings,
-        of channel: ChannelConfiguration
+        of channel: ChannelConfiguration,
+        for purpose: SignIn.Purpose = .signIn
     ) async throws -> OAuthClient {
         let account = try await serviceAccount(settings)
         let tokenURL = settings.tokenURL.map(ServerEndpoint.init)
@@ -61,8 +62,10 @@ struct OAuthAssembly: Sendable {
         )
         configuration.resources = settings.resources
         configuration.issuer = settings.issuer
-        configuration.clientSecret = try await secret(settings.clientSecret)
-        if let key = settings.clientKey {
+        if purpose == .signIn {
+            configuration.clientSecret = try await secret(settings.clientSecret)
+        }
+        if let key = settings.clientKey, purpose == .signIn {
             configuration.clientKey = try await signingKey(key.key, id: key.id, "client_key.key")
             configuration.clientAssertionAudience = key.audience
         }

@@ -12,6 +12,15 @@ package struct SignIn: Sendable {
         package let description: String
     }
 
+    /// What it is for.
+    package enum Purpose: Sendable {
+        /// To speak to the authorization server.
+        case signIn
+        /// To look at what is stored: the client's own secrets are not read, which may be the service's
+        /// alone.
+        case look
+    }
+
     let channel: ChannelConfiguration
     let settings: OAuthSettings
     let client: OAuthClient
@@ -24,12 +33,14 @@ package struct SignIn: Sendable {
     ///   - name: the channel's name.
     ///   - configuration: where it is configured.
     ///   - environment: the variables that secrets are looked up in.
+    ///   - purpose: what it is for; whoever only looks can do nothing else.
     ///   - say: prints a line for the person.
     /// - Throws: `Failure`.
     package init(
         _ name: String,
         of configuration: ProxyConfiguration,
         environment: [String: String],
+        for purpose: Purpose = .signIn,
         say: @escaping @Sendable (String) -> Void
     ) async throws {
         guard let channel = configuration.channels.first(where: { $0.name == name }) else {
@@ -46,7 +57,7 @@ package struct SignIn: Sendable {
                 secrets: SecretReadings(SecretResolver(environment: environment)),
                 loop: loop
             )
-            client = try await assembly.client(settings, of: channel)
+            client = try await assembly.client(settings, of: channel, for: purpose)
         } catch {
             throw Failure(description: "channel \(name): \(error)")
         }

@@ -1,0 +1,29 @@
+/// Content that an asynchronous sequence brings piece by piece, such as one of the program's own.
+///
+/// Read once: a request with it is sent again where what was read is kept, as of any stream. A sequence
+/// that ends because its reader was cancelled has not come to its end, and makes no shorter message.
+public actor SequenceBody<Pieces: AsyncSequence & Sendable>: BodySource
+where Pieces.Element: Sequence<UInt8> {
+    /// Nothing while somebody reads.
+    private var iterator: Pieces.AsyncIterator?
+
+    /// Sends the bytes of each element as they come; empty elements are passed over.
+    public init(_ pieces: Pieces) {
+        iterator = pieces.makeAsyncIterator()
+    }
+
+    /// The next piece, or nothing at the end.
+    ///
+    /// - Throws: what the sequence throws, and `http_request_error` where two tasks read at once.
+    public func next() async throws -> ByteSlice? {
+        guard var pieces = iterator.take() else {
+            throw NetworkError.unsendable("two tasks read one content; give it to one of them")
+        }
+        defer { iterator = pieces }
+        while let piece = try await pieces.next(isolation: self) {
+            let bytes = Array(piece)
+            if !bytes.isEmpty { return ByteSlice(bytes) }
+        }
+        return nil
+    }
+}
