@@ -1,4 +1,5 @@
 import Bytes
+import HTTPMessage
 
 /// Writes an exchange in the Combined Log Format, which every log analyzer reads.
 ///
@@ -6,10 +7,6 @@ import Bytes
 ///
 /// Referer and user agent are there if the channel's `log.headers` names them.
 enum CombinedLine {
-    private static let months = [
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-    ]
-
     static func append(_ line: LogLine, to output: OutputBuffer) {
         quoted(host(line["client"]?.plain ?? "-"), output)
         output.append(" - ")
@@ -52,7 +49,7 @@ enum CombinedLine {
         guard parts.count == 4, let month = Int(parts[1]), (1...12).contains(month) else {
             return time
         }
-        return "\(parts[2])/\(months[month - 1])/\(parts[0]):\(parts[3]) +0000"
+        return "\(parts[2])/\(CivilDate.monthNames[month - 1])/\(parts[0]):\(parts[3]) +0000"
     }
 
     /// As Apache escapes: quotes and backslashes with a backslash, other bytes as `\xhh`.

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import HTTPMessage
 
 /// A moment of the calendar's time, UTC, to the microsecond.
 package struct WallTime: Sendable, Hashable, Comparable {
@@ -33,10 +34,10 @@ package struct WallTime: Sendable, Hashable, Comparable {
     /// Reads a time as the log writes it: `2026-03-04T05:06:07.000089Z`; nothing for other texts.
     init?(rfc3339 text: String) {
         let bytes = Array(text.utf8)
-        func number(_ range: Range<Int>) -> Int64? {
-            var value: Int64 = 0
+        func number(_ range: Range<Int>) -> Int? {
+            var value = 0
             for index in range {
-                guard case let digit = Int64(bytes[index]) - 48, (0...9).contains(digit) else {
+                guard case let digit = Int(bytes[index]) - 48, (0...9).contains(digit) else {
                     return nil
                 }
                 value = value * 10 + digit
@@ -48,11 +49,8 @@ package struct WallTime: Sendable, Hashable, Comparable {
             let hour = number(11..<13), let minute = number(14..<16), let second = number(17..<19),
             let fraction = number(20..<26)
         else { return nil }
-        // Days of the Gregorian calendar since 1 March of the year 0, less those before 1970.
-        let shifted = month <= 2 ? year - 1 : year
-        let dayOfYear = (153 * ((month + 9) % 12) + 2) / 5 + day - 1
-        let days = 365 * shifted + shifted / 4 - shifted / 100 + shifted / 400 + dayOfYear - 719_468
-        seconds = days * 86_400 + hour * 3600 + minute * 60 + second
+        let days = CivilDate(year: year, month: month, day: day).daysSince1970
+        seconds = Int64(days * 86_400 + hour * 3600 + minute * 60 + second)
         microseconds = Int32(fraction)
     }
 

@@ -51,35 +51,22 @@ package enum RetryAfter {
         _ time: Substring
     ) -> UnixTime? {
         guard let day, (1...31).contains(day), let year,
-            let month = months.firstIndex(of: String(month))
+            let month = CivilDate.monthNames.firstIndex(of: String(month))
         else { return nil }
         let clock = time.split(separator: ":", omittingEmptySubsequences: false)
         guard clock.count == 3, let hour = digits(clock[0], 2), hour < 24,
             let minute = digits(clock[1], 2), minute < 60,
             let second = digits(clock[2], 2), second <= 60
         else { return nil }
-        let seconds = days(year, month + 1, day) * 86_400 + hour * 3600 + minute * 60 + second
+        let date = CivilDate(year: year, month: month + 1, day: day)
+        let seconds = date.daysSince1970 * 86_400 + hour * 3600 + minute * 60 + second
         return UnixTime(secondsSinceEpoch: Double(seconds))
     }
-
-    private static let months = [
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-    ]
 
     private static func digits(_ text: Substring, _ count: Int) -> Int? {
         guard text.utf8.count == count, text.utf8.allSatisfy(Grammar.isDigit) else {
             return nil
         }
         return Int(text)
-    }
-
-    /// Days since 1970-01-01 in the Gregorian calendar, with years that begin in March.
-    private static func days(_ year: Int, _ month: Int, _ day: Int) -> Int {
-        let shifted = month <= 2 ? year - 1 : year
-        let era = shifted / 400
-        let yearOfEra = shifted - era * 400
-        let dayOfYear = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1
-        return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
-            - 719_468
     }
 }
