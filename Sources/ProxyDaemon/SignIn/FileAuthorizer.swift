@@ -8,9 +8,14 @@ package final class FileAuthorizer: Authorizing {
         var credential: Credential
         /// Whether somebody looks at the file, for all that wait.
         var isLooking = false
+        /// Whether that takes so long that nobody waits for it.
+        var isStuck = false
         /// Who waits to learn whether there is another credential.
         var waiting: [AsyncStream<Bool>.Continuation] = []
     }
+
+    /// How long anybody waits for the file: it is small, and mostly near.
+    private static let patience = Duration.seconds(5)
 
     package let kind: String
     package let fieldName: HTTPFieldName
@@ -64,13 +69,14 @@ package final class FileAuthorizer: Authorizing {
     /// for all that were refused meanwhile.
     private func isRenewed(since refused: Int) async -> Bool {
         let (answers, answer) = AsyncStream<Bool>.makeStream()
-        let (isKnown, isFirst) = state.withLock { state in
+        let (isKnown, isFirst): (Bool?, Bool) = state.withLock { state in
             guard state.credential.generation == refused else { return (true, false) }
+            guard !state.isStuck else { return (false, false) }
             state.waiting.append(answer)
             defer { state.isLooking = true }
-            return (false, !state.isLooking)
+            return (nil, !state.isLooking)
         }
-        if isKnown { return true }
+        if let isKnown { return isKnown }
         if isFirst {
             // Not on a worker's loop: the file may be on a medium that takes its time. And nobody's
             // own: whoever gives up leaves the look to the others.
@@ -82,6 +88,12 @@ package final class FileAuthorizer: Authorizing {
     }
 
     private func look(behind refused: Int) async {
+        // Called off with the look: the file has answered.
+        let bound = Task {
+            try await Task.sleep(for: Self.patience)
+            self.giveUp()
+        }
+        defer { bound.cancel() }
         let found: Result<Credential, any Error>
         do {
             found = .success(try await read().credential(until: nil))
@@ -89,7 +101,7 @@ package final class FileAuthorizer: Authorizing {
             found = .failure(error)
         }
         let (isRenewed, waiting) = state.withLock { state in
-            state.isLooking = false
+            (state.isLooking, state.isStuck) = (false, false)
             var isRenewed = false
             if case .success(let found) = found, found.value != state.credential.value {
                 state.credential = found.numbered(refused + 1)
@@ -101,5 +113,16 @@ package final class FileAuthorizer: Authorizing {
         if isRenewed { onChange() }
         if case .failure(let error) = found { onFault(error) }
         for waiter in waiting { waiter.yield(isRenewed) }
+    }
+
+    /// Lets nobody wait any longer for a file on a medium that does not answer.
+    private func giveUp() {
+        let waiting = state.withLock { state in
+            guard state.isLooking else { return [AsyncStream<Bool>.Continuation]() }
+            state.isStuck = true
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        for waiter in waiting { waiter.yield(false) }
     }
 }
