@@ -50,7 +50,13 @@ struct LogoutCommand: AsyncParsableCommand {
         let configuration = try file.load(checksFiles: false)
         try configuration.require([channel])
         try await SignInSession.run(channel, configuration, file.environment) { signIn in
-            let outcome = try await signIn.revoke()
+            var outcome = try await signIn.revoke()
+            if await SignInSession.hasUnsavedTokens(configuration, channel) {
+                outcome.failures.append(
+                    "the newest tokens could not be stored: only the daemon has them, and they are "
+                        + "not revoked"
+                )
+            }
             for line in outcome.lines { StandardOutput.tell(line) }
             for line in outcome.failures { StandardError.write("netproxy: \(line)") }
             // The daemon first: what it holds in memory it might store again.
@@ -99,6 +105,21 @@ enum SignInSession {
             try await work(signIn)
         } catch let error as SignIn.Failure {
             try StandardError.fail("\(error)")
+        }
+    }
+
+    /// Whether a running daemon has tokens that are not in the store.
+    static func hasUnsavedTokens(
+        _ configuration: ProxyConfiguration,
+        _ channel: String
+    ) async -> Bool {
+        do {
+            let answer = try await AdminClient(configuration.admin).send("GET", "/status")
+            let known = DaemonStatus(json: answer.text)?.channels.first { $0.name == channel }
+            return known?.token?.isUnsaved == true
+        } catch {
+            // Nobody runs who could have any.
+            return false
         }
     }
 

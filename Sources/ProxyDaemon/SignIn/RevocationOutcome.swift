@@ -5,7 +5,7 @@ package struct RevocationOutcome: Sendable {
     /// What happened, or cannot happen, a sentence each.
     package private(set) var lines: [String]
     /// What should have happened: those tokens are good at the server for as long as they live.
-    package private(set) var failures: [String]
+    package var failures: [String]
 
     init(lines: [String] = [], failures: [String] = []) {
         self.lines = lines

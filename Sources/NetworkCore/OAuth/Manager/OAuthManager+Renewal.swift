@@ -40,11 +40,15 @@ extension OAuthManager {
 
     /// Takes a good token that another manager or process has left in the store, where nothing is known
     /// yet: whoever has the lock may have it for as long as a slow server takes.
+    ///
+    /// - Returns: what that comes to where there is nothing to settle under the lock.
     private func adoptAtFirstSight(
         for reason: OAuthEvent.Reason
     ) async -> WaitingRoom.Outcome? {
-        guard current == nil, ledger.record == nil, reason != .forced, reason != .recovery else {
-            return nil
+        guard current == nil, ledger.record == nil, reason != .forced else { return nil }
+        if let predecessor {
+            // A look at the start goes on to the lock, and takes over what the other has by then.
+            guard reason == .recovery, await !predecessor.isUnsaved else { return nil }
         }
         let found: TokenRecord?
         do {
@@ -57,7 +61,8 @@ extension OAuthManager {
             learn(found) == .stored
         else { return nil }
         nextLook = clock.moment + OAuthManager.lookInterval
-        return adopt(for: reason)
+        let adopted = adopt(for: reason)
+        return predecessor == nil ? adopted : nil
     }
 
     /// What one renewal has tried so far.

@@ -90,7 +90,7 @@ extension OAuthManager {
         }
     }
 
-    private var isUnsaved: Bool { ledger.isUnsaved }
+    var isUnsaved: Bool { ledger.isUnsaved }
 
     private func endRewrite() { rewrite = nil }
 
