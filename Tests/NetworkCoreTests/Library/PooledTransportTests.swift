@@ -113,7 +113,7 @@ import Testing
         #expect(ContinuousClock.now - begin < .seconds(8))
     }
 
-    @Test func `what a deadline ends tells whether it was sent`() async throws {
+    @Test func `what is ended early tells whether it was sent`() async throws {
         let asked = Gate()
         let origin = try await OriginServer.start { wire in
             _ = try await wire.next()
@@ -131,14 +131,13 @@ import Testing
             var context = RequestContext(deadline: .now + time)
             return await networkError { _ = try await transport.send(request, context: &context) }
         }
-        let sent = Task { await send(within: .milliseconds(300)) }
+        let sent = Task { await send(within: .seconds(600)) }
         try await asked.wait()
         // It waits for the only connection, which the other has.
         #expect(await send(within: .milliseconds(20))?.retry == .safe)
         #expect(await send(within: .zero)?.retry == .safe)
-        let error = await sent.value
-        #expect(error?.kind == .httpResponseTimeout)
-        #expect(error?.retry == .unsafe)
+        sent.cancel()
+        #expect(await sent.value?.retry == .unsafe)
     }
 
     @Test func `a call that is cancelled before it is sent is not sent`() async throws {
