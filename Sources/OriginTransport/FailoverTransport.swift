@@ -7,20 +7,25 @@ import Synchronization
 package final class UpstreamRests: Sendable {
     /// Until when each is tried after the others, on the loops' clock.
     private let ends: Mutex<[UInt64]>
+    /// Whether any has been set: most of the time none is, and nobody takes the lock.
+    private let isAny = Atomic(false)
 
     /// None rests.
     package init(count: Int) {
         ends = Mutex(Array(repeating: 0, count: count))
     }
 
-    /// Until when each rests; 0 for one that does not.
-    var all: [UInt64] { ends.withLock { $0 } }
+    /// Until when each rests, 0 for one that does not; nothing while none does.
+    var all: [UInt64]? {
+        isAny.load(ordering: .acquiring) ? ends.withLock { $0 } : nil
+    }
 
     /// Takes the next try of an upstream that rested: the others go round it meanwhile.
     ///
     /// - Returns: when its rest ended; 0 for one that had none, of which anybody may try.
     func begin(_ index: Int, restingUntil end: UInt64) -> UInt64 {
-        ends.withLock { ends in
+        guard isAny.load(ordering: .acquiring) else { return 0 }
+        return ends.withLock { ends in
             let earlier = ends[index]
             if earlier != 0 { ends[index] = end }
             return earlier
@@ -34,7 +39,11 @@ package final class UpstreamRests: Sendable {
 
     /// Notes that it could not be reached, or with 0 that it could.
     func set(_ index: Int, until end: UInt64) {
-        ends.withLock { $0[index] = end }
+        guard end != 0 || isAny.load(ordering: .acquiring) else { return }
+        ends.withLock { ends in
+            ends[index] = end
+            isAny.store(ends.contains { $0 != 0 }, ordering: .releasing)
+        }
     }
 }
 
@@ -74,7 +83,7 @@ package struct FailoverTransport: HTTPTransport {
             let usable = all.indices.filter {
                 target != "*" || all[$0].basePath == all[0].basePath
             }
-            let ends = rests.all
+            guard let ends = rests.all else { return usable }
             return usable.filter { ends[$0] <= now } + usable.filter { ends[$0] > now }
         }
     }

@@ -96,7 +96,7 @@ final class AccessScope: Sendable {
         // Where an escape is no text, a decoder of some kind makes of it what it likes.
         let decoded = PercentEncoding.decodedSegment(path[...]).unicodeScalars
         if decoded.contains("\u{FFFD}") { return true }
-        return decoded.split(separator: "/").contains { segment in
+        return decoded.split { AccessScope.slashes.contains($0) }.contains { segment in
             segment.contains { AccessScope.isControl($0) }
                 || segment.allSatisfy { $0 == " " || AccessScope.dots.contains($0) }
         }
@@ -107,7 +107,13 @@ final class AccessScope: Sendable {
     }
 
     /// What is a full stop to those who fold widths (Unicode's compatibility forms).
-    private static let dots: Set<Unicode.Scalar> = [".", "\u{2024}", "\u{FE52}", "\u{FF0E}"]
+    private static let dots: Set<Unicode.Scalar> = [
+        ".", "\u{2024}", "\u{2025}", "\u{2026}", "\u{FE52}", "\u{FF0E}",
+    ]
+    /// What is a slash to them.
+    private static let slashes: Set<Unicode.Scalar> = [
+        "/", "\\", "\u{FE68}", "\u{FF0F}", "\u{FF3C}",
+    ]
 
     /// The first field with one of these names, also as CGI and its heirs read it: `_` is `-` there,
     /// and to some `.` is.

@@ -92,7 +92,9 @@ final class ChannelShared: Sendable {
     var name: String { configuration.name }
     /// Whether any secret of ours goes with requests.
     var sendsSecrets: Bool {
-        authorizer != nil || !secrets.isEmpty || configuration.proxy?.login != nil
+        authorizer != nil || !secrets.isEmpty
+            || configuration.proxy?.login != nil
+                && upstreams.contains { $0.origin.scheme == .http }
     }
     /// What it is in front of, for people.
     var upstream: String {

@@ -42,6 +42,8 @@ extension Daemon {
                 for line in lines { report(line) }
                 assembly?.tell(.reload, "the configuration was reloaded")
                 return .success(lines)
+            } catch let errors as ConfigurationErrors {
+                return refuse(errors.errors.map(\.description))
             } catch {
                 return refuse(["\(error)"])
             }

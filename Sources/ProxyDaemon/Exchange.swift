@@ -173,7 +173,7 @@ struct Exchange: ~Copyable {
     /// Records why a tunnel ended, whose status the app has long got.
     mutating func failTunnel(_ cause: NetworkError) {
         switch cause.side {
-        case _ where app.ending == .cut: return failCut()
+        case _ where app.ending == .cut: record.abortedBy = .proxy
         case .upstream: (record.abortedBy, record.error) = (.upstream, cause.kind)
         case .downstream: record.abortedBy = .client
         case .proxy: (record.abortedBy, record.error) = (.proxy, cause.kind)

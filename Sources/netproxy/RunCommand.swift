@@ -27,8 +27,9 @@ struct RunCommand: AsyncParsableCommand {
         do {
             try await daemon.start(handlesSignals: true)
         } catch let errors as ConfigurationErrors {
+            // What a program has not printed now it may the next time: systemd tries again behind 1.
             for error in errors.errors { StandardError.report("\(error)") }
-            throw ExitStatus.configuration
+            throw ExitCode.failure
         } catch {
             StandardError.report("netproxy: \(error)")
             throw ExitCode.failure

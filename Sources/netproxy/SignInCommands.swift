@@ -52,7 +52,7 @@ struct LogoutCommand: AsyncParsableCommand {
         try await SignInSession.run(channel, configuration, file.environment) { signIn in
             var outcome = try await signIn.revoke()
             if await SignInSession.hasUnsavedTokens(configuration, channel) {
-                outcome.failures.append(
+                outcome.fail(
                     "the newest tokens could not be stored: only the daemon has them, and they are "
                         + "not revoked"
                 )

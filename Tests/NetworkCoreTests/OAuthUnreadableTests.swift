@@ -64,6 +64,7 @@ import Testing
         #expect(try await harness.token() == "Bearer access-1")
         #expect(await eventually { await harness.manager.status().lastFailure != nil })
         #expect(harness.requests == 1)
+        #expect(store.record?.intent == nil)
         // Behind its end there is no other way.
         harness.clock.advance(by: .seconds(300))
         #expect(try await harness.token() == "Bearer access-2")

@@ -88,6 +88,7 @@ import Testing
         "/items//1", "/items/1/delete;.json", "/items;x/1", "/items/1%3f/x", "/items/1%23",
         "/items/%c0%ae%c0%ae/admin", "/items/..%20/admin", "/items/..%09/admin", "/items/.../admin",
         "/items/%ef%bc%8e%ef%bc%8e/admin", "/items/..%ff/admin",
+        "/items/%e2%80%a5/admin", "/items/..%ef%bc%8fadmin",
     ])
     func `a path that servers read differently is none of a pattern`(path: String) async throws {
         try await run("paths: [/items/*]") { proxy in

@@ -24,6 +24,7 @@ import Testing
         ("error=x", false), ("error!=x", true), ("error!=", true), ("error=", false),
         ("retries", true), ("error", false), ("auth.generation", true), ("reused", true),
         ("time>=2026-03-04T05:06:07", true), ("time>=2026-03-04T05:06:07Z", true),
+        ("time<=2026-03-04T05:06:07.000089Z", true), ("time>2026-03-04T05:06:07.000089Z", false),
         ("time<2026", false),
         ("headers.x-client=a", false), ("path~=", false), ("status!=", true), ("status~4x", false),
     ])

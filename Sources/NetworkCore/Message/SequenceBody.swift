@@ -6,6 +6,8 @@ public actor SequenceBody<Pieces: AsyncSequence & Sendable>: BodySource
 where Pieces.Element: Sequence<UInt8> {
     /// Nothing while somebody reads.
     private var iterator: Pieces.AsyncIterator?
+    /// Why nothing can follow: a sequence that has failed, or was called off, only says that it is over.
+    private var failure: (any Error)?
 
     /// Sends the bytes of each element as they come; empty elements are passed over.
     public init(_ pieces: Pieces) {
@@ -16,14 +18,21 @@ where Pieces.Element: Sequence<UInt8> {
     ///
     /// - Throws: what the sequence throws, and `http_request_error` where two tasks read at once.
     public func next() async throws -> ByteSlice? {
+        if let failure { throw failure }
         guard var pieces = iterator.take() else {
             throw NetworkError.unsendable("two tasks read one content; give it to one of them")
         }
         defer { iterator = pieces }
-        while let piece = try await pieces.next(isolation: self) {
-            let bytes = Array(piece)
-            if !bytes.isEmpty { return ByteSlice(bytes) }
+        do {
+            while let piece = try await pieces.next(isolation: self) {
+                let bytes = Array(piece)
+                if !bytes.isEmpty { return ByteSlice(bytes) }
+            }
+            guard !Task.isCancelled else { throw NetworkError.cancelled }
+            return nil
+        } catch {
+            failure = error is CancellationError ? NetworkError.cancelled : error
+            throw failure ?? error
         }
-        return nil
     }
 }

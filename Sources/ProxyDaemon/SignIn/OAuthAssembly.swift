@@ -77,7 +77,7 @@ struct OAuthAssembly: Sendable {
         configuration.parameters = settings.parameters.map { FormParameter($0.name, $0.value) }
         configuration.refreshBefore = settings.refreshBefore
         configuration.allowsInsecure = channel.allowInsecure
-        let transport = try await transport(channel, settings)
+        let transport = purpose == .look ? shared : try await transport(channel, settings)
         let direct = TokenEndpointClient(transport: transport)
         let metadata = settings.issuer.map {
             MetadataDirectory(

@@ -5,12 +5,15 @@ package struct RevocationOutcome: Sendable {
     /// What happened, or cannot happen, a sentence each.
     package private(set) var lines: [String]
     /// What should have happened: those tokens are good at the server for as long as they live.
-    package var failures: [String]
+    package private(set) var failures: [String]
 
     init(lines: [String] = [], failures: [String] = []) {
         self.lines = lines
         self.failures = failures
     }
+
+    /// Adds what should have happened and has not.
+    package mutating func fail(_ words: String) { failures.append(words) }
 
     /// Adds what became of a token.
     mutating func add(_ name: String, _ outcome: Revocation.Outcome) {

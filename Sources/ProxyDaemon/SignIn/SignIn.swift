@@ -16,8 +16,8 @@ package struct SignIn: Sendable {
     package enum Purpose: Sendable {
         /// To speak to the authorization server.
         case signIn
-        /// To look at what is stored: the client's own secrets are not read, which may be the service's
-        /// alone.
+        /// To look at what is stored: the client's secret, its key and a proxy's password are not read,
+        /// which may be the service's alone.
         case look
     }
 

@@ -115,14 +115,17 @@ package struct WhereExpression: Sendable, Equatable {
         try WhereExpression("time>=\(time)")
     }
 
-    /// The time without the Z of UTC, which all lines are in: as a text it would be later than a fraction.
+    /// The form of a whole time of the log.
+    private static let wholeTime = "0000-00-00T00:00:00.000000Z"
+
+    /// A time that is not whole without the Z of UTC, which as a text would be later than a fraction.
     private static func beginning(_ time: String) -> String {
-        time.hasSuffix("Z") ? String(time.dropLast()) : time
+        time.hasSuffix("Z") && time.count < wholeTime.count ? String(time.dropLast()) : time
     }
 
     /// Whether it is the beginning of a time, from the year on.
     private static func isTime(_ text: String) -> Bool {
-        let (form, text) = ("0000-00-00T00:00:00.000000", beginning(text))
+        let (form, text) = (wholeTime, beginning(text))
         return (4...form.count).contains(text.count)
             && zip(text, form).allSatisfy { $1 == "0" ? $0.isASCII && $0.isNumber : $0 == $1 }
     }

@@ -38,12 +38,24 @@ import Testing
         #expect(origin.requests.first?["Transfer-Encoding"] == "chunked")
     }
 
-    @Test func `an upload whose task is called off is not sent as complete`() async throws {
+    @Test func `a sequence that was called off has no end, however often it is asked`()
+        async throws
+    {
         let (pieces, feed) = AsyncStream<[UInt8]>.makeStream()
-        feed.yield([1])
-        let body = HTTPBody.stream(SequenceBody(pieces), length: nil)
-        let collecting = Task { try await body.collect(upTo: 10) }
-        collecting.cancel()
-        await #expect(throws: NetworkError.self) { try await collecting.value }
+        let body = SequenceBody(pieces)
+        let reading = Task { try await body.next() }
+        reading.cancel()
+        await #expect(throws: NetworkError.self) { try await reading.value }
+        feed.finish()
+        await #expect(throws: NetworkError.self) { try await body.next() }
+    }
+
+    @Test func `a sequence that fails because it is called off is not asked again`() async throws {
+        let pieces = AsyncThrowingStream<[UInt8], any Error> { throw CancellationError() }
+        let body = SequenceBody(pieces)
+        for _ in 1...2 {
+            let error = await #expect(throws: NetworkError.self) { try await body.next() }
+            #expect(error?.kind == .cancelled)
+        }
     }
 }

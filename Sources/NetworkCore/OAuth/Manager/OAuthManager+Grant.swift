@@ -71,6 +71,7 @@ extension OAuthManager {
         guard let secret = grant.refreshToken else { return .presentable(wasOpen: false) }
         let open = ledger.openIntent(for: secret)
         if ledger.record?.rotates != false {
+            let before = ledger.record
             var next = ledger.workingRecord
             next.intent = TokenRecord.Intent(
                 fingerprint: TokenRecord.fingerprint(secret),
@@ -79,7 +80,10 @@ extension OAuthManager {
             )
             switch await persist(next) {
             case .overtaken: return .overtaken
-            case .kept where ledger.isUnsaved && hasTime(for: reason): return .unkept
+            case .kept where ledger.isUnsaved && hasTime(for: reason):
+                // Nothing is presented, so there is nothing to note.
+                ledger.takeBack(to: before)
+                return .unkept
             case .kept, .stored: break
             }
         }

@@ -23,6 +23,10 @@ extension OAuthManager {
             // Without a lock file there is no other process to respect that could have one.
             onEvent(.storeFailed(detail: detail))
             lock = nil
+        } catch TokenStoreError.unreadable(let detail) where !presentsStoredTokens {
+            // The client's own credentials can be presented twice.
+            onEvent(.storeFailed(detail: detail))
+            lock = nil
         } catch {
             return fail(TokenFailure(.transient, detail: OAuthManager.words(error)))
         }
@@ -63,6 +67,11 @@ extension OAuthManager {
         nextLook = clock.moment + OAuthManager.lookInterval
         let adopted = adopt(for: reason)
         return predecessor == nil ? adopted : nil
+    }
+
+    /// Whether what is presented stands in the store.
+    private var presentsStoredTokens: Bool {
+        if case .refreshToken = configuration.grant { true } else { false }
     }
 
     /// What one renewal has tried so far.

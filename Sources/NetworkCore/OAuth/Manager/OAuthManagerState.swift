@@ -43,9 +43,16 @@ struct Renewal {
     let task: Task<Void, Never>
     let watchdog: Task<Void, Never>
 
-    /// The longest a renewal may take: the lock, three presentations, the disk.
+    /// The longest a renewal may take: the lock, what is presented, the disk.
     static func limit(_ configuration: OAuthConfiguration) -> Duration {
-        lockTimeout(configuration) + configuration.requestTimeout * 3 + .seconds(5)
+        lockTimeout(configuration) + presentations(configuration) + .seconds(5)
+    }
+
+    /// Three of them, with a search for metadata and another proof where there are such.
+    private static func presentations(_ configuration: OAuthConfiguration) -> Duration {
+        let search = configuration.issuer == nil ? Duration.zero : .seconds(10)
+        let proof = configuration.proof == nil ? .zero : configuration.requestTimeout
+        return configuration.requestTimeout * 3 + search + proof
     }
 
     /// What is left at least of that when a machine goes on that was suspended: as long as the
@@ -56,7 +63,7 @@ struct Renewal {
 
     /// How long to wait for another process that renews: as long as it may take for that.
     static func lockTimeout(_ configuration: OAuthConfiguration) -> Duration {
-        configuration.requestTimeout * 3 + .seconds(2)
+        presentations(configuration) + .seconds(2)
     }
 }
 

@@ -105,6 +105,12 @@ final class TokenLedger {
         }
     }
 
+    /// Goes back to the record before one that could not be written, and is not wanted any more.
+    func takeBack(to before: TokenRecord?) {
+        record = before
+        isUnsaved = before != nil
+    }
+
     private func save(_ record: TokenRecord) async throws {
         var next = record
         next.revision = stored.revision + 1
