@@ -160,6 +160,10 @@ let package = Package(
             ],
             swiftSettings: strict
         ),
-        .testTarget(name: "ArchitectureTests", swiftSettings: strict),
+        .testTarget(
+            name: "ArchitectureTests",
+            exclude: ["Coverage.md"],
+            swiftSettings: strict
+        ),
     ]
 )
