@@ -46,18 +46,20 @@ let package = Package(
             pkgConfig: "openssl",
             providers: [.apt(["libssl-dev"])]
         ),
+        .systemLibrary(name: "CSystem"),
         .target(name: "Bytes", swiftSettings: strict),
+        .target(name: "System", dependencies: ["Bytes", "CSystem"], swiftSettings: strict),
         .target(name: "HTTPMessage", dependencies: ["Bytes"], swiftSettings: strict),
         .target(
             name: "EventIO",
-            dependencies: ["Bytes", "CLibevent", "COpenSSL"],
+            dependencies: ["System", "Bytes", "CLibevent", "COpenSSL"],
             swiftSettings: strict
         ),
         .target(name: "HTTP1", dependencies: ["HTTPMessage", "Bytes"], swiftSettings: strict),
         .target(
             name: "NetworkCore",
             dependencies: [
-                "HTTPMessage", "Bytes",
+                "HTTPMessage", "System", "Bytes",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Crypto", package: "swift-crypto"),
@@ -77,13 +79,14 @@ let package = Package(
         ),
         .target(
             name: "RequestLog",
-            dependencies: ["NetworkCore", "HTTPMessage", "Bytes"],
+            dependencies: ["NetworkCore", "HTTPMessage", "System", "Bytes"],
             swiftSettings: strict
         ),
         .target(
             name: "ProxyConfig",
             dependencies: [
-                "EventIO", "HTTPMessage", "Bytes", .product(name: "Yams", package: "Yams"),
+                "EventIO", "HTTPMessage", "System", "Bytes",
+                .product(name: "Yams", package: "Yams"),
             ],
             swiftSettings: strict
         ),
@@ -91,14 +94,14 @@ let package = Package(
             name: "ProxyDaemon",
             dependencies: [
                 "ProxyConfig", "RequestLog", "OriginTransport", "NetworkCore", "NetworkTesting",
-                "HTTP1", "EventIO", "HTTPMessage", "Bytes",
+                "HTTP1", "EventIO", "HTTPMessage", "System", "Bytes",
             ],
             swiftSettings: strict
         ),
         .executableTarget(
             name: "netproxy",
             dependencies: [
-                "ProxyDaemon", "ProxyConfig", "RequestLog", "Bytes",
+                "ProxyDaemon", "ProxyConfig", "RequestLog", "System", "Bytes",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict
@@ -108,12 +111,17 @@ let package = Package(
             dependencies: [
                 "NetworkTesting", "ProxyDaemon", "ProxyConfig", "OriginTransport", "EventIO",
                 "HTTP1",
-                "NetworkCore", "HTTPMessage", "Bytes",
+                "NetworkCore", "HTTPMessage", "System", "Bytes",
             ],
             path: "Tests/TestSupport",
             swiftSettings: strict
         ),
         .testTarget(name: "BytesTests", dependencies: ["Bytes"], swiftSettings: strict),
+        .testTarget(
+            name: "SystemTests",
+            dependencies: ["System", "EventIO", "Bytes", "TestSupport"],
+            swiftSettings: strict
+        ),
         .testTarget(
             name: "HTTPMessageTests",
             dependencies: ["HTTPMessage", "Bytes"],
@@ -133,7 +141,8 @@ let package = Package(
         .testTarget(
             name: "NetworkCoreTests",
             dependencies: [
-                "NetworkCore", "NetworkTesting", "OriginTransport", "HTTPMessage", "Bytes",
+                "NetworkCore", "NetworkTesting", "OriginTransport", "HTTPMessage", "System",
+                "Bytes",
                 "EventIO", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -144,7 +153,7 @@ let package = Package(
         ),
         .testTarget(
             name: "RequestLogTests",
-            dependencies: ["RequestLog", "NetworkCore", "HTTPMessage", "Bytes"],
+            dependencies: ["RequestLog", "NetworkCore", "HTTPMessage", "System", "Bytes"],
             swiftSettings: strict
         ),
         .testTarget(

@@ -14,12 +14,7 @@
 #include <unistd.h>
 #include <errno.h>
 #include <signal.h>
-#include <malloc.h>
-#include <spawn.h>
 
 // What Glibc declares for _GNU_SOURCE only, which Swift's module does not define.
 extern int accept4(int fd, struct sockaddr *address, socklen_t *length, int flags);
-extern int pipe2(int ends[2], int flags);
-extern int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *actions, int from);
-extern int pthread_setname_np(unsigned long thread, const char *name);
 struct netproxy_ucred { int pid; unsigned int uid; unsigned int gid; };

@@ -37,13 +37,6 @@ package func monotonicNanoseconds() -> UInt64 {
     return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
 }
 
-/// The processor time of the process, in nanoseconds.
-func processorNanoseconds() -> UInt64 {
-    var time = timespec()
-    unsafe clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
-    return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
-}
-
 /// The processor time of the calling thread, in nanoseconds.
 func threadProcessorNanoseconds() -> UInt64 {
     var time = timespec()

@@ -1,5 +1,6 @@
 import CLibevent
 import Glibc
+import System
 
 /// Opens connections from a loop.
 package enum Dialer {

@@ -2,6 +2,7 @@ package import Bytes
 import CLibevent
 import Glibc
 import Synchronization
+import System
 
 /// One thread with one libevent base: it waits for sockets and timers and runs the tasks that
 /// prefer it, one after the other.
@@ -112,7 +113,7 @@ import Synchronization
     ///
     /// - Throws: `IOError.system` when the system starts no more threads.
     package func start() throws(IOError) {
-        let code = unsafe startThread(named: "loop-\(index)", loopThread, .passRetained(self))
+        let code = startThread(named: "loop-\(index)") { self.run() }
         guard code == 0 else {
             throw .system(
                 "no thread can be started: \(describe(errno: code)); raise the limit of processes "

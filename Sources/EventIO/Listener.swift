@@ -1,5 +1,6 @@
 import CLibevent
 import Glibc
+import System
 
 /// A listening socket on a loop; every accepted connection goes to one closure.
 // SAFETY: the event is freed before the object goes away; everything happens on the loop.

@@ -1,6 +1,6 @@
-import Bytes
 import CLibevent
 import Glibc
+import System
 
 /// A bound and listening descriptor, from which the loops make their listeners.
 package struct ListeningSocket: ~Copyable, Sendable {

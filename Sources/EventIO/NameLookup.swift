@@ -1,5 +1,6 @@
 import CLibevent
 import Glibc
+import System
 
 /// Asks the system's resolver for the addresses of a name; blocks its thread.
 package enum NameLookup {

@@ -1,6 +1,7 @@
 import CLibevent
 import Glibc
 import Synchronization
+import System
 
 /// Finds the addresses of host names on threads of its own: neither a loop nor another name waits
 /// for a slow name server.
@@ -129,7 +130,7 @@ import Synchronization
     }
 
     private func startServing() {
-        let code = unsafe startThread(named: "resolver", resolverThread, .passRetained(self))
+        let code = startThread(named: "resolver") { self.serve() }
         guard code != 0 else { return }
         // Those that run take the question up; if none does, nobody else will.
         let orphans = state.withLock { state in

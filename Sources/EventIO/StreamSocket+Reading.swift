@@ -1,6 +1,7 @@
 package import Bytes
 import CLibevent
 import Glibc
+import System
 
 extension StreamSocket {
     /// Reads what is there into the buffer, and waits only if nothing is.

@@ -1,6 +1,7 @@
 package import Bytes
 import CLibevent
 import Glibc
+import System
 
 extension StreamSocket {
     /// Writes the output and then the body, gathered, and waits while the kernel is full.

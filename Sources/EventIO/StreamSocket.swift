@@ -1,6 +1,7 @@
 import Bytes
 import CLibevent
 import Glibc
+import System
 
 /// A connected stream socket on a loop: edge-triggered, registered once for its life, with async
 /// waits that allocate nothing.

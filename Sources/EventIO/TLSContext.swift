@@ -1,4 +1,5 @@
 import COpenSSL
+import System
 
 /// What a client demands of a TLS peer; shared by all connections with the same demands.
 // SAFETY: an SSL_CTX counts its references atomically and is not changed after `init`.

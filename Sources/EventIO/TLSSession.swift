@@ -2,6 +2,7 @@ import Bytes
 import CLibevent
 import COpenSSL
 import Glibc
+import System
 
 /// One TLS connection over a `StreamSocket`, driven through a BIO of our own: it tells the socket
 /// when the kernel is drained or full, so that no system call is made to find out.

@@ -30,58 +30,6 @@ let signalArrived: event_callback_fn = { signal, _, context in
     unsafe Unmanaged<SignalSource>.fromOpaque(context).takeUnretainedValue().arrived(signal)
 }
 
-let heldSignalArrived:
-    @convention(c) (Int32, UnsafeMutablePointer<siginfo_t>?, UnsafeMutableRawPointer?) -> Void = {
-        signal,
-        information,
-        _ in
-        // The terminal's own signals come from the kernel, and go to the whole group.
-        guard let information = unsafe information else { return }
-        let isForAll = unsafe information.pointee.si_code == SI_KERNEL
-        ChildProcess.held(signal, isForAll: isForAll)
-    }
-
-let loopThread: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { context in
-    guard let context = unsafe context else { return nil }
-    // Retained by whoever started the thread.
-    unsafe Unmanaged<EventLoop>.fromOpaque(context).takeRetainedValue().run()
-    return nil
-}
-
-let resolverThread: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = {
-    context in
-    guard let context = unsafe context else { return nil }
-    unsafe Unmanaged<Resolver>.fromOpaque(context).takeRetainedValue().serve()
-    return nil
-}
-
-let helperThread: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = {
-    context in
-    guard let context = unsafe context else { return nil }
-    unsafe Unmanaged<HelperRun>.fromOpaque(context).takeRetainedValue().serve()
-    return nil
-}
-
-/// Starts a detached thread; `context` is retained by the caller for it.
-///
-/// - Returns: 0, or the error number of a system that starts no more threads.
-func startThread<Context: AnyObject>(
-    named name: String,
-    _ body: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer?,
-    _ context: Unmanaged<Context>
-) -> Int32 {
-    var thread = pthread_t()
-    let code = unsafe pthread_create(&thread, nil, body, context.toOpaque())
-    guard code == 0 else {
-        // No thread takes it over.
-        unsafe context.release()
-        return code
-    }
-    unsafe pthread_setname_np(thread, name)
-    pthread_detach(thread)
-    return 0
-}
-
 // Nobody is there to type a passphrase; whoever reads the key is told that it has one.
 // SAFETY: the flag is the caller's, which waits for the call to end.
 let passphraseWanted:

@@ -1,5 +1,5 @@
-import Bytes
 import FoundationEssentials
+import System
 
 extension ConfigurationChecker {
     /// What is right by the rules, and seldom meant: secrets that every user of the machine can read.

@@ -1,4 +1,4 @@
-import EventIO
+import System
 
 /// Runs the program of an `exec:` secret.
 enum SecretHelper {

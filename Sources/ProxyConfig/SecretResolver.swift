@@ -1,5 +1,5 @@
-import Bytes
 import FoundationEssentials
+import System
 
 /// Why a secret could not be read, in words that never contain it.
 package struct SecretError: Error, Hashable, CustomStringConvertible {

@@ -1,5 +1,5 @@
-import Bytes
 import FoundationEssentials
+import System
 
 /// Why a file that the configuration names cannot be read, for people.
 enum UnreadableFile {

@@ -1,5 +1,5 @@
 import ArgumentParser
-import Bytes
+import System
 
 /// The command line (contract section 1).
 @main

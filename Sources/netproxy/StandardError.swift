@@ -1,5 +1,5 @@
 import ArgumentParser
-import Bytes
+import System
 
 /// Lines for people, beside the output of a command.
 ///

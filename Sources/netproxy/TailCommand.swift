@@ -1,8 +1,8 @@
 import ArgumentParser
-import Bytes
 import Glibc
 import ProxyConfig
 import RequestLog
+import System
 
 struct TailCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -5,22 +5,25 @@ import Testing
     /// What each target may import of this package and of others; the system's modules are free.
     private static let allowed: [String: Set<String>] = [
         "Bytes": [],
+        "System": ["Bytes", "CSystem"],
         "HTTPMessage": ["Bytes"],
-        "EventIO": ["Bytes", "CLibevent", "COpenSSL"],
+        "EventIO": ["System", "Bytes", "CLibevent", "COpenSSL"],
         "HTTP1": ["HTTPMessage", "Bytes"],
         "NetworkCore": [
-            "HTTPMessage", "Bytes", "Logging", "HTTPTypes", "Crypto", "CryptoExtras",
+            "HTTPMessage", "System", "Bytes", "Logging", "HTTPTypes", "Crypto", "CryptoExtras",
         ],
         "NetworkTesting": ["NetworkCore", "HTTPMessage", "Bytes"],
         "OriginTransport": ["NetworkCore", "HTTP1", "EventIO", "HTTPMessage", "Bytes"],
-        "RequestLog": ["NetworkCore", "HTTPMessage", "Bytes"],
-        "ProxyConfig": ["EventIO", "HTTPMessage", "Bytes", "Yams"],
+        "RequestLog": ["NetworkCore", "HTTPMessage", "System", "Bytes"],
+        "ProxyConfig": ["EventIO", "HTTPMessage", "System", "Bytes", "Yams"],
         "ProxyDaemon": [
             // The answers of a channel's stub are those of the library's.
             "ProxyConfig", "RequestLog", "OriginTransport", "NetworkCore", "NetworkTesting",
-            "HTTP1", "EventIO", "HTTPMessage", "Bytes",
+            "HTTP1", "EventIO", "HTTPMessage", "System", "Bytes",
         ],
-        "netproxy": ["ProxyDaemon", "ProxyConfig", "RequestLog", "Bytes", "ArgumentParser"],
+        "netproxy": [
+            "ProxyDaemon", "ProxyConfig", "RequestLog", "System", "Bytes", "ArgumentParser",
+        ],
     ]
 
     private static let system: Set<String> = [

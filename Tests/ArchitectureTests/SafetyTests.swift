@@ -1,19 +1,19 @@
 import Testing
 
-/// Unsafe code lives in two targets, and nothing escapes from them.
+/// Unsafe code lives in three targets, and does not escape from them.
 @Suite struct SafetyTests {
-    private static let home: Set<String> = ["Bytes", "EventIO"]
+    private static let home: Set<String> = ["Bytes", "System", "EventIO"]
 
     @Test(arguments: [
         "unsafe", "UnsafePointer", "UnsafeMutablePointer", "UnsafeRawPointer",
         "UnsafeMutableRawPointer", "UnsafeBufferPointer", "UnsafeRawBufferPointer",
         "OpaquePointer", "Unmanaged", "nonisolated(unsafe)",
     ])
-    func `there is nothing unsafe outside of Bytes and EventIO`(word: String) throws {
+    func `there is nothing unsafe outside Bytes, System and EventIO`(word: String) throws {
         try expectAbsent(outside: Self.home) { contains($0, word) }
     }
 
-    @Test func `there is no unchecked Sendable outside of Bytes and EventIO`() throws {
+    @Test func `there is no unchecked Sendable outside Bytes, System and EventIO`() throws {
         try expectAbsent(outside: Self.home) { $0.contains("@unchecked Sendable") }
     }
 
@@ -22,18 +22,19 @@ import Testing
         try expectAbsent(outside: []) { $0.contains(word) }
     }
 
-    @Test func `C entry points are in one file`() throws {
+    @Test(arguments: ["System", "EventIO"])
+    func `a target has its C entry points in one file`(target: String) throws {
         let marks = ["takeUnretainedValue", "takeRetainedValue", "@convention(c)"]
-        let lines = try SourceTree.code(of: "EventIO").filter { line in
+        let lines = try SourceTree.code(of: target).filter { line in
             marks.contains { line.text.contains($0) }
         }
         #expect(!lines.isEmpty)
         for line in lines {
-            #expect(line.file == "Sources/EventIO/Trampolines.swift", "\(line)")
+            #expect(line.file == "Sources/\(target)/Trampolines.swift", "\(line)")
         }
     }
 
-    @Test func `a pointer in a signature stays within EventIO`() throws {
+    @Test func `no signature of System or EventIO has a pointer`() throws {
         let signatures = try SourceTree.signatures(of: "EventIO")
         // Seen whole: its parameters stand on lines of their own.
         #expect(
@@ -42,7 +43,7 @@ import Testing
                     && $0.text.contains("mode: UInt32")
             }
         )
-        for signature in signatures {
+        for signature in try signatures + SourceTree.signatures(of: "System") {
             #expect(!signature.text.contains("Unsafe"), "\(signature)")
             #expect(!signature.text.contains("Unmanaged"), "\(signature)")
             #expect(!signature.text.contains("OpaquePointer"), "\(signature)")

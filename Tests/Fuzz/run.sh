@@ -35,7 +35,7 @@ link() {
         # One file of a module whose other files need far more than it does.
         Challenge) more=(Sources/NetworkCore/OAuth/Challenges/ChallengeParser.swift) ;;
         Configuration)
-            modules=(ProxyConfig HTTPMessage EventIO Bytes Yams CYaml)
+            modules=(ProxyConfig HTTPMessage EventIO System Bytes Yams CYaml)
             mapfile -t more < <(pkg-config --libs libevent_core openssl | tr ' ' '\n' | grep .)
             ;;
     esac
@@ -46,7 +46,7 @@ link() {
     swiftc -O -g -parse-as-library -swift-version 6 -package-name "$(package_name)" \
         -enable-experimental-feature Lifetimes \
         "${sanitizers[@]}" -I "$scratch/release/Modules" -module-name "${name}Fuzzer" \
-        -I Sources/CLibevent -I Sources/COpenSSL \
+        -I Sources/CLibevent -I Sources/CSystem -I Sources/COpenSSL \
         -Xcc -fmodule-map-file="$scratch/checkouts/Yams/Sources/CYaml/include/module.modulemap" \
         Tests/Fuzz/Input.swift "Tests/Fuzz/${name}Fuzzer.swift" "${objects[@]}" "${more[@]}" \
         -o "$scratch/${name}Fuzzer" 2> "$scratch/link.txt" || {

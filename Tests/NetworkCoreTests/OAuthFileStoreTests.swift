@@ -1,6 +1,6 @@
-import Bytes
 import FoundationEssentials
 import NetworkCore
+import System
 import TestSupport
 import Testing
 

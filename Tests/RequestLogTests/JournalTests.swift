@@ -1,7 +1,7 @@
-import Bytes
 import HTTPMessage
 import NetworkCore
 import RequestLog
+import System
 import Testing
 
 @Suite struct JournalTests {

@@ -1,6 +1,6 @@
-import Bytes
 import FoundationEssentials
 import RequestLog
+import System
 import Testing
 
 @Suite struct LogFileTests {

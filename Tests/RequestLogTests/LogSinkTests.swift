@@ -1,6 +1,7 @@
 import Bytes
 import RequestLog
 import Synchronization
+import System
 import Testing
 
 /// A destination that takes as much as it is told to, and remembers it.

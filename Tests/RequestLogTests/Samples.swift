@@ -2,6 +2,7 @@ import Bytes
 import FoundationEssentials
 import NetworkCore
 import RequestLog
+import System
 
 /// Records and lines that the tests share.
 enum Samples {

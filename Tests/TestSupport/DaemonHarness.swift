@@ -1,10 +1,10 @@
-import Bytes
 import EventIO
 import FoundationEssentials
 package import OriginTransport
 package import ProxyConfig
 import ProxyDaemon
 import Synchronization
+import System
 
 /// A whole daemon on a port of its own, with directories that are gone when it is.
 package final class DaemonHarness: Sendable {

@@ -1,5 +1,6 @@
 import Bytes
 import Synchronization
+import System
 
 /// The content of a file as a body: short files are read at once, longer ones piece by piece while they
 /// are sent, and once more for another attempt.

@@ -1,4 +1,5 @@
 import Bytes
+import System
 
 /// Where a body goes that is too long to be kept in memory for a replay.
 public struct BodySpill: Sendable, Hashable {

@@ -1,5 +1,6 @@
 import Bytes
 import Synchronization
+import System
 
 /// Records a request body while it is sent for the first time, so that it can be sent again.
 ///

@@ -1,4 +1,4 @@
-import Bytes
+import System
 
 /// The state of one download: what came, where it is, and what the rest is asked for with.
 struct Download {

@@ -1,3 +1,5 @@
+import Bytes
+
 /// How long a server asks to be left alone (`Retry-After`, RFC 9110 §10.2.3).
 package enum RetryAfter {
     /// Reads seconds or an HTTP date; a date counts from the server's own `Date`, so that a skewed

@@ -1,4 +1,4 @@
-import EventIO
+import System
 
 /// The program that `netproxy exec` runs in its own place.
 package enum ForegroundProgram {

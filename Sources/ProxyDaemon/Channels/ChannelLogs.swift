@@ -1,9 +1,9 @@
-import Bytes
 import EventIO
 import FoundationEssentials
 import ProxyConfig
 import RequestLog
 import Synchronization
+import System
 
 /// The logs of the channels and of the daemon itself: one stream of lines for each file, for as
 /// long as the daemon runs.

@@ -1,6 +1,6 @@
-import EventIO
 import FoundationEssentials
 import NetworkCore
+import System
 
 /// Gets tokens from the helper program of `auth.exec` (contract section 2).
 ///

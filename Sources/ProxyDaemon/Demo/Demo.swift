@@ -1,10 +1,10 @@
-import Bytes
 package import EventIO
 import FoundationEssentials
 import HTTPMessage
 import NetworkCore
 import OriginTransport
 import ProxyConfig
+import System
 
 /// netproxy with everything around it, in one process: an API that wants tokens, an authorization
 /// server that issues them, and the proxy in front.

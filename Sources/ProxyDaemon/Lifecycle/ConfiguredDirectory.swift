@@ -1,5 +1,5 @@
-import Bytes
 import EventIO
+import System
 
 /// A directory that a key of the configuration names.
 enum ConfiguredDirectory {

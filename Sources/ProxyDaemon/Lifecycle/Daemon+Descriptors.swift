@@ -1,5 +1,5 @@
-import EventIO
 import ProxyConfig
+import System
 
 extension Daemon {
     /// Gets as many descriptors as the process may have, and tells if that is fewer than it may need.

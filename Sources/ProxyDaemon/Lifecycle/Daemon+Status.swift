@@ -2,6 +2,7 @@ import EventIO
 import NetworkCore
 import ProxyConfig
 import RequestLog
+import System
 
 /// What the daemon knows of itself.
 extension Daemon {

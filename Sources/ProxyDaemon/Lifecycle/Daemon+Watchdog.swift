@@ -1,4 +1,5 @@
 import EventIO
+import System
 
 extension Daemon {
     /// Tells systemd twice in the interval of its watchdog that every loop still turns; nothing where

@@ -1,4 +1,3 @@
-import Bytes
 package import EventIO
 import FoundationEssentials
 import HTTP1
@@ -7,6 +6,7 @@ import NetworkCore
 package import OriginTransport
 package import ProxyConfig
 import RequestLog
+import System
 
 /// The daemon: event loops, listeners, channels, signals.
 package actor Daemon {

@@ -1,4 +1,5 @@
 import EventIO
+import System
 
 /// The sockets that systemd handed over: each is owned once, for the life of the process.
 ///

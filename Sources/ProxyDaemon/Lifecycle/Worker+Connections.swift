@@ -3,6 +3,7 @@ import HTTP1
 import HTTPMessage
 import NetworkCore
 import RequestLog
+import System
 
 /// The connections of apps: whose they are, and their tasks.
 extension Worker {

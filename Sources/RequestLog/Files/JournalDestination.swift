@@ -1,4 +1,5 @@
-package import Bytes
+import Bytes
+package import System
 
 /// systemd's journal as a destination, in its native protocol: one datagram for each line, with
 /// the facts of the line as fields of their own.

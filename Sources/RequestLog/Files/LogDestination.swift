@@ -1,4 +1,4 @@
-package import Bytes
+package import System
 
 /// Where whole lines end up: a file that rotates, standard output, or the journal.
 package protocol LogDestination: AnyObject {

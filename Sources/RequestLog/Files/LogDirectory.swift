@@ -1,4 +1,4 @@
-package import Bytes
+package import System
 
 /// The names of the files beside each other in the log directory.
 package enum LogDirectory {

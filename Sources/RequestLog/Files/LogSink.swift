@@ -1,5 +1,6 @@
-package import Bytes
+import Bytes
 import Synchronization
+package import System
 
 /// One stream of whole lines that several event loops write to.
 ///

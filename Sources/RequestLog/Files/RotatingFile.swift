@@ -1,4 +1,4 @@
-package import Bytes
+package import System
 
 /// When a log file makes room for a new one, and how many old ones stay.
 package struct Rotation: Sendable, Equatable {

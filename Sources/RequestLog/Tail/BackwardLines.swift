@@ -1,4 +1,4 @@
-import Bytes
+import System
 
 /// The lines of a file from its end to its beginning, read in blocks.
 struct BackwardLines {

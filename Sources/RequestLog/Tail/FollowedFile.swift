@@ -1,4 +1,4 @@
-import Bytes
+import System
 
 /// The reading end of one log file: what was appended since the last look, also when the file was
 /// rotated, removed or emptied in between.

@@ -1,4 +1,4 @@
-package import Bytes
+package import System
 
 /// What `netproxy tail` reads, with or without a running daemon.
 ///

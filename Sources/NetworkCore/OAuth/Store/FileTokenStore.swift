@@ -1,4 +1,4 @@
-import Bytes
+import System
 
 /// Keeps the tokens of a grant family in a file of its own, which several processes may share.
 ///

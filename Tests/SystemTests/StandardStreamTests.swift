@@ -1,6 +1,6 @@
-import Bytes
 import Foundation
 import Glibc
+import System
 import Testing
 
 @Suite struct StandardStreamTests {

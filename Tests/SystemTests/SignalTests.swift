@@ -1,6 +1,7 @@
 import EventIO
 import FoundationEssentials
 import Glibc
+import System
 import TestSupport
 import Testing
 

@@ -1,5 +1,5 @@
-import EventIO
 import Foundation
+import System
 import TestSupport
 import Testing
 

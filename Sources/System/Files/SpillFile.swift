@@ -1,3 +1,4 @@
+package import Bytes
 import Glibc
 
 /// A file without a name for bytes that are too many for memory; gone with its last reference, and

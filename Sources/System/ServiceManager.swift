@@ -1,4 +1,3 @@
-import Bytes
 import Glibc
 
 /// What systemd wants to know and offers: the notification datagram and inherited sockets.

@@ -1,4 +1,4 @@
-import CLibevent
+import CSystem
 import Glibc
 
 /// A running helper program and the pipes to it.
@@ -23,10 +23,10 @@ import Glibc
     private var errors: [UInt8] = []
 
     /// Starts the program as the leader of a process group of its own.
-    init(_ program: HelperProgram) throws(IOError) {
+    init(_ program: HelperProgram) throws(HelperProgram.Failure) {
         precondition(program.input.count <= HelperProgram.inputLimit, "the input fits into a pipe")
         guard program.command.first?.hasPrefix("/") == true else {
-            throw .system("a helper needs an absolute path")
+            throw .notStarted("a helper needs an absolute path")
         }
         let input = try Pipe()
         // Nobody reads yet, but the pipe holds it all: no write can block or meet a closed end.
@@ -35,11 +35,13 @@ import Glibc
         }
         input.closeWriteEnd()
         defer { input.closeReadEnd() }
-        guard written == program.input.count else { throw .system("its input cannot be written") }
+        guard written == program.input.count else {
+            throw .notStarted("its input cannot be written")
+        }
         let output = try Pipe()
         defer { output.closeWriteEnd() }
         let errors: Pipe
-        do throws(IOError) {
+        do throws(HelperProgram.Failure) {
             errors = try Pipe()
         } catch {
             output.closeReadEnd()
@@ -59,7 +61,7 @@ import Glibc
         } catch {
             output.closeReadEnd()
             errors.closeReadEnd()
-            throw .system(describe(errno: error.code))
+            throw .notStarted(describe(errno: error.code))
         }
         outputPipe = output.read
         errorPipe = errors.read
@@ -152,10 +154,10 @@ import Glibc
         let read: Int32
         let write: Int32
 
-        init() throws(IOError) {
+        init() throws(HelperProgram.Failure) {
             var ends: [Int32] = [0, 0]
             guard unsafe pipe2(&ends, O_CLOEXEC) == 0 else {
-                throw .system(describe(errno: systemError()))
+                throw .notStarted(describe(errno: systemError()))
             }
             read = ends[0]
             write = ends[1]

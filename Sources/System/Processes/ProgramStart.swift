@@ -1,4 +1,4 @@
-import CLibevent
+import CSystem
 import Glibc
 
 /// A program that is about to start, by posix_spawn(3): no code of ours runs in the new process.

@@ -1,5 +1,6 @@
-import Bytes
 import Glibc
+// The C struct timespec counts as this module's or as Glibc's, whichever the compiler loads first.
+import SwiftOverlayShims
 
 /// What the process takes of the machine, under the names that Prometheus' own client libraries use.
 package struct ProcessFigures: Sendable {
@@ -39,4 +40,11 @@ package struct ProcessFigures: Sendable {
         // Without `.`, `..` and the one that reads.
         return max(count - 3, 0)
     }
+}
+
+/// The processor time of the process, in nanoseconds.
+private func processorNanoseconds() -> UInt64 {
+    var time = timespec()
+    unsafe clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
+    return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
 }

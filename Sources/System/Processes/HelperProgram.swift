@@ -102,18 +102,13 @@ final class HelperRun: Sendable {
 
     func start(_ answer: @escaping @Sendable (Outcome) -> Void) {
         self.answer.withLock { $0 = answer }
-        let code = unsafe startThread(named: "helper", helperThread, .passRetained(self))
+        let code = startThread(named: "helper") { self.finish(self.supervise()) }
         guard code != 0 else { return }
         finish(.failure(.notStarted("no thread can be started: \(describe(errno: code))")))
     }
 
     func cancel() {
         isCancelled.store(true, ordering: .relaxed)
-    }
-
-    /// What the thread does.
-    func serve() {
-        finish(supervise())
     }
 
     private func finish(_ outcome: Outcome) {
@@ -125,12 +120,12 @@ final class HelperRun: Sendable {
 
     private func supervise() -> Outcome {
         let process: HelperProcess
-        do throws(IOError) {
+        do throws(HelperProgram.Failure) {
             process = try HelperProcess(program)
         } catch {
-            return .failure(.notStarted(error.description))
+            return .failure(error)
         }
-        let deadline = monotonicNanoseconds() + program.timeLimit.nanoseconds
+        let deadline = SuspendingClock.now + program.timeLimit
         while true {
             let end = process.look()
             guard process.output.count <= program.outputLimit else {
@@ -142,7 +137,7 @@ final class HelperRun: Sendable {
                 process.kill()
                 return .failure(.cancelled)
             }
-            if monotonicNanoseconds() >= deadline {
+            if SuspendingClock.now >= deadline {
                 process.kill()
                 return .failure(.timedOut(program.timeLimit))
             }

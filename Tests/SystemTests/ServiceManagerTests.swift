@@ -1,5 +1,5 @@
-import EventIO
 import Glibc
+import System
 import Testing
 
 /// What systemd says in the environment.

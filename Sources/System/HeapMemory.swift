@@ -1,4 +1,4 @@
-import CLibevent
+import CSystem
 
 /// The memory that `malloc` manages, of the whole process.
 package enum HeapMemory {

@@ -46,12 +46,12 @@ package enum DescriptorLimit {
     }
 
     /// Whether a descriptor that was just given out should have stayed in the reserve.
-    static func isReserved(_ descriptor: Int32) -> Bool {
+    package static func isReserved(_ descriptor: Int32) -> Bool {
         descriptor >= ceiling.load(ordering: .relaxed)
     }
 
     /// Whether it is of the half of the reserve that requests under way cannot have either.
-    static func isDeeplyReserved(_ descriptor: Int32) -> Bool {
+    package static func isDeeplyReserved(_ descriptor: Int32) -> Bool {
         let ceiling = ceiling.load(ordering: .relaxed)
         guard ceiling < .max else { return false }
         return descriptor >= ceiling + min(max(ceiling / 16, 4), 64)

@@ -1,4 +1,5 @@
 import EventIO
+import System
 import Testing
 
 /// The process has one set of signal handlers, hence one after the other.

@@ -1,0 +1,10 @@
+#pragma once
+#include <malloc.h>
+#include <signal.h>
+#include <spawn.h>
+#include <unistd.h>
+
+// What Glibc declares for _GNU_SOURCE only, which Swift's module does not define.
+extern int pipe2(int ends[2], int flags);
+extern int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *actions, int from);
+extern int pthread_setname_np(unsigned long thread, const char *name);
