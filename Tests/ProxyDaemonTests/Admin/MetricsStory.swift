@@ -6,7 +6,8 @@ import Testing
 
 @Suite struct MetricsStory {
     private static let page = URL(filePath: #filePath)
-        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent()
         .appending(path: "Sources/ProxyDaemon/Documentation.docc/Metrics.md")
 
     /// A daemon with one exchange of each kind: served with a token, in vain, and with none to be had.
