@@ -14,7 +14,7 @@ enum Terminal {
     }
 
     /// The same, of the lines that the daemon writes there.
-    static var console: Daemon.Console {
+    static var console: ConsoleStyle {
         switch style {
         case .plain: .plain
         case .coloured: .coloured

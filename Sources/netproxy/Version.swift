@@ -3,8 +3,8 @@ import ProxyDaemon
 
 /// The version of the program and of the libraries it runs on.
 enum Version {
-    static let number = Libraries.ownVersion
-    static let text = "netproxy \(number)\n\(Libraries.versions)"
+    static let number = LibraryVersions.ownVersion
+    static let text = "netproxy \(number)\n\(LibraryVersions.versions)"
 }
 
 struct VersionCommand: ParsableCommand {

@@ -6,7 +6,7 @@ import Synchronization
 /// What a program needs to use the proxy for a while: a key, and where things are.
 package struct ClientLease: Codable, Sendable {
     /// A channel that the key is for.
-    package struct Channel: Codable, Sendable {
+    package struct LeasedChannel: Codable, Sendable {
         /// Its name.
         package let name: String
         /// The URL that stands for the upstream's base, if the channel has one over TCP.
@@ -20,7 +20,7 @@ package struct ClientLease: Codable, Sendable {
     /// Where the proxy listens, `host:port`; nothing if it listens on unix sockets only.
     package let proxy: String?
     /// The channels.
-    package let channels: [Channel]
+    package let channels: [LeasedChannel]
 
     /// Reads the daemon's answer; nothing if it is none.
     package init?(json: String) {
@@ -30,7 +30,7 @@ package struct ClientLease: Codable, Sendable {
         self = read
     }
 
-    init(key: String, proxy: String?, channels: [Channel]) {
+    init(key: String, proxy: String?, channels: [LeasedChannel]) {
         self.key = key
         self.proxy = proxy
         self.channels = channels

@@ -61,7 +61,7 @@ extension DaemonStatus {
     }
 }
 
-extension DaemonStatus.Channel {
+extension DaemonStatus.ChannelStatus {
     fileprivate var lines: [String] {
         let upstreams = [upstream] + (furtherUpstreams ?? [])
         var lines = ["\(name) → \(upstreams.joined(separator: ", then "))"]

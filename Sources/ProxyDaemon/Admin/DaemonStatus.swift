@@ -5,7 +5,7 @@ import FoundationEssentials
 /// Names are written in snake case; a duration's name ends in its unit.
 package struct DaemonStatus: Sendable, Codable {
     /// One channel, added up over the loops.
-    package struct Channel: Sendable, Codable {
+    package struct ChannelStatus: Sendable, Codable {
         /// Its name.
         package var name: String
         /// The URL of the first upstream.
@@ -145,7 +145,7 @@ package struct DaemonStatus: Sendable, Codable {
     /// Exchanges that no channel claimed, by class of status: refused, sent on, tunnels.
     package var unclaimed: [String: Int]?
     /// In the order of the configuration.
-    package var channels: [Channel]
+    package var channels: [ChannelStatus]
 
     /// Reads the daemon's answer; nothing if it is none.
     package init?(json: String) {
@@ -168,9 +168,9 @@ package struct DaemonStatus: Sendable, Codable {
         configuration: Configuration,
         process: Process,
         unclaimed: [String: Int],
-        channels: [Channel]
+        channels: [ChannelStatus]
     ) {
-        version = Libraries.ownVersion
+        version = LibraryVersions.ownVersion
         self.uptimeS = uptimeS
         self.state = state
         self.listen = listen

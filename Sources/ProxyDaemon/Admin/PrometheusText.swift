@@ -206,7 +206,7 @@ extension PrometheusText {
         _ kind: Kind,
         _ name: String,
         _ help: String,
-        _ value: (DaemonStatus.Channel) -> Double?
+        _ value: (DaemonStatus.ChannelStatus) -> Double?
     ) {
         begin(kind, name, help)
         for channel in status.channels {
@@ -220,7 +220,7 @@ extension PrometheusText {
         _ name: String,
         _ help: String,
         by label: String,
-        _ values: (DaemonStatus.Channel) -> [String: Int]?
+        _ values: (DaemonStatus.ChannelStatus) -> [String: Int]?
     ) {
         begin(kind, name, help)
         for channel in status.channels {
@@ -234,7 +234,7 @@ extension PrometheusText {
     private mutating func write(
         _ name: String,
         _ help: String,
-        _ durations: (DaemonStatus.Channel) -> DaemonStatus.Durations?
+        _ durations: (DaemonStatus.ChannelStatus) -> DaemonStatus.Durations?
     ) {
         begin(.histogram, name, help)
         for channel in status.channels {

@@ -66,7 +66,7 @@ extension ChannelAssembly {
             throw IOError.system("\(place): \(error.detail)")
         }
         guard reference.isFile else { return first }
-        let (resolver, report, seldom) = (secrets.resolver, report, SeldomReport(report))
+        let (resolver, report, seldom) = (secrets.resolver, report, RateLimitedReport(report))
         return FileAuthorizer(
             first,
             read: {

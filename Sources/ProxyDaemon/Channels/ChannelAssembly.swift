@@ -18,7 +18,7 @@ final class ChannelAssembly: Sendable {
     /// Where their lines go, and those of the daemon itself.
     let logs: ChannelLogs
     private let ownLog: ChannelLog
-    let report: Daemon.Report
+    let report: OperatorReport
     /// The keys of programs that run under `netproxy exec`.
     let clientKeys = ClientKeys()
     /// How often the channels' tokens were asked for.
@@ -29,7 +29,7 @@ final class ChannelAssembly: Sendable {
         _ configuration: ProxyConfiguration,
         environment: [String: String],
         loop: EventLoop,
-        report: @escaping Daemon.Report
+        report: @escaping OperatorReport
     ) throws {
         self.environment = environment
         self.report = report

@@ -25,16 +25,20 @@ struct ChannelCounters: Sendable {
     var bytesIn = 0
     var bytesOut = 0
 
-    mutating func count(_ exchange: inout Exchange) {
+    /// Counts an exchange that has ended.
+    ///
+    /// `inout`, although nothing changes: a borrowed record would be copied.
+    mutating func count(_ record: inout ExchangeRecord) {
         requests += 1
-        let code = exchange.status?.rawValue ?? 0
+        let code = record.status?.rawValue ?? 0
         byClass[min(max(code / 100, 0), 5)] += 1
-        retries += exchange.record.context.retries.count { $0 != .budgetExhausted }
-        if let error = exchange.record.error { errors[error, default: 0] += 1 }
-        durations.count(exchange.record.duration)
-        if let firstByte = exchange.record.context.timings.firstByte { firstBytes.count(firstByte) }
-        bytesIn += exchange.record.bytesIn
-        bytesOut += exchange.bytesOut
+        // A retry that the budget refused was not sent.
+        retries += record.context.retries.count { $0 != .budgetExhausted }
+        if let error = record.error { errors[error, default: 0] += 1 }
+        durations.count(record.duration)
+        if let firstByte = record.context.timings.firstByte { firstBytes.count(firstByte) }
+        bytesIn += record.bytesIn
+        bytesOut += record.bytesOut
     }
 
     /// By the name of the class, those that there were.

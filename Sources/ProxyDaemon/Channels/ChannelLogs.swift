@@ -22,14 +22,14 @@ final class ChannelLogs: Sendable {
     /// One for all channels, so that their lines never mix; nothing where the log goes to files.
     private let stream: LogSink?
     private let state: Mutex<State>
-    private let report: Daemon.Report
+    private let report: OperatorReport
     /// A full disk is the loss of every channel.
-    private let losses: SeldomReport
+    private let losses: RateLimitedReport
 
     /// - Throws: if the directory cannot be made, or nobody listens for the journal.
-    init(_ settings: LogSettings, report: @escaping Daemon.Report) throws {
+    init(_ settings: LogSettings, report: @escaping OperatorReport) throws {
         self.report = report
-        losses = SeldomReport(report)
+        losses = RateLimitedReport(report)
         if settings.output == .file { try ChannelLogs.makeDirectory(settings.directory) }
         stream = try ChannelLogs.stream(settings)
         state = Mutex(State(settings: settings))

@@ -18,13 +18,13 @@ struct HelperTokens: OAuthService {
     private let command: [String]
     private let environment: [String: String]
     /// Takes what only the operator may read.
-    private let report: Daemon.Report
+    private let report: OperatorReport
 
     init(
         channel: String,
         command: [String],
         environment: [String: String],
-        report: @escaping Daemon.Report
+        report: @escaping OperatorReport
     ) {
         self.channel = channel
         self.report = report

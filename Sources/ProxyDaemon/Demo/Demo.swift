@@ -27,8 +27,8 @@ package actor Demo {
     /// - Throws: an error that says what could not be started.
     package init(
         port: UInt16,
-        console: Daemon.Console,
-        report: @escaping Daemon.Report
+        console: ConsoleStyle,
+        report: @escaping OperatorReport
     ) async throws {
         directory =
             FileManager.default.temporaryDirectory.path

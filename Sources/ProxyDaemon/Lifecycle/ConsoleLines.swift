@@ -1,7 +1,12 @@
 import Bytes
 import RequestLog
 
-/// One readable line per exchange on standard output, for a person who reads along.
+/// Whether and how one readable line per exchange is written to standard output.
+package enum ConsoleStyle: Sendable {
+    case off, plain, coloured
+}
+
+/// Writes one readable line per exchange to standard output, for a terminal.
 ///
 /// One per loop.
 final class ConsoleLines {
@@ -9,7 +14,7 @@ final class ConsoleLines {
     private let buffer = OutputBuffer(capacity: 512)
     private let destination = StandardOutputDestination()
 
-    init?(_ console: Daemon.Console) {
+    init?(_ console: ConsoleStyle) {
         switch console {
         case .off: return nil
         case .plain: style = .plain
@@ -17,7 +22,7 @@ final class ConsoleLines {
         }
     }
 
-    /// Prints an exchange at once; a terminal that went away does not matter.
+    /// Prints an exchange at once; a terminal that is gone is ignored.
     func show(_ record: ExchangeRecord, channel: String?) {
         let (buffer, destination) = (buffer, destination)
         HumanLine(record, channel: channel).encode(to: buffer, style: style)

@@ -42,7 +42,7 @@ extension Daemon {
             key: grant.key.reveal(),
             proxy: address(of: nil),
             channels: channels.filter { wanted.contains($0.name) }.map { channel in
-                ClientLease.Channel(
+                ClientLease.LeasedChannel(
                     name: channel.name,
                     url: url(of: channel.configuration),
                     upstreamHost: channel.origin.host

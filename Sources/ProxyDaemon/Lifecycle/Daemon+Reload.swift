@@ -92,8 +92,8 @@ extension Daemon {
         let router = Router(channels.map(\.configuration))
         for worker in workers {
             // In slices: a loop that makes a thousand channels serves nobody meanwhile.
-            for start in stride(from: 0, to: channels.count, by: Daemon.sliceLength) {
-                let slice = channels[start..<min(start + Daemon.sliceLength, channels.count)]
+            for start in stride(from: 0, to: channels.count, by: Worker.sliceLength) {
+                let slice = channels[start..<min(start + Worker.sliceLength, channels.count)]
                 await worker.call { $0.prepare(slice, loops: count) }
             }
             await worker.call { worker in
@@ -147,6 +147,31 @@ extension Daemon {
             // Nobody waits for it: the first request does by itself, should it come before the end.
             Task { await manager.start() }
         }
+    }
+}
+
+extension Daemon {
+    /// Whose tokens a new manager goes on with: those of the channel so far or, where that has others,
+    /// of the last one of this name that had the same and could not write them.
+    func predecessor(of manager: OAuthManager, in channel: String) -> OAuthManager? {
+        let present = channels.first { $0.name == channel }?.authorizer as? OAuthManager
+        if let present, present.hasTokens(of: manager) { return present }
+        let earlier = leaving.last {
+            $0.channel == channel && $0.manager?.hasTokens(of: manager) == true
+        }
+        return earlier?.manager ?? present
+    }
+
+    /// Keeps an eye on the managers that other channels have no use for: a renewal may be on its way,
+    /// and what could not be written is nowhere else.
+    func noteLeaving(behind next: [ChannelShared]) async {
+        var kept = leaving
+        for channel in channels where !next.contains(where: { $0 === channel }) {
+            guard let manager = channel.authorizer?.engine else { continue }
+            kept.append(RetiringOAuthManager(manager, of: channel.name))
+        }
+        for index in kept.indices { await kept[index].releaseIfSaved() }
+        leaving = kept.filter { $0.manager != nil }
     }
 }
 

@@ -59,11 +59,11 @@ extension Daemon {
                 )
             }
         }
-        var list: [DaemonStatus.Channel] = []
+        var list: [DaemonStatus.ChannelStatus] = []
         for channel in channels {
             let counted = counters[channel.name] ?? ChannelCounters()
             list.append(
-                DaemonStatus.Channel(
+                DaemonStatus.ChannelStatus(
                     name: channel.name,
                     upstream: channel.upstream,
                     furtherUpstreams: channel.furtherUpstreams,

@@ -10,20 +10,9 @@ import System
 
 /// The daemon: event loops, listeners, channels, signals.
 package actor Daemon {
-    /// How many channels a loop makes or closes in one turn.
-    static let sliceLength = 32
-
-    /// Where what concerns the daemon itself is told: lines for the terminal or the journal.
-    package typealias Report = @Sendable (String) -> Void
-
-    /// Whether one readable line per exchange goes to standard output.
-    package enum Console: Sendable {
-        case off, plain, coloured
-    }
-
-    let console: Console
+    let console: ConsoleStyle
     private let destinations: DestinationPolicy
-    let report: Report
+    let report: OperatorReport
     let environment: [String: String]
     let inherited: InheritedSockets
     /// What is in force, but for what waits for a restart.
@@ -43,12 +32,12 @@ package actor Daemon {
     var listeners: [ServedAddress] = []
     var listenerCount = 0
     let connectionCount = ConnectionCount()
-    let stalls: SeldomReport
+    let stalls: RateLimitedReport
     let spread = ConnectionSpread<LoopBound<Worker>>()
     var reloading: Task<Result<[String], ReloadFailure>, Never>?
     var channels: [ChannelShared] = []
     /// Token managers of channels before a reload.
-    var leaving: [LeavingManager] = []
+    var leaving: [RetiringOAuthManager] = []
     private(set) var assembly: ChannelAssembly?
     var admin: LoopBound<LocalServer>?
     var adminSocket: SharedSocket?
@@ -73,9 +62,9 @@ package actor Daemon {
         _ configuration: ProxyConfiguration,
         environment: [String: String],
         inherited: InheritedSockets = InheritedSockets(descriptors: [:]),
-        console: Console = .off,
+        console: ConsoleStyle = .off,
         destinations: DestinationPolicy = .world,
-        report: @escaping Report,
+        report: @escaping OperatorReport,
         reload: @escaping @Sendable () -> Result<ProxyConfiguration, ConfigurationErrors>
     ) {
         self.configuration = configuration
@@ -85,7 +74,7 @@ package actor Daemon {
         self.console = console
         self.destinations = destinations
         self.report = report
-        stalls = SeldomReport(report)
+        stalls = RateLimitedReport(report)
         reloadConfiguration = reload
     }
 

@@ -19,6 +19,9 @@ final class Worker {
     /// Lets no line wait longer than this in a loop's buffer.
     private static let flushInterval = Duration.milliseconds(200)
 
+    /// How many channels a loop makes or closes in one turn.
+    static let sliceLength = 32
+
     let loop: EventLoop
     var settings: Settings
     let handler: ProxyHandler
@@ -53,9 +56,9 @@ final class Worker {
         /// Whether the loop may poll before it sleeps.
         var mayPoll: Bool
         /// Whether exchanges are printed.
-        var console: Daemon.Console
+        var console: ConsoleStyle
         /// Told why connections of apps have to wait.
-        var stalls: SeldomReport
+        var stalls: RateLimitedReport
     }
 
     init(_ loop: EventLoop, settings: Settings, requests: UpstreamRequest, table: ChannelTable) {
@@ -148,8 +151,8 @@ final class Worker {
 
     /// Closes what is idle of some channels, a few in each turn of the loop.
     private func retire(_ channels: ArraySlice<Channel>) {
-        for channel in channels.prefix(Daemon.sliceLength) { channel.retire() }
-        let rest = channels.dropFirst(Daemon.sliceLength)
+        for channel in channels.prefix(Worker.sliceLength) { channel.retire() }
+        let rest = channels.dropFirst(Worker.sliceLength)
         guard !rest.isEmpty else { return }
         let bound = LoopBound((worker: self, rest: rest), on: loop)
         loop.submit { bound.value.worker.retire(bound.value.rest) }

@@ -207,7 +207,7 @@ final class ProxyHandler {
     ///
     /// `inout`, though nothing changes: a borrowed exchange is copied to a place of its own.
     private func record(_ exchange: inout Exchange) {
-        (exchange.channel?.tally ?? unclaimed).counters.count(&exchange)
+        (exchange.channel?.tally ?? unclaimed).counters.count(&exchange.record)
         let log = exchange.channel?.log ?? channels.ownLog
         log.write(exchange.record, now: .now, keepingIn: recent.lines)
         recent.note(&exchange)

@@ -1,7 +1,7 @@
 import EventIO
 
 /// The version of netproxy, and the system libraries that the daemon runs on.
-package enum Libraries {
+package enum LibraryVersions {
     /// That of netproxy itself.
     package static let ownVersion = "0.1.0"
 

@@ -1,18 +1,21 @@
 import Synchronization
 
-/// Tells of a trouble that comes back many times a second: the first time, and once a minute while it
+/// Writes a line about the daemon itself for its operator: to the terminal or the journal.
+package typealias OperatorReport = @Sendable (_ line: String) -> Void
+
+/// Reports a problem that may occur many times a second: the first time, then once a minute while it
 /// lasts.
-final class SeldomReport: Sendable {
+final class RateLimitedReport: Sendable {
     private static let interval = Duration.seconds(60)
 
-    private let report: Daemon.Report
+    private let report: OperatorReport
     private let last = Mutex<ContinuousClock.Instant?>(nil)
 
-    init(_ report: @escaping Daemon.Report) {
+    init(_ report: @escaping OperatorReport) {
         self.report = report
     }
 
-    /// Tells it, unless something was told within the minute; never waits for who reads the reports.
+    /// Reports the line unless one was reported within the last minute; never waits for the reader.
     func callAsFunction(_ line: @autoclosure () -> String) {
         let isDue = last.withLock { last in
             let now = ContinuousClock.now
