@@ -152,6 +152,14 @@ let package = Package(
             swiftSettings: strict
         ),
         .testTarget(
+            name: "OriginTransportTests",
+            dependencies: [
+                "OriginTransport", "NetworkCore", "HTTP1", "EventIO", "HTTPMessage", "Bytes",
+                "TestSupport",
+            ],
+            swiftSettings: strict
+        ),
+        .testTarget(
             name: "RequestLogTests",
             dependencies: ["RequestLog", "NetworkCore", "HTTPMessage", "System", "Bytes"],
             swiftSettings: strict

@@ -1,3 +1,5 @@
+import NetworkCore
+
 /// How connections to an origin are made, kept and given up.
 public struct UpstreamOptions: Sendable {
     /// A version of TLS.
@@ -53,11 +55,38 @@ public struct UpstreamOptions: Sendable {
     /// Another proxy on the way to the origin; nothing: it is dialled itself.
     ///
     /// The variables `http_proxy` and `https_proxy` are not looked at.
-    public var proxy: ProxyHop?
+    public var proxy: ParentProxy?
 
     /// Which addresses of the origin may be dialled.
     package var destinations = DestinationPolicy.any
 
     /// The defaults.
     public init() {}
+}
+
+extension UpstreamOptions {
+    /// Refuses what makes no sense where it is said, and not at the first request.
+    ///
+    /// - Throws: `proxy_internal_error` that names the option, what it expects and what it found.
+    func check() throws(NetworkError) {
+        guard (certificate == nil) == (certificateKey == nil) else {
+            let missing = certificate == nil ? "certificate" : "certificateKey"
+            throw UpstreamOptions.unusable(missing, "the file that goes with the other", "nothing")
+        }
+        guard connections >= 1 else {
+            throw UpstreamOptions.unusable("connections", "at least 1", "\(connections)")
+        }
+    }
+
+    static func unusable(
+        _ option: String,
+        _ expected: String,
+        _ found: String
+    ) -> NetworkError {
+        NetworkError(
+            .proxyInternalError,
+            side: .proxy,
+            detail: "UpstreamOptions.\(option): expected \(expected), found '\(found)'"
+        )
+    }
 }

@@ -14,7 +14,7 @@ import Testing
             "A\r\n0123456789\r\nb\r\n0123456789a\r\n0\r\n\r\n",
             "01234567890123456789a"
         ),
-        Case("leading noughts", "005\r\nhello\r\n000\r\n\r\n", "hello"),
+        Case("leading zeros", "005\r\nhello\r\n000\r\n\r\n", "hello"),
         Case("fifteen digits", "000000000000005\r\nhello\r\n0\r\n\r\n", "hello"),
         Case("an extension", "5;a=b\r\nhello\r\n0;c\r\n\r\n", "hello"),
         Case("a quoted extension", "5;a=\"b; c\"\r\nhello\r\n0\r\n\r\n", "hello"),

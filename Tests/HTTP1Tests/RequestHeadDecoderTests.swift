@@ -68,12 +68,12 @@ import Testing
             "PUT / length(999999999999999999) keep a"
         ),
         Case(
-            "a length of nought",
+            "a length of zero",
             "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n",
             "GET / length(0) keep a"
         ),
         Case(
-            "leading noughts",
+            "leading zeros",
             "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 007\r\n\r\n",
             "GET / length(7) keep a"
         ),

@@ -96,27 +96,6 @@ extension RequestChain {
     }
 }
 
-/// A body in pieces, as an app sends it.
-final class PiecedBody: BodySource {
-    private let pieces: Mutex<[String]>
-    private let ending: HTTPHeaders?
-    private let fault: NetworkError?
-
-    init(_ pieces: [String], trailers: HTTPHeaders? = nil, fault: NetworkError? = nil) {
-        self.pieces = Mutex(pieces)
-        ending = trailers
-        self.fault = fault
-    }
-
-    func next() async throws -> ByteSlice? {
-        let piece = pieces.withLock { $0.isEmpty ? nil : $0.removeFirst() }
-        if piece == nil, let fault { throw fault }
-        return piece.map { ByteSlice($0) }
-    }
-
-    func trailers() -> HTTPHeaders? { ending }
-}
-
 /// The error of an operation, if it is a `NetworkError`.
 func networkError(_ operation: () async throws -> some Sendable) async -> NetworkError? {
     do {

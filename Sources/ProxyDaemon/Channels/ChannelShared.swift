@@ -21,7 +21,7 @@ final class ChannelShared: Sendable {
     let authorizer: (any Authorizing)?
     let tls: TLSContext?
     /// Another proxy on the way to the upstreams.
-    private let proxy: ProxyHop?
+    private let proxy: ParentProxy?
     /// What answers in place of the upstreams, if anything.
     let samples: SampleTransport?
     let log: ChannelLog
@@ -69,7 +69,7 @@ final class ChannelShared: Sendable {
             ? try TLSContext(configuration.tls.options) : nil
         proxy = try configuration.proxy.map { settings throws(IOError) in
             let password = settings.login.flatMap { inputs.secrets[$0.password] }
-            return try ProxyHop(settings, password, for: "channel \(configuration.name): proxy")
+            return try ParentProxy(settings, password, for: "channel \(configuration.name): proxy")
         }
         credentialFields = configuration.credentialFields
         let rules = configuration.headers

@@ -200,7 +200,7 @@ struct OAuthAssembly: Sendable {
         var options = options
         if let proxy = settings.proxy {
             let password = try await secret(proxy.login?.password)
-            options.proxy = try ProxyHop(proxy, password, for: "auth.oauth.proxy")
+            options.proxy = try ParentProxy(proxy, password, for: "auth.oauth.proxy")
         }
         options.authorities = channel.tls.authorities
         options.certificate = certificate?.certificate

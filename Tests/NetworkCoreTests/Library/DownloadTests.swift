@@ -2,6 +2,7 @@ import Foundation
 import NetworkCore
 import NetworkTesting
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite struct DownloadTests {

@@ -1,5 +1,6 @@
 import NetworkCore
 import NetworkTesting
+import TestSupport
 import Testing
 
 @Suite struct StreamTests {

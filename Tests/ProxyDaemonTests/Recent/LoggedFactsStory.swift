@@ -86,11 +86,11 @@ import Testing
         ("GET /orders/1?key=1 HTTP/1.1\r\n\r\n", "GET", "/orders/1", "the Host field is missing"),
         (
             "\r\nPUT /orders/1 HTTP/1.1\r\nHost: localhost\r\nExpect: a\r\nContent-Length: 1\r\n\r\n",
-            "PUT", "/orders/1", "the only expectation understood is 100-continue"
+            "PUT", "/orders/1", "100-continue is the only expectation supported"
         ),
         (
             "GET http://a.example/b HTTP/1.1\r\nA: \n", "GET", "/b",
-            "a line ends with LF alone instead of CRLF"
+            "a line ends with a bare LF instead of CRLF"
         ),
         (
             "GET /orders/\u{1} HTTP/1.1\r\nHost: localhost\r\n\r\n", nil, nil,

@@ -5,8 +5,8 @@ import Synchronization
 
 /// A stream that lives on a loop, used from wherever the caller is.
 ///
-/// Behind its end it asks the loop for nothing: see `HoppingBody`.
-final class HoppingStream: DuplexStream {
+/// Behind its end it asks the loop for nothing: see `ExecutorBoundBody`.
+final class ExecutorBoundStream: DuplexStream {
     private let stream: any DuplexStream
     private let loop: EventLoop
     private let isClosed = Atomic(false)

@@ -183,9 +183,16 @@ import Testing
         let reading = Task { try await tunnel.read() }
         // Whichever of them comes second is told.
         let other = Task { try await tunnel.read() }
-        let firstError = await withTaskGroup { group in
+        let firstError = await withTaskGroup(of: NetworkError?.self) { group in
             for task in [reading, other] {
-                group.addTask { await networkError { try await task.value } }
+                group.addTask {
+                    do {
+                        _ = try await task.value
+                        return nil
+                    } catch {
+                        return error as? NetworkError
+                    }
+                }
             }
             let first = await group.next() ?? nil
             reading.cancel()
@@ -193,7 +200,8 @@ import Testing
             return first
         }
         #expect(firstError?.kind == .httpRequestError)
-        #expect(await networkError { try await tunnel.read() }?.kind == .cancelled)
+        let lateError = await #expect(throws: NetworkError.self) { try await tunnel.read() }
+        #expect(lateError?.kind == .cancelled)
         try await origin.connections[0].closed.wait()
     }
 

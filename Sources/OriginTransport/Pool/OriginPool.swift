@@ -16,7 +16,7 @@ package final class OriginPool {
 
     private let idle = IdleConnections()
     private var open = 0
-    private let waiters = WaitingRequests()
+    private let waiters = PoolQueue()
     private var isClosing = false
     /// How many are about to ask for a connection, or use one.
     var users = 0

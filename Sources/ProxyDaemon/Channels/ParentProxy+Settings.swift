@@ -3,7 +3,7 @@ import NetworkCore
 import OriginTransport
 import ProxyConfig
 
-extension ProxyHop {
+extension ParentProxy {
     /// The proxy that the configuration names.
     ///
     /// - Parameters:

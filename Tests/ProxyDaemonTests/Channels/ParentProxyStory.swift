@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 /// Channels with another proxy on the way.
-@Suite struct ProxyHopStory {
+@Suite struct ParentProxyStory {
     @Test func `plain requests go to the proxy in absolute-form`() async throws {
         let hop = try await OriginServer.start { Raw.ok($0.body) }
         try await DaemonHarness.run(

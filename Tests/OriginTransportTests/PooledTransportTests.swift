@@ -38,7 +38,7 @@ import Testing
     @Test func `a call goes by the proxy that its transport was given`() async throws {
         let hop = try await OriginServer.start { Raw.ok($0.startLine) }
         var options = UpstreamOptions()
-        options.proxy = try ProxyHop(
+        options.proxy = try ParentProxy(
             host: "127.0.0.1",
             port: UInt16(hop.port),
             username: "me",
@@ -50,7 +50,7 @@ import Testing
         #expect(response.text == "GET http://api.example:81/a HTTP/1.1")
         #expect(hop.requests.first?["Proxy-Authorization"] == "Basic bWU6YzRuYXJ5")
         #expect(throws: NetworkError.self) {
-            try ProxyHop(host: "proxy.example", port: 1, username: "a:b", password: Secret("c"))
+            try ParentProxy(host: "proxy.example", port: 1, username: "a:b", password: Secret("c"))
         }
     }
 
@@ -129,7 +129,9 @@ import Testing
         )
         func send(within time: Duration) async -> NetworkError? {
             var context = RequestContext(deadline: .now + time)
-            return await networkError { _ = try await transport.send(request, context: &context) }
+            return await #expect(throws: NetworkError.self) {
+                _ = try await transport.send(request, context: &context)
+            }
         }
         let sent = Task { await send(within: .seconds(600)) }
         try await asked.wait()
@@ -297,4 +299,9 @@ extension Result {
     fileprivate var failure: NetworkError? {
         if case .failure(let error) = self { error as? NetworkError } else { nil }
     }
+}
+
+private struct Order: Codable, Sendable, Hashable {
+    let id: Int
+    let name: String
 }

@@ -6,7 +6,7 @@ import Synchronization
 ///
 /// Behind its end it asks the loop for nothing: a transport that is gone stops its loop when the last
 /// body has ended.
-final class HoppingBody: BodySource {
+final class ExecutorBoundBody: BodySource {
     private enum Phase: UInt8, AtomicRepresentable {
         case idle, reading, over
     }

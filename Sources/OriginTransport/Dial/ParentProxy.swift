@@ -8,7 +8,7 @@ public import NetworkCore
 ///
 /// Requests to an `https` origin go through a tunnel, of which the proxy sees the origin's name
 /// alone; those to an `http` origin it can read, credentials included. It resolves the origins' names.
-public struct ProxyHop: Sendable {
+public struct ParentProxy: Sendable {
     /// Its name or address.
     public let host: String
     /// Its port.
