@@ -39,9 +39,12 @@ package final class StalledBody: BodySource {
     package func cancel() { state.withLock { $0 = true } }
 }
 
-/// A body that stops arriving and ignores the cancellation of its reader: only `cancel()` ends the wait.
+/// A body that stops arriving and ignores the cancellation of its reader: only `cancel()` ends the
+/// wait.
 package final class DeafBody: BodySource {
     private let end = AsyncStream.makeStream(of: Void.self)
+
+    package init() {}
 
     package func next() async throws -> ByteSlice? {
         // In a separate task, which the cancellation does not reach.
