@@ -74,7 +74,7 @@ let package = Package(
         ),
         .target(
             name: "OriginTransport",
-            dependencies: ["NetworkCore", "HTTP1", "EventIO", "HTTPMessage", "Bytes"],
+            dependencies: ["NetworkCore", "HTTP1", "EventIO", "HTTPMessage", "System", "Bytes"],
             swiftSettings: strict
         ),
         .target(

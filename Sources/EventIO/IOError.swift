@@ -22,6 +22,18 @@ package enum IOError: Error, Sendable, Equatable {
     case tlsCertificate(String)
 }
 
+extension IOError {
+    /// Returns what `body` throws: for closures that cannot throw a typed error.
+    package static func thrown(by body: () async throws(IOError) -> Void) async -> IOError? {
+        do throws(IOError) {
+            try await body()
+            return nil
+        } catch {
+            return error
+        }
+    }
+}
+
 extension IOError: CustomStringConvertible {
     /// What happened, for a person.
     package var description: String {

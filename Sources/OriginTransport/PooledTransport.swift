@@ -3,6 +3,7 @@ package import EventIO
 import HTTPMessage
 public import NetworkCore
 import Synchronization
+import System
 
 /// The transport of the library: pooled keep-alive connections to any origin, on an event loop of
 /// its own; callers may be on any executor.
@@ -58,7 +59,7 @@ public final class PooledTransport: HTTPTransport {
         self.loop = loop
         self.options = options
         self.tls = tls
-        SignalSource.ignoreBrokenPipes()
+        ProcessSignal.ignoreBrokenPipes()
     }
 
     deinit {

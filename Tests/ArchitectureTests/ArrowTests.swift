@@ -13,7 +13,7 @@ import Testing
             "HTTPMessage", "System", "Bytes", "Logging", "HTTPTypes", "Crypto", "CryptoExtras",
         ],
         "NetworkTesting": ["NetworkCore", "HTTPMessage", "Bytes"],
-        "OriginTransport": ["NetworkCore", "HTTP1", "EventIO", "HTTPMessage", "Bytes"],
+        "OriginTransport": ["NetworkCore", "HTTP1", "EventIO", "HTTPMessage", "System", "Bytes"],
         "RequestLog": ["NetworkCore", "HTTPMessage", "System", "Bytes"],
         "ProxyConfig": ["EventIO", "HTTPMessage", "System", "Bytes", "Yams"],
         "ProxyDaemon": [

@@ -189,7 +189,7 @@ import Testing
             posted.add(try await PostingTests.fill(socket, until: .max))
             #expect(socket.hasPosted)
             full.open()
-            try await socket.settlePosted(until: socket.loop.deadline(after: Wire.patience))
+            try await socket.finishPosted(until: socket.loop.deadline(after: Wire.patience))
             socket.shutdownWriting()
             try await arrived.wait()
         }
@@ -218,7 +218,7 @@ import Testing
                 try socket.post(PostingTests.output("next"), nil, until: .max)
             }
             await #expect(throws: IOError.timedOut) {
-                try await socket.settlePosted(until: deadline)
+                try await socket.finishPosted(until: deadline)
             }
             ended.open()
         }

@@ -80,7 +80,7 @@ import Testing
         let held = await loop.call { loop -> [Marker] in
             let marker = Marker { journal.names.withLock { $0.append("over") } }
             loop.schedule(marker, at: loop.deadline(after: .seconds(1)))
-            loop.standStill(for: .seconds(10))
+            loop.clock.skip(.seconds(10))
             // As the timer's event does when the process goes on.
             loop.timerDue()
             journal.names.withLock { $0.append("read") }
@@ -100,13 +100,13 @@ import Testing
             let old = Marker { journal.names.withLock { $0.append("over") } }
             loop.schedule(old, at: loop.deadline(after: .seconds(1)))
             // Far beyond a turn of the wheel, which counts from before it.
-            loop.standStill(for: .seconds(60))
+            loop.clock.skip(.seconds(60))
             loop.timerDue()
-            let end = loop.timerArmed
+            let end = loop.alarm.time
             // What reading does: its deadline is a minute away.
             let fresh = Marker { journal.names.withLock { $0.append("fresh") } }
             loop.schedule(fresh, at: loop.deadline(after: .seconds(60)))
-            if loop.timerArmed == end { journal.names.withLock { $0.append("read") } }
+            if loop.alarm.time == end { journal.names.withLock { $0.append("read") } }
             loop.timerDue()
             return [old, fresh]
         }

@@ -1,4 +1,5 @@
 package import EventIO
+import System
 
 /// The event loop of all origins and clients of a test process; the daemon has loops of its own.
 ///
@@ -6,7 +7,7 @@ package import EventIO
 package enum TestLoop {
     private static let started: Result<EventLoop, any Error> = Result {
         let loop = try EventLoop(index: 99)
-        SignalSource.ignoreBrokenPipes()
+        ProcessSignal.ignoreBrokenPipes()
         try loop.start()
         return loop
     }

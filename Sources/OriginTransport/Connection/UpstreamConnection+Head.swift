@@ -180,7 +180,9 @@ extension UpstreamConnection {
             }
         }
         try await abortable { [socket] in
-            await socket.settleReadable(until: deadline, into: buffer)
+            await IOError.thrown { () async throws(IOError) in
+                try await socket.waitReadable(until: deadline, into: buffer)
+            }
         }
     }
 

@@ -61,13 +61,15 @@ extension UpstreamConnection {
         let idle = pool.options.idleTimeout
         do throws(IOError) {
             try await abortable { [socket] in
-                await socket.settleWritten(
-                    rest.output,
-                    rest.whole,
-                    from: rest.offset,
-                    idle: idle,
-                    until: limit
-                )
+                await IOError.thrown { () async throws(IOError) in
+                    try await socket.write(
+                        rest.output,
+                        rest.whole,
+                        from: rest.offset,
+                        idle: idle,
+                        until: limit
+                    )
+                }
             }
         } catch {
             try forgive(error)

@@ -193,7 +193,9 @@ extension UpstreamConnection {
             let idle = pool.options.idleTimeout
             let bound = LoopBound(socket, on: loop)
             let fault = await withTaskCancellationHandler {
-                await socket.settleWritten(output, piece, from: written, idle: idle)
+                await IOError.thrown { [piece] () async throws(IOError) in
+                    try await socket.write(output, piece, from: written, idle: idle)
+                }
             } onCancel: {
                 bound.loop.submit { bound.value.cancelWrite() }
             }

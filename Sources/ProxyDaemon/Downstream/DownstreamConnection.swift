@@ -263,7 +263,7 @@ final class DownstreamConnection {
     private func settle() async {
         guard socket.hasPosted else { return }
         do throws(IOError) {
-            try await socket.settlePosted(until: loop.deadline(after: current.idleTimeout))
+            try await socket.finishPosted(until: loop.deadline(after: current.idleTimeout))
         } catch {
             socket.reset()
         }

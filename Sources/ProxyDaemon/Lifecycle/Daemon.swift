@@ -103,7 +103,7 @@ package actor Daemon {
 
     private func open(handlesSignals: Bool) async throws {
         // Nobody may read what is reported from here on.
-        SignalSource.ignoreBrokenPipes()
+        ProcessSignal.ignoreBrokenPipes()
         // A process of its own: what belongs to the process is the daemon's.
         if handlesSignals { claimDescriptors() }
         let count =
@@ -235,7 +235,7 @@ package actor Daemon {
         }
     }
 
-    private func received(_ signal: SignalSource.Signal) async {
+    private func received(_ signal: ProcessSignal) async {
         switch signal {
         case .terminate, .interrupt:
             guard !isStopping else { return await hurry() }
@@ -255,7 +255,7 @@ package actor Daemon {
 
     /// Ignores SIGHUP and SIGUSR1 until a daemon takes them: neither may end the process before.
     package static func ignoreNotices() {
-        SignalSource.ignoreNotices()
+        ProcessSignal.ignoreNotices()
     }
 
     /// Opens the log files anew, after they were moved away.

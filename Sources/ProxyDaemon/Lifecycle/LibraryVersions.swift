@@ -7,6 +7,6 @@ package enum LibraryVersions {
 
     /// One line each, with the version that is loaded.
     package static var versions: String {
-        "libevent \(libeventVersion)\n\(TLSContext.libraryVersion)"
+        "libevent \(EventLoop.libraryVersion)\n\(TLSContext.libraryVersion)"
     }
 }

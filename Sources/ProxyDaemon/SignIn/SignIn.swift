@@ -1,6 +1,7 @@
 import EventIO
 import NetworkCore
 package import ProxyConfig
+import System
 
 /// Signs a person in to a channel, and out: what `netproxy login` and `logout` do.
 ///
@@ -61,7 +62,7 @@ package struct SignIn: Sendable {
         } catch {
             throw Failure(description: "channel \(name): \(error)")
         }
-        SignalSource.ignoreBrokenPipes()
+        ProcessSignal.ignoreBrokenPipes()
         self.channel = channel
         self.settings = settings
         self.say = say

@@ -24,6 +24,19 @@ open class TimerEntry {
     }
 }
 
+/// A timer that calls a closure.
+package final class ActionTimer: TimerEntry {
+    private let action: () -> Void
+
+    /// Makes a timer that is not scheduled.
+    package init(_ action: @escaping () -> Void) {
+        self.action = action
+    }
+
+    /// Calls the closure.
+    package override func fire() { action() }
+}
+
 /// The coarse timers of one loop: buckets of 16 ms, hashed, so that ten thousand idle connections
 /// cost ten thousand stores and no system call.
 struct TimerWheel {

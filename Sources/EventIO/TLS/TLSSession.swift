@@ -1,8 +1,5 @@
 import Bytes
-import CLibevent
 import COpenSSL
-import Glibc
-import System
 
 /// One TLS connection over a `StreamSocket`, driven through a BIO of our own: it tells the socket
 /// when the kernel is drained or full, so that no system call is made to find out.
@@ -46,20 +43,8 @@ import System
         unsafe SSL_free(ssl)
     }
 
-    /// Shakes hands and verifies the peer's name; the failure is a value, for callers in a closure.
-    func settleHandshake(_ socket: StreamSocket, until deadline: UInt64) async -> IOError? {
-        do throws(IOError) {
-            try await handshake(socket, until: deadline)
-            return nil
-        } catch {
-            return error
-        }
-    }
-
-    private func handshake(
-        _ socket: StreamSocket,
-        until deadline: UInt64
-    ) async throws(IOError) {
+    /// Performs the handshake, and verifies the peer's name and pins.
+    func handshake(_ socket: StreamSocket, until deadline: UInt64) async throws(IOError) {
         defer { ERR_clear_error() }
         while true {
             ERR_clear_error()
@@ -91,7 +76,7 @@ import System
             return Int(max(code, 0))
         }
         if count > 0 {
-            if unsafe SSL_has_pending(ssl) == 1 { unsafe socket.mayBeReadable = true }
+            if unsafe SSL_has_pending(ssl) == 1 { unsafe socket.readiness.becameReadable() }
             return count
         }
         return try readOutcome(code, socket)
@@ -102,7 +87,7 @@ import System
         var byte: UInt8 = 0
         let code = unsafe SSL_peek(ssl, &byte, 1)
         if code > 0 {
-            unsafe socket.mayBeReadable = true
+            unsafe socket.readiness.becameReadable()
         } else {
             _ = try? readOutcome(code, socket)
         }
@@ -113,14 +98,14 @@ import System
         guard wanted == SSL_NOTHING else { return nil }
         switch unsafe SSL_get_error(ssl, code) {
         case SSL_ERROR_ZERO_RETURN:
-            socket.setPeerClosed()
+            unsafe socket.readiness.readEnd()
             return 0
         case SSL_ERROR_SYSCALL:
             // The end without a close_notify: what came may be cut short.
-            socket.setPeerClosed()
+            unsafe socket.readiness.readEnd()
             throw .closedByPeer
         default:
-            socket.setPeerClosed()
+            unsafe socket.readiness.readEnd()
             throw .tlsProtocol(openSSLError())
         }
     }
@@ -215,6 +200,9 @@ nonisolated(unsafe) private let socketMethod: OpaquePointer? = {
 }()
 
 extension StreamSocket {
+    /// Whether pins are only reported, and the TLS peer has none of them.
+    package var peerLacksPin: Bool { unsafe tls?.lacksPin ?? false }
+
     /// Shakes hands as a client; afterwards the socket reads and writes through TLS.
     ///
     /// - Throws: `.tlsCertificate`, `.tlsProtocol`, `.aborted` when the task is cancelled, and what
@@ -226,7 +214,9 @@ extension StreamSocket {
     ) async throws(IOError) {
         let session = try TLSSession(context, serverName: serverName, over: self)
         let fault = await abortingWhenCancelled {
-            await session.settleHandshake(self, until: deadline)
+            await IOError.thrown { () async throws(IOError) in
+                try await session.handshake(self, until: deadline)
+            }
         }
         if let fault { throw fault }
         unsafe tls = session
@@ -239,25 +229,16 @@ extension StreamSocket {
         _ bio: OpaquePointer?
     ) -> Int32 {
         unsafe netproxy_BIO_clear_retry(bio)
-        guard unsafe mayBeReadable else {
+        guard unsafe readiness.mayBeReadable else {
             unsafe netproxy_BIO_retry_read(bio)
             return -1
         }
-        var received: Int
-        repeat {
-            received = unsafe recv(descriptor, bytes, count, 0)
-        } while received < 0 && systemError() == EINTR
-        if received < 0, systemError() == EAGAIN {
-            unsafe mayBeReadable = false
-            unsafe netproxy_BIO_retry_read(bio)
-            return -1
+        switch unsafe receive(bytes, count) {
+        case .count(let received): return Int32(clamping: received)
+        case .wouldBlock: unsafe netproxy_BIO_retry_read(bio)
+        case .failure: break
         }
-        if received <= 0 {
-            setPeerClosed()
-        } else if received < count, !isPeerClosed {
-            assumeDrained()
-        }
-        return Int32(clamping: received)
+        return -1
     }
 
     /// What OpenSSL writes with.
@@ -267,16 +248,10 @@ extension StreamSocket {
         _ bio: OpaquePointer?
     ) -> Int32 {
         unsafe netproxy_BIO_clear_retry(bio)
-        var sent: Int
-        repeat {
-            sent = unsafe send(descriptor, bytes, count, Int32(MSG_NOSIGNAL))
-        } while sent < 0 && systemError() == EINTR
-        guard sent < 0 else { return Int32(clamping: sent) }
-        if systemError() == EAGAIN {
-            setUnwritable()
-            unsafe netproxy_BIO_retry_write(bio)
-        } else {
-            noteLostSend()
+        switch unsafe recordSend(descriptor.send(bytes, count)) {
+        case .count(let sent): return Int32(clamping: sent)
+        case .wouldBlock: unsafe netproxy_BIO_retry_write(bio)
+        case .failure: break
         }
         return -1
     }

@@ -47,18 +47,16 @@ package struct ListeningSocket: ~Copyable, Sendable {
         backlog: Int32 = 4096
     ) throws(IOError) {
         if case .unix(let path) = wanted.kind { try ListeningSocket.removeStale(path, wanted) }
-        let descriptor = socket(
-            wanted.family,
-            Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue),
-            0
-        )
-        guard descriptor >= 0 else { throw .system(describe(errno: systemError())) }
+        guard let socket = SocketDescriptor.open(family: wanted.family) else {
+            throw .system(describe(errno: systemError()))
+        }
+        let descriptor = socket.number
         var one: Int32 = 1
         let size = socklen_t(MemoryLayout<Int32>.size)
         if !wanted.isUnix {
             // SAFETY: the option lives for the call.
             unsafe setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &one, size)
-            StreamSocket.setOptions(ofTCP: descriptor)
+            socket.setTCPOptions()
         }
         let bound = unsafe wanted.withSystemAddress { unsafe bind(descriptor, $0, $1) }
         // Before it listens: whoever connects while it has another mode is refused.
@@ -70,7 +68,7 @@ package struct ListeningSocket: ~Copyable, Sendable {
         guard failure == 0 else {
             let reason = describe(errno: failure)
             if bound == 0, case .unix(let path) = wanted.kind { _ = unsafe unlink(path) }
-            _ = close(descriptor)
+            socket.close()
             throw .system("cannot listen on \(wanted): \(reason)")
         }
         if case .unix(let path) = wanted.kind {
@@ -78,7 +76,7 @@ package struct ListeningSocket: ~Copyable, Sendable {
             address = wanted
         } else {
             place = nil
-            address = ListeningSocket.boundAddress(of: descriptor) ?? wanted
+            address = socket.localAddress ?? wanted
         }
         self.descriptor = descriptor
     }
@@ -92,9 +90,9 @@ package struct ListeningSocket: ~Copyable, Sendable {
         // SAFETY: the option lives for the call, and its size is told.
         let code = unsafe getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size)
         guard code == 0, listens != 0,
-            let address = ListeningSocket.boundAddress(of: descriptor)
+            let address = SocketDescriptor(descriptor).localAddress
         else { throw .system("descriptor \(descriptor) is no listening socket") }
-        if !address.isUnix { StreamSocket.setOptions(ofTCP: descriptor) }
+        if !address.isUnix { SocketDescriptor(descriptor).setTCPOptions() }
         _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
         _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
         self.descriptor = descriptor
@@ -108,31 +106,17 @@ package struct ListeningSocket: ~Copyable, Sendable {
         _ = close(descriptor)
     }
 
-    static func boundAddress(of descriptor: Int32) -> SocketAddress? {
-        var storage = sockaddr_storage()
-        var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
-        let code = unsafe withUnsafeMutablePointer(to: &storage) { pointer in
-            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                unsafe getsockname(descriptor, $0, &length)
-            }
-        }
-        return code == 0 ? SocketAddress(storage) : nil
-    }
-
     private static func removeStale(_ path: String, _ address: SocketAddress) throws(IOError) {
         var status = stat()
         guard unsafe lstat(path, &status) == 0 else { return }
         guard status.st_mode & S_IFMT == S_IFSOCK else {
             throw .system("cannot listen on \(address): the file exists and is no socket")
         }
-        let probe = socket(
-            AF_UNIX,
-            Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue),
-            0
-        )
-        guard probe >= 0 else { throw .system(describe(errno: systemError())) }
-        defer { _ = close(probe) }
-        let code = unsafe address.withSystemAddress { unsafe connect(probe, $0, $1) }
+        guard let probe = SocketDescriptor.open(family: AF_UNIX) else {
+            throw .system(describe(errno: systemError()))
+        }
+        defer { probe.close() }
+        let code = unsafe address.withSystemAddress { unsafe connect(probe.number, $0, $1) }
         let failure = code == 0 ? 0 : systemError()
         switch failure {
         case ECONNREFUSED, ENOENT: _ = unsafe unlink(path)
