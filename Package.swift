@@ -18,6 +18,7 @@ let package = Package(
     name: "netproxy",
     products: [
         .library(name: "NetworkCore", targets: ["NetworkCore"]),
+        .library(name: "OAuth", targets: ["OAuth"]),
         .library(name: "OriginTransport", targets: ["OriginTransport"]),
         .library(name: "NetworkTesting", targets: ["NetworkTesting"]),
         .executable(name: "netproxy", targets: ["netproxy"]),
@@ -32,7 +33,7 @@ let package = Package(
         // The configuration file: a YAML parser that keeps line and column of every node.
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
         // Signatures of JWT assertions (RS256, ES256, EdDSA), SHA-256 for PKCE, AES-GCM for tokens
-        // at rest: pure values that NetworkCore can have without a C module of its own.
+        // at rest: pure values that OAuth can have without a C module of its own.
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
     ],
     targets: [
@@ -62,6 +63,13 @@ let package = Package(
                 "HTTPMessage", "System", "Bytes",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
+            ],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "OAuth",
+            dependencies: [
+                "NetworkCore", "HTTPMessage", "System", "Bytes",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "CryptoExtras", package: "swift-crypto"),
             ],
@@ -93,7 +101,8 @@ let package = Package(
         .target(
             name: "ProxyDaemon",
             dependencies: [
-                "ProxyConfig", "RequestLog", "OriginTransport", "NetworkCore", "NetworkTesting",
+                "ProxyConfig", "RequestLog", "OriginTransport", "OAuth", "NetworkCore",
+                "NetworkTesting",
                 "HTTP1", "EventIO", "HTTPMessage", "System", "Bytes",
             ],
             swiftSettings: strict
@@ -141,8 +150,8 @@ let package = Package(
         .testTarget(
             name: "NetworkCoreTests",
             dependencies: [
-                "NetworkCore", "NetworkTesting", "OriginTransport", "HTTPMessage", "System",
-                "Bytes",
+                "OAuth", "NetworkCore", "NetworkTesting", "OriginTransport", "HTTPMessage",
+                "System", "Bytes",
                 "EventIO", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -172,7 +181,8 @@ let package = Package(
         .testTarget(
             name: "ProxyDaemonTests",
             dependencies: [
-                "ProxyDaemon", "OriginTransport", "ProxyConfig", "RequestLog", "NetworkCore",
+                "ProxyDaemon", "OriginTransport", "ProxyConfig", "RequestLog", "OAuth",
+                "NetworkCore",
                 "EventIO", "HTTP1", "HTTPMessage", "Bytes", "TestSupport",
             ],
             swiftSettings: strict

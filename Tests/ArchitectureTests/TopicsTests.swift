@@ -1,14 +1,14 @@
 import Foundation
 import Testing
 
-/// The library's front page has a place for everything.
+/// The front page of each library lists its public types.
 @Suite struct TopicsTests {
     /// The types that a program can name, at the left margin of their files.
-    private static func types() throws -> Set<String> {
+    private static func types(of module: String) throws -> Set<String> {
         let keywords: Set<Substring> = [
             "struct", "class", "enum", "protocol", "typealias", "actor",
         ]
-        let lines = try SourceTree.code(of: "NetworkCore").filter { line in
+        let lines = try SourceTree.code(of: module).filter { line in
             ["public ", "open "].contains { line.text.hasPrefix($0) }
         }
         return Set(
@@ -20,13 +20,15 @@ import Testing
         )
     }
 
-    @Test func `every public type has its place among the topics, once`() throws {
-        let page = "Sources/NetworkCore/Documentation.docc/NetworkCore.md"
+    @Test(arguments: ["NetworkCore", "OAuth"])
+    func `every public type is listed once under the topics`(_ module: String) throws {
+        let page = "Sources/\(module)/Documentation.docc/\(module).md"
         let named = try SourceTree.text(of: page).split(separator: "\n").compactMap { line in
             line.hasPrefix("- ``") ? String(line.dropFirst(4).prefix { $0 != "`" }) : nil
         }
+        let types = try Self.types(of: module)
         #expect(named.count == Set(named).count)
-        #expect(try Self.types().subtracting(named) == [])
-        #expect(try Set(named).subtracting(Self.types()) == [])
+        #expect(types.subtracting(named) == [])
+        #expect(Set(named).subtracting(types) == [])
     }
 }

@@ -20,11 +20,17 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CHECKOUT = os.path.dirname(os.path.dirname(HERE))
-CATALOG = os.path.join(CHECKOUT, "Sources", "NetworkCore", "Documentation.docc")
+# The libraries that have documentation.
+MODULES = ["NetworkCore", "OAuth"]
 sys.path.insert(0, os.path.join(CHECKOUT, "Tests", "Interop"))
 
 from harness import Failure, clean_environment  # noqa: E402
 from world import World  # noqa: E402
+
+
+def catalog(module):
+    return os.path.join(CHECKOUT, "Sources", module, "Documentation.docc")
+
 
 # A comment before a block tells what surrounds it: `<!-- block: in (a: A, b: B) -->` puts it into a
 # function with these parameters, `<!-- block: skip -->` leaves it out.
@@ -37,7 +43,7 @@ def blocks_of(path):
     """One Swift file with all blocks of a document, in their order."""
     with open(path, encoding="utf-8") as file:
         text = file.read()
-    imports = {"Foundation", "NetworkCore", "NetworkTesting", "OriginTransport"}
+    imports = {"Foundation", "NetworkCore", "NetworkTesting", "OAuth", "OriginTransport"}
     parts = []
     for number, match in enumerate(BLOCK.finditer(text), 1):
         rule, code = match["rule"] or "", match["code"]
@@ -56,7 +62,8 @@ def blocks_of(path):
 def write_blocks(package):
     """A target for each document with code; returns their names and how many blocks there are."""
     names, count = [], 0
-    documents = sorted(glob.glob(os.path.join(CATALOG, "**", "*.md"), recursive=True))
+    documents = sorted(path for module in MODULES for path in
+                       glob.glob(os.path.join(catalog(module), "**", "*.md"), recursive=True))
     for path in documents + [os.path.join(CHECKOUT, "README.md")]:
         found, text = blocks_of(path)
         if not found:
@@ -84,26 +91,26 @@ def swift(package, *arguments, **environment):
     return done.stdout
 
 
-def check_documentation(package):
-    """Converts the catalog with the symbols of the module; a link to nothing fails."""
+def check_documentation(package, module):
+    """Converts the catalog of a module with its symbols; a link to nothing fails."""
     build = subprocess.run(
         ["swift", "build", "--show-bin-path", "--package-path", package], check=True,
         stdout=subprocess.PIPE, text=True).stdout.strip()
     target = "x86_64-unknown-linux-gnu" if os.uname().machine == "x86_64" \
         else f"{os.uname().machine}-unknown-linux-gnu"
-    symbols = os.path.join(package, "symbols")
+    symbols = os.path.join(package, f"{module}-symbols")
     os.makedirs(symbols)
     flags = []
     for module_map in glob.glob(os.path.join(CHECKOUT, "Sources", "C*", "module.modulemap")):
         flags += ["-Xcc", f"-fmodule-map-file={module_map}"]
     subprocess.run(
-        ["swift-symbolgraph-extract", "-module-name", "NetworkCore", "-target", target,
+        ["swift-symbolgraph-extract", "-module-name", module, "-target", target,
          "-I", os.path.join(build, "Modules"), *flags, "-minimum-access-level", "public",
          "-output-dir", symbols], check=True, timeout=600, stdout=subprocess.DEVNULL)
     done = subprocess.run(
-        ["docc", "convert", CATALOG, "--additional-symbol-graph-dir", symbols,
-         "--fallback-display-name", "NetworkCore", "--fallback-bundle-identifier", "NetworkCore",
-         "--output-path", os.path.join(package, "NetworkCore.doccarchive")],
+        ["docc", "convert", catalog(module), "--additional-symbol-graph-dir", symbols,
+         "--fallback-display-name", module, "--fallback-bundle-identifier", module,
+         "--output-path", os.path.join(package, f"{module}.doccarchive")],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600, text=True)
     warnings = [line for line in done.stdout.splitlines() if line.startswith(("warning", "error"))]
     # What symbols' own comments name in other modules has no page here.
@@ -152,7 +159,7 @@ def main():
         os.symlink(CHECKOUT, link)
     passed, failed = 0, 0
     try:
-        for name in ("Sources", "Tests", "symbols"):
+        for name in ["Sources", "Tests"] + [f"{module}-symbols" for module in MODULES]:
             shutil.rmtree(os.path.join(package, name), ignore_errors=True)
         shutil.copytree(os.path.join(HERE, "example"), package, dirs_exist_ok=True)
         with open(os.path.join(package, "Sources", "OrderAPI", "OrderAPI.swift")) as file:
@@ -166,7 +173,8 @@ def main():
         if not closing:
             raise Failure("the example's tests did not run")
         print(f"ok the example's tests: {closing[0]}", flush=True)
-        check_documentation(package)
+        for module in MODULES:
+            check_documentation(package, module)
         print("ok every link of the documentation leads somewhere", flush=True)
         passed = 2 + int(closing[1])
         if options.live:

@@ -33,7 +33,7 @@ link() {
     local name=$1 modules=(Bytes HTTPMessage HTTP1) more=() objects=() module
     case $name in
         # One file of a module whose other files need far more than it does.
-        Challenge) more=(Sources/NetworkCore/OAuth/Challenges/ChallengeParser.swift) ;;
+        Challenge) more=(Sources/OAuth/Challenges/ChallengeParser.swift) ;;
         Configuration)
             modules=(ProxyConfig HTTPMessage EventIO System Bytes Yams CYaml)
             mapfile -t more < <(pkg-config --libs libevent_core openssl | tr ' ' '\n' | grep .)

@@ -1,6 +1,7 @@
 import Bytes
 import FoundationEssentials
 import NetworkCore
+import OAuth
 import System
 import TestSupport
 import Testing

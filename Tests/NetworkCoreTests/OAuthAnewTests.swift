@@ -1,5 +1,6 @@
 import FoundationEssentials
 import NetworkCore
+import OAuth
 import TestSupport
 import Testing
 

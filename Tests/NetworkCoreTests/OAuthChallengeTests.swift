@@ -1,7 +1,8 @@
+import NetworkCore
 import TestSupport
 import Testing
 
-@testable import NetworkCore
+@testable import OAuth
 
 @Suite struct OAuthChallenges {
     @Test(arguments: [

@@ -1,8 +1,9 @@
+import NetworkCore
 import Synchronization
 import TestSupport
 import Testing
 
-@testable import NetworkCore
+@testable import OAuth
 
 /// A storm of 401s, and the new token that ends it or does not.
 @Suite struct OAuthProbes {

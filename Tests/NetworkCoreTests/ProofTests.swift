@@ -1,6 +1,7 @@
 import Crypto
 import Foundation
 import NetworkCore
+import OAuth
 import TestSupport
 import Testing
 

@@ -1,4 +1,5 @@
 import NetworkCore
+import OAuth
 
 /// The private keys that the RFCs publish as examples, in PEM.
 enum SampleKeys {

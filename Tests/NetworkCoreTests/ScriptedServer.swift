@@ -1,4 +1,5 @@
 import NetworkCore
+import OAuth
 import Synchronization
 
 /// An authorization server of which a test says word by word what it answers.

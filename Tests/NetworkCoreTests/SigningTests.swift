@@ -2,6 +2,7 @@ import Crypto
 import CryptoExtras
 import Foundation
 import NetworkCore
+import OAuth
 import Testing
 
 /// Private keys and what they sign.

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import NetworkCore
+import OAuth
 
 /// A directory of its own for token files, removed at the end.
 final class TokenDirectory: Sendable {

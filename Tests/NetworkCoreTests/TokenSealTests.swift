@@ -1,5 +1,6 @@
 import Foundation
 import NetworkCore
+import OAuth
 import Testing
 
 /// Token files at rest.

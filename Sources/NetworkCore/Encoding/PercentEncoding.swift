@@ -7,7 +7,7 @@ package enum PercentEncoding {
     }
 
     /// As `unreserved`, with `+` for a space.
-    static func form(_ text: String) -> String {
+    package static func form(_ text: String) -> String {
         unreserved(text).replacing("%20", with: "+")
     }
 
@@ -75,7 +75,7 @@ package enum PercentEncoding {
     }
 
     /// Everything but plain bytes is encoded.
-    static func encode(_ text: String, _ isPlain: (UInt8) -> Bool) -> String {
+    package static func encode(_ text: String, _ isPlain: (UInt8) -> Bool) -> String {
         guard !text.utf8.allSatisfy(isPlain) else { return text }
         var result: [UInt8] = []
         for byte in text.utf8 { append(byte, isPlain: isPlain(byte), to: &result) }
@@ -94,7 +94,7 @@ package enum PercentEncoding {
     }
 
     /// RFC 3986 §2.3.
-    static func isUnreserved(_ byte: UInt8) -> Bool {
+    package static func isUnreserved(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
             UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."),

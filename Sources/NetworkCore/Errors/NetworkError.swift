@@ -157,7 +157,7 @@ public struct NetworkError: Error, Sendable, CustomStringConvertible {
     }
 
     /// The words of a transport's error; those of an error nobody knows may hold anything.
-    static func words(of error: any Error) -> String {
+    package static func words(of error: any Error) -> String {
         switch error {
         case let error as NetworkError: error.description
         default: "unexpected error"

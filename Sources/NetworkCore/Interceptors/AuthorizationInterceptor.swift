@@ -65,8 +65,7 @@ public struct AuthorizationInterceptor: PassingInterceptor {
         sign(&authorized, with: credential, facts, &context)
         try AuthorizationInterceptor.prove(&authorized, with: credential)
         let response = try await next.send(authorized, context: &context)
-        credential.binding?.proof
-            .learn(from: response.headers, of: request.origin, as: .resourceServer)
+        credential.proof?.learn(from: response.headers, of: request.origin)
         // An error of a gateway says nothing about the token.
         if !credential.isProven, response.status != 401, response.status.rawValue < 500,
             credential.prove()
@@ -141,16 +140,9 @@ public struct AuthorizationInterceptor: PassingInterceptor {
 
     /// Adds the proof that a bound token goes with: its own for each attempt (RFC 9449 §4.1).
     private static func prove(_ request: inout Request, with credential: Credential) throws {
-        guard let binding = credential.binding else { return }
-        request.headers.remove(HTTPFieldName.dpop)
+        guard let proof = credential.proof else { return }
         do {
-            let proof = try binding.proof.proof(
-                for: request.method,
-                to: request.origin,
-                request.target,
-                presenting: binding.token
-            )
-            request.headers.append(.dpop, validated: proof)
+            try proof.attach(to: &request)
         } catch {
             // Never without: the token is bound.
             throw NetworkError(

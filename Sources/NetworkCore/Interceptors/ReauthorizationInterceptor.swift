@@ -181,9 +181,7 @@ public struct ReauthorizationInterceptor: ReviewingInterceptor {
     /// proof that goes with it.
     private func mayBeRefused(_ request: Request) -> Bool {
         guard let credential = authorizer.currentCredential() else { return true }
-        if let proof = credential.binding?.proof, proof.mayLackNonce(for: request.origin) {
-            return true
-        }
+        if let proof = credential.proof, proof.mayBeRefused(by: request.origin) { return true }
         return credential.generation != nil && !credential.isProven
     }
 

@@ -58,7 +58,7 @@ public struct Redaction: Sendable, Hashable {
     ///
     /// Where its parts end cannot be told, so all in front of the last `@` counts as a password: one
     /// with a `#` in it may be what is wrong.
-    func malformedURL(_ text: String) -> String {
+    package func malformedURL(_ text: String) -> String {
         let scalars = text.unicodeScalars
         guard let at = scalars.lastIndex(of: "@") else { return target(text) }
         let slashes = scalars[..<at].firstRange(of: "//".unicodeScalars)

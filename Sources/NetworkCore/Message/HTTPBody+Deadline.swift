@@ -4,7 +4,7 @@ extension HTTPBody {
     /// For whoever reads where nobody else watches the time: a transport answers for the head only.
     ///
     /// - Throws: as `collect(upTo:)`, and `http_response_timeout` past the deadline.
-    func collect(
+    package func collect(
         upTo limit: Int,
         until deadline: ContinuousClock.Instant?,
         on clock: any NetworkClock

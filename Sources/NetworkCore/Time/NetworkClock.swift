@@ -62,7 +62,7 @@ public struct Moment: Sendable, Hashable {
     }
 
     /// Later than any deadline.
-    static let never = Moment(
+    package static let never = Moment(
         wall: UnixTime(secondsSinceEpoch: .infinity),
         steady: ContinuousClock.now + .seconds(1 << 40)
     )

@@ -7,7 +7,7 @@ import Synchronization
 /// way can blur counts as none.
 public final class ServerClock: Sendable {
     /// `Date` has whole seconds, and the answer took a while.
-    static let blur = Duration.seconds(5)
+    package static let blur = Duration.seconds(5)
 
     private let clock: any NetworkClock
     /// What the server's clock showed last, and when, by the clock that nobody sets.

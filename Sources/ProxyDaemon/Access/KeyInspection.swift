@@ -1,4 +1,5 @@
 import NetworkCore
+import OAuth
 package import ProxyConfig
 
 /// What a start would say of the keys that a configuration names, for those who only check it.

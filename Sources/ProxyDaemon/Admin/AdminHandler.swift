@@ -1,6 +1,7 @@
 import Bytes
 import HTTPMessage
 import NetworkCore
+import OAuth
 import RequestLog
 
 /// Answers on the admin socket (contract section 6); never reachable through a data listener.

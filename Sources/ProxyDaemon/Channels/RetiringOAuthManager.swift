@@ -1,4 +1,5 @@
 import NetworkCore
+import OAuth
 
 /// The token manager of a channel that was removed, or that a reload gave another manager.
 struct RetiringOAuthManager {

@@ -1,4 +1,5 @@
 import NetworkCore
+import OAuth
 import Synchronization
 
 /// How often tokens were asked for, by channel, since the start: also when a reload made the channel

@@ -1,4 +1,5 @@
 package import NetworkCore
+package import OAuth
 
 /// The credential that a helper program prints, driven by the token engine.
 package struct HelperAuthorizer: Authorizing {

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import NetworkCore
+import OAuth
 import System
 
 /// Gets tokens from the helper program of `auth.exec` (contract section 2).

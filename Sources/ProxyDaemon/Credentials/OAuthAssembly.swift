@@ -2,6 +2,7 @@ import Bytes
 import EventIO
 import HTTPMessage
 import NetworkCore
+import OAuth
 import OriginTransport
 import ProxyConfig
 

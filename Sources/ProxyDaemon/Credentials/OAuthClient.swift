@@ -1,5 +1,6 @@
 import HTTPMessage
 import NetworkCore
+import OAuth
 import OriginTransport
 import ProxyConfig
 

@@ -1,5 +1,6 @@
 import HTTPMessage
 import NetworkCore
+import OAuth
 import Synchronization
 
 /// The demo's OAuth 2.0 authorization server: client credentials, refresh tokens with rotation,

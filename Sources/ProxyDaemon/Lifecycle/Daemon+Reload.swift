@@ -1,6 +1,7 @@
 import EventIO
 import FoundationEssentials
 import NetworkCore
+import OAuth
 import ProxyConfig
 import RequestLog
 

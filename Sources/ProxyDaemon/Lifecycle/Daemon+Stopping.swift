@@ -1,5 +1,6 @@
 import EventIO
 import NetworkCore
+import OAuth
 import ProxyConfig
 import RequestLog
 

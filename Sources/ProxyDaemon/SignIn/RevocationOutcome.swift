@@ -1,4 +1,5 @@
 import NetworkCore
+import OAuth
 
 /// What became of tokens that were to be revoked.
 package struct RevocationOutcome: Sendable {

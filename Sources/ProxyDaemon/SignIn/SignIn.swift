@@ -1,5 +1,6 @@
 import EventIO
 import NetworkCore
+import OAuth
 package import ProxyConfig
 import System
 

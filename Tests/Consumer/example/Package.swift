@@ -5,6 +5,7 @@ import PackageDescription
 // below `Sources/Blocks` are the code blocks of the documentation, written there by the same script.
 let strict: [SwiftSetting] = [.swiftLanguageMode(.v6), .treatAllWarnings(as: .error)]
 let core: Target.Dependency = .product(name: "NetworkCore", package: "netproxy")
+let oauth: Target.Dependency = .product(name: "OAuth", package: "netproxy")
 let transport: Target.Dependency = .product(name: "OriginTransport", package: "netproxy")
 let testing: Target.Dependency = .product(name: "NetworkTesting", package: "netproxy")
 
@@ -15,19 +16,19 @@ let package = Package(
         .target(name: "OrderAPI", dependencies: [core], swiftSettings: strict),
         .executableTarget(
             name: "orders",
-            dependencies: ["OrderAPI", core, transport],
+            dependencies: ["OrderAPI", core, oauth, transport],
             swiftSettings: strict
         ),
         .testTarget(
             name: "OrderAPITests",
-            dependencies: ["OrderAPI", core, testing],
+            dependencies: ["OrderAPI", core, oauth, testing],
             swiftSettings: strict
         ),
     ]
         + Context.environment["BLOCKS", default: ""].split(separator: " ").map { name in
             .target(
                 name: String(name),
-                dependencies: [core, transport, testing],
+                dependencies: [core, oauth, transport, testing],
                 path: "Sources/Blocks/\(name)",
                 swiftSettings: strict
             )

@@ -1,5 +1,6 @@
 import NetworkCore
 import NetworkTesting
+import OAuth
 import Testing
 
 /// What the doubles of `NetworkTesting` do as the real ones would.

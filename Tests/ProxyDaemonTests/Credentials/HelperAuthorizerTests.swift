@@ -1,4 +1,5 @@
 import NetworkCore
+import OAuth
 import ProxyDaemon
 import TestSupport
 import Testing

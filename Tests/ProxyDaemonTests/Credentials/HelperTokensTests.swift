@@ -1,4 +1,5 @@
 import NetworkCore
+import OAuth
 import Testing
 
 @testable import ProxyDaemon

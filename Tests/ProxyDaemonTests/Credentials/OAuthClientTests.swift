@@ -1,6 +1,7 @@
 import FoundationEssentials
 import HTTPMessage
 import NetworkCore
+import OAuth
 import OriginTransport
 import ProxyConfig
 import TestSupport

@@ -1,6 +1,7 @@
 import EventIO
 import Foundation
 import NetworkCore
+import OAuth
 import ProxyConfig
 import Synchronization
 import TestSupport

@@ -1,5 +1,6 @@
 import Foundation
 import NetworkCore
+import OAuth
 
 package struct Order: Codable, Sendable, Hashable {
     package var id: Int

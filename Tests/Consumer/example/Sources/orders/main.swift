@@ -1,5 +1,6 @@
 import Foundation
 import NetworkCore
+import OAuth
 import OrderAPI
 import OriginTransport
 

@@ -1,6 +1,7 @@
 import Foundation
 import NetworkCore
 import NetworkTesting
+import OAuth
 import OrderAPI
 import Testing
 

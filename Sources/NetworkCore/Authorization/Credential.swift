@@ -1,0 +1,142 @@
+import FoundationEssentials
+import Synchronization
+
+/// What one attempt carries to prove who sends it.
+///
+/// Made once per token and then passed on by reference: every attempt reads one.
+public struct Credential: Sendable {
+    private final class Facts: Sendable, CustomReflectable {
+        let name: HTTPFieldName
+        let value: Secret
+        /// The field itself, which all requests share.
+        let field: HTTPHeaders
+        let generation: Int?
+        let issuedAt: ContinuousClock.Instant?
+        /// Known without a look at an instant, whose size is known at run time only.
+        let isDated: Bool
+        let isForOneUse: Bool
+        let proof: (any CredentialProof)?
+        let isProven = Atomic(false)
+        /// Without the field, which would show the value.
+        var customMirror: Mirror { Mirror(self, children: ["name": name, "value": value]) }
+
+        init(
+            _ name: HTTPFieldName,
+            _ value: Secret,
+            _ generation: Int?,
+            _ issuedAt: ContinuousClock.Instant?,
+            _ isForOneUse: Bool,
+            _ proof: (any CredentialProof)?
+        ) {
+            self.name = name
+            self.value = value
+            var field = HTTPHeaders()
+            field.append(name, validated: value.reveal())
+            self.field = field
+            self.generation = generation
+            self.issuedAt = issuedAt
+            isDated = issuedAt != nil
+            self.isForOneUse = isForOneUse
+            self.proof = proof
+        }
+    }
+
+    private let facts: Facts
+
+    /// The field it stands in.
+    public var name: HTTPFieldName { facts.name }
+    /// The value of that field, scheme included.
+    public var value: Secret { facts.value }
+    /// The field itself, to be attached to requests.
+    var field: HTTPHeaders { facts.field }
+    /// Which token of its manager it is; nothing for a credential that never changes.
+    public var generation: Int? { facts.generation }
+    /// When it was issued.
+    public var issuedAt: ContinuousClock.Instant? { facts.issuedAt }
+    /// How old it is; nothing for one that has no date.
+    func age(by clock: any NetworkClock) -> Duration? {
+        guard facts.isDated, let issuedAt = facts.issuedAt else { return nil }
+        return clock.now - issuedAt
+    }
+    /// Whether it serves only those who waited for it.
+    package var isForOneUse: Bool { facts.isForOneUse }
+
+    /// What goes with it in each request; `nil` for a credential that is enough by itself.
+    var proof: (any CredentialProof)? { facts.proof }
+    /// Whether a proof goes with it.
+    package var isBound: Bool { facts.proof != nil }
+
+    /// What must not be shown of it: the value of its field, and that in its parts.
+    package var secrets: [Secret] {
+        let value = value.reveal()
+        let words = value.split(separator: " ", maxSplits: 1)
+        guard words.count == 2, let last = words.last else { return [self.value] }
+        var secrets = [self.value, Secret(String(last))]
+        if words[0].lowercased() == "basic", let bytes = Data(base64Encoded: String(last)) {
+            let pair = String(decoding: bytes, as: UTF8.self)
+            secrets.append(Secret(pair))
+            if let colon = pair.firstIndex(of: ":") {
+                secrets.append(Secret(String(pair[pair.index(after: colon)...])))
+            }
+        }
+        return secrets
+    }
+
+    /// Whether a request that carried it was answered with something else than a refusal.
+    public var isProven: Bool { facts.isProven.load(ordering: .relaxed) }
+
+    /// Notes that a request which carried it was not refused; returns whether that is news.
+    package func prove() -> Bool { !facts.isProven.exchange(true, ordering: .relaxed) }
+
+    /// Notes that it is in doubt: the next request that is not refused is news again.
+    package func unprove() { facts.isProven.store(false, ordering: .relaxed) }
+
+    /// Makes a credential; nothing if the value is unfit for a field (RFC 9110 §5.5).
+    public init?(
+        _ name: HTTPFieldName,
+        _ value: Secret,
+        generation: Int? = nil,
+        issuedAt: ContinuousClock.Instant? = nil
+    ) {
+        guard !value.isEmpty, Grammar.isFieldValue(value.reveal()) else { return nil }
+        facts = Facts(name, value, generation, issuedAt, false, nil)
+    }
+
+    /// The same as one of several, which follow each other.
+    package func numbered(_ generation: Int) -> Credential {
+        Credential(facts: Facts(name, value, generation, issuedAt, isForOneUse, facts.proof))
+    }
+
+    private init(facts: Facts) {
+        self.facts = facts
+    }
+
+    /// Makes the credential of an access token; `nil` if the value is unfit for a field.
+    ///
+    /// - Parameters:
+    ///   - value: of the `Authorization` field.
+    ///   - generation: which token of its manager it is.
+    ///   - issuedAt: when it was issued.
+    ///   - isForOneUse: whether it serves only the requests that waited for it.
+    ///   - proof: what goes with it in each request.
+    package init?(
+        accessToken value: Secret,
+        generation: Int,
+        issuedAt: ContinuousClock.Instant,
+        isForOneUse: Bool,
+        proof: (any CredentialProof)?
+    ) {
+        guard Grammar.isFieldValue(value.reveal()) else { return nil }
+        facts = Facts(.authorization, value, generation, issuedAt, isForOneUse, proof)
+    }
+}
+
+extension Credential: Hashable {
+    /// Whether both are the same one, made once; that two say the same does not count.
+    public static func == (one: Credential, other: Credential) -> Bool {
+        one.facts === other.facts
+    }
+
+    /// By identity, like `==`.
+    public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(facts)) }
+}

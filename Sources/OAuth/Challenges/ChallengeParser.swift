@@ -1,0 +1,160 @@
+import NetworkCore
+
+/// One challenge of a `WWW-Authenticate` field (RFC 9110 §11.6.1).
+struct Challenge: Equatable, Sendable {
+    /// The scheme, in lower case.
+    var scheme: String
+    /// The token68 of schemes that use one.
+    var token68: String?
+    /// The parameters, names in lower case.
+    var parameters: [String: String] = [:]
+}
+
+/// Reads `WWW-Authenticate` by its grammar: several challenges in a line, schemes alone, token68,
+/// quoted strings with commas and quoted pairs.
+///
+/// A line that is not well-formed says nothing: half of it could be somebody's realm.
+struct ChallengeParser {
+    private let bytes: [UInt8]
+    private var position = 0
+
+    /// The challenges of all lines, in order; those of a malformed line are left out.
+    static func challenges(in headers: HTTPHeaders) -> [Challenge] {
+        headers.values(of: .wwwAuthenticate).flatMap { parse($0) ?? [] }
+    }
+
+    /// The challenges of one line, or nothing if it is malformed.
+    static func parse(_ line: String) -> [Challenge]? {
+        var parser = ChallengeParser(bytes: Array(line.utf8))
+        return parser.list()
+    }
+
+    private init(bytes: [UInt8]) {
+        self.bytes = bytes
+    }
+
+    private mutating func list() -> [Challenge]? {
+        var challenges: [Challenge] = []
+        skipSeparators()
+        while position < bytes.count {
+            guard let scheme = token() else { return nil }
+            var challenge = Challenge(scheme: scheme.lowercased())
+            let hasSpace = skipSpaces()
+            guard atEnd || current == Self.comma || hasSpace else { return nil }
+            if hasSpace, !atEnd, current != Self.comma {
+                if let token68 = token68() {
+                    challenge.token68 = token68
+                } else if !parameters(of: &challenge) {
+                    return nil
+                }
+            }
+            challenges.append(challenge)
+            skipSpaces()
+            guard atEnd || current == Self.comma else { return nil }
+            skipSeparators()
+        }
+        return challenges
+    }
+
+    /// Parameters up to the end or to the comma before the next scheme.
+    private mutating func parameters(of challenge: inout Challenge) -> Bool {
+        while true {
+            guard let (name, value) = parameter() else { return false }
+            // RFC 6750 §3, RFC 9110 §11.2: each at most once.
+            guard challenge.parameters.updateValue(value, forKey: name) == nil else { return false }
+            let behind = position
+            skipSpaces()
+            guard !atEnd else { return true }
+            guard current == Self.comma else { return false }
+            skipSeparators()
+            if atEnd { return true }
+            guard isParameterAhead else {
+                position = behind
+                return true
+            }
+        }
+    }
+
+    private mutating func parameter() -> (name: String, value: String)? {
+        guard let name = token() else { return nil }
+        skipSpaces()
+        guard !atEnd, current == UInt8(ascii: "=") else { return nil }
+        position += 1
+        skipSpaces()
+        guard !atEnd else { return nil }
+        let value = current == UInt8(ascii: "\"") ? quotedString() : token()
+        return value.map { (name.lowercased(), $0) }
+    }
+
+    /// Whether a parameter follows and not the scheme of another challenge: `token BWS "="`.
+    private var isParameterAhead: Bool {
+        var probe = self
+        guard probe.token() != nil else { return false }
+        probe.skipSpaces()
+        return !probe.atEnd && probe.current == UInt8(ascii: "=")
+    }
+
+    private mutating func token() -> String? {
+        let start = position
+        while !atEnd, Grammar.isTokenByte(current) { position += 1 }
+        return position > start ? bytes.string(in: start..<position) : nil
+    }
+
+    /// RFC 9110 §11.2; only if it reaches to a comma or the end, else it is a parameter.
+    private mutating func token68() -> String? {
+        var end = position
+        while end < bytes.count, Self.isToken68Byte(bytes[end]) { end += 1 }
+        guard end > position else { return nil }
+        while end < bytes.count, bytes[end] == UInt8(ascii: "=") { end += 1 }
+        var behind = end
+        while behind < bytes.count, Grammar.isWhitespace(bytes[behind]) { behind += 1 }
+        guard behind == bytes.count || bytes[behind] == Self.comma else { return nil }
+        defer { position = end }
+        return bytes.string(in: position..<end)
+    }
+
+    private mutating func quotedString() -> String? {
+        var value: [UInt8] = []
+        position += 1
+        while !atEnd {
+            let byte = current
+            position += 1
+            if byte == UInt8(ascii: "\"") { return String(decoding: value, as: UTF8.self) }
+            if byte == UInt8(ascii: "\\") {
+                guard !atEnd, Grammar.isFieldValueByte(current) else { return nil }
+                value.append(current)
+                position += 1
+            } else {
+                guard Grammar.isFieldValueByte(byte) else { return nil }
+                value.append(byte)
+            }
+        }
+        return nil
+    }
+
+    private static let comma = UInt8(ascii: ",")
+    private var atEnd: Bool { position >= bytes.count }
+    private var current: UInt8 { bytes[position] }
+
+    @discardableResult
+    private mutating func skipSpaces() -> Bool {
+        let start = position
+        while !atEnd, Grammar.isWhitespace(current) { position += 1 }
+        return position > start
+    }
+
+    /// Empty list elements are allowed (RFC 9110 §5.6.1.2).
+    private mutating func skipSeparators() {
+        while !atEnd, Grammar.isWhitespace(current) || current == Self.comma { position += 1 }
+    }
+
+    private static func isToken68Byte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."),
+            UInt8(ascii: "_"), UInt8(ascii: "~"), UInt8(ascii: "+"), UInt8(ascii: "/"):
+            true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,73 @@
+public import NetworkCore
+
+/// Presents a signed assertion (RFC 7523 §2.1), a fresh one for each token request.
+public struct AssertionGrant: GrantProviding {
+    private let key: SigningKey
+    private let issuer: String
+    private let subject: String
+    private let audience: String?
+    private let scope: ScopePlace
+
+    /// Where scopes are written.
+    private enum ScopePlace {
+        case form
+        /// Service accounts want them signed.
+        case claims
+    }
+
+    /// Makes assertions with a key.
+    ///
+    /// - Parameters:
+    ///   - key: signs them.
+    ///   - issuer: who says so.
+    ///   - subject: for whom.
+    ///   - audience: to whom; nothing means the server's issuer, or without one its token endpoint.
+    public init(key: SigningKey, issuer: String, subject: String, audience: String? = nil) {
+        self.key = key
+        self.issuer = issuer
+        self.subject = subject
+        self.audience = audience
+        scope = .form
+    }
+
+    /// Makes assertions of a service account.
+    ///
+    /// - Parameters:
+    ///   - account: the account and its key.
+    ///   - subject: for whom; nothing means the account itself.
+    ///   - audience: to whom; nothing means the account's token endpoint.
+    public init(_ account: ServiceAccountKey, subject: String? = nil, audience: String? = nil) {
+        key = account.key
+        issuer = account.email
+        self.subject = subject ?? account.email
+        self.audience = audience ?? account.tokenURI
+        scope = .claims
+    }
+
+    /// Who says so, and for whom.
+    public var identity: String { "\(issuer) for \(subject)" }
+
+    /// Signs an assertion.
+    ///
+    /// - Throws: `TokenFailure` if the key cannot sign.
+    public func grant(
+        for configuration: OAuthConfiguration,
+        at now: UnixTime
+    ) async throws(TokenFailure) -> TokenGrant {
+        let scopes = configuration.scopes.joined(separator: " ")
+        let assertion = Assertion(
+            key: key,
+            issuer: issuer,
+            subject: subject,
+            audience: audience ?? configuration.issuer ?? configuration.tokenEndpoint.description,
+            scope: scope == .claims && !scopes.isEmpty ? scopes : nil
+        )
+        return TokenGrant(
+            type: "urn:ietf:params:oauth:grant-type:jwt-bearer",
+            parameters: scope == .form ? [FormParameter("scope", scopes)] : [],
+            secretParameters: [
+                TokenGrant.SecretParameter("assertion", try assertion.presentable(at: now))
+            ]
+        )
+    }
+}

@@ -1,0 +1,162 @@
+import NetworkCore
+import Synchronization
+
+/// Where requests wait for one renewal: a bounded number, each up to its own deadline.
+///
+/// A waiter that is cancelled or late leaves alone; the renewal neither notices nor cares.
+final class WaitingRoom: Sendable {
+    /// How a renewal ended, the same for everybody.
+    enum Outcome: Sendable {
+        case credential(Credential)
+        /// The token endpoint gave the very token that was refused.
+        case sameToken
+        /// The first request with the new token was refused.
+        case refusedAgain
+        case failed(OAuthFailure)
+        case dead(OAuthFailure)
+        /// There was nothing to do, and nothing to give: ask again.
+        case idle
+    }
+
+    /// How waiting ended.
+    enum Exit: Sendable {
+        case outcome(Outcome)
+        case timedOut
+        case cancelled
+        case full
+    }
+
+    /// What somebody waits for.
+    enum Purpose: Sendable {
+        /// To send a request that was refused once more.
+        case replay
+        /// To send a request at all.
+        case request
+        /// To know, for a person: always let in, and never sent ahead to try a token.
+        case command
+    }
+
+    private struct Waiter {
+        let purpose: Purpose
+        let deadline: ContinuousClock.Instant
+        let continuation: CheckedContinuation<Exit, Never>
+    }
+
+    private struct State {
+        var outcome: Outcome?
+        var waiters: [Int: Waiter] = [:]
+        var nextID = 0
+        var sweeper: Task<Void, Never>?
+        var sweepAt: ContinuousClock.Instant?
+    }
+
+    private let state = Mutex(State())
+    private let clock: any NetworkClock
+    private let limit: Int
+
+    init(clock: any NetworkClock, limit: Int) {
+        self.clock = clock
+        self.limit = limit
+    }
+
+    var count: Int { state.withLock { $0.waiters.count } }
+
+    /// Waits for the outcome.
+    func wait(
+        until deadline: ContinuousClock.Instant,
+        as purpose: Purpose = .request
+    ) async -> Exit {
+        let id = state.withLock { state in
+            state.nextID += 1
+            return state.nextID
+        }
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                if let exit = enter(id, purpose, deadline, continuation) {
+                    continuation.resume(returning: exit)
+                }
+            }
+        } onCancel: {
+            leave(id, .cancelled)
+        }
+    }
+
+    /// Ends the wait of everybody, now and later.
+    func finish(_ outcome: Outcome) {
+        let waiters = state.withLock { state in
+            guard state.outcome == nil else { return [Waiter]() }
+            state.outcome = outcome
+            state.sweeper?.cancel()
+            state.sweeper = nil
+            defer { state.waiters = [:] }
+            return Array(state.waiters.values)
+        }
+        for waiter in waiters { waiter.continuation.resume(returning: .outcome(outcome)) }
+    }
+
+    /// Ends the wait of one, a replay if there is one, which is certain to be sent.
+    ///
+    /// - Parameter outcome: what it is told.
+    /// - Returns: what it waited for; nothing if nobody waits.
+    func releaseOne(_ outcome: Outcome) -> Purpose? {
+        let waiter = state.withLock { state in
+            let replays = state.waiters.filter { $0.value.purpose == .replay }
+            let requests = state.waiters.filter { $0.value.purpose == .request }
+            let first = replays.keys.min() ?? requests.keys.min()
+            return first.flatMap { state.waiters.removeValue(forKey: $0) }
+        }
+        waiter?.continuation.resume(returning: .outcome(outcome))
+        return waiter?.purpose
+    }
+
+    private func enter(
+        _ id: Int,
+        _ purpose: Purpose,
+        _ deadline: ContinuousClock.Instant,
+        _ continuation: CheckedContinuation<Exit, Never>
+    ) -> Exit? {
+        let now = clock.now
+        return state.withLock { state in
+            if let outcome = state.outcome { return .outcome(outcome) }
+            // Inside the lock: a cancellation before this line is seen here, one after it finds the
+            // waiter in its place.
+            if Task.isCancelled { return .cancelled }
+            if deadline <= now { return .timedOut }
+            if state.waiters.count >= limit, purpose != .command { return .full }
+            state.waiters[id] = Waiter(
+                purpose: purpose,
+                deadline: deadline,
+                continuation: continuation
+            )
+            if state.sweepAt.map({ deadline < $0 }) ?? true { sweep(at: deadline, &state) }
+            return nil
+        }
+    }
+
+    private func leave(_ id: Int, _ exit: Exit) {
+        let waiter = state.withLock { $0.waiters.removeValue(forKey: id) }
+        waiter?.continuation.resume(returning: exit)
+    }
+
+    /// One sleeping task for all deadlines of the room; `finish` cancels it.
+    private func sweep(at deadline: ContinuousClock.Instant, _ state: inout sending State) {
+        state.sweeper?.cancel()
+        state.sweepAt = deadline
+        state.sweeper = Task { [weak self, clock] in
+            do { try await clock.sleep(until: deadline) } catch { return }
+            self?.expire()
+        }
+    }
+
+    private func expire() {
+        let now = clock.now
+        let late = state.withLock { state in
+            let late = state.waiters.filter { $0.value.deadline <= now }
+            for id in late.keys { state.waiters[id] = nil }
+            state.sweepAt = nil
+            if let next = state.waiters.values.map(\.deadline).min() { sweep(at: next, &state) }
+            return Array(late.values)
+        }
+        for waiter in late { waiter.continuation.resume(returning: .timedOut) }
+    }
+}

@@ -1,0 +1,109 @@
+import NetworkCore
+
+/// Talks to the token endpoint that the server's metadata names.
+///
+/// Where the metadata says how clients may prove themselves, a client that is configured otherwise
+/// is told so before anything is presented; another way is never tried.
+public struct DiscoveringTokenClient: OAuthService {
+    private let client: TokenEndpointClient
+    private let directory: MetadataDirectory
+
+    /// Makes a client of the server that a directory is about.
+    public init(_ client: TokenEndpointClient, directory: MetadataDirectory) {
+        self.client = client
+        self.directory = directory
+    }
+
+    /// Whose metadata it is.
+    public var issuer: String? { directory.issuer }
+
+    /// How far the token endpoint's clock is ahead of ours.
+    public var clockOffset: Duration { client.clockOffset }
+
+    /// Presents a grant once, at the endpoint that the metadata names.
+    ///
+    /// - Throws: `TokenFailure`.
+    public func tokens(
+        for grant: TokenGrant,
+        configuration: OAuthConfiguration,
+        deadline: ContinuousClock.Instant
+    ) async throws(TokenFailure) -> TokenResponse {
+        let server: ServerMetadata
+        let asked = client.clock.now
+        do {
+            server = try await directory.metadata()
+        } catch {
+            throw TokenFailure(
+                error.isTransient ? .transient : .configuration,
+                detail: error.description
+            )
+        }
+        var found = configuration
+        found.issuer = directory.issuer
+        found.tokenEndpoint = try endpoint(of: server, for: configuration)
+        do {
+            // The search has time of its own: a refresh token that is presented at the end of another's
+            // may be spent for an answer that nobody waits for.
+            return try await client.tokens(
+                for: grant,
+                configuration: found,
+                deadline: deadline + (client.clock.now - asked)
+            )
+        } catch {
+            // The endpoint may have moved: metadata is looked at again before the next attempt.
+            if error.serverError == nil { await directory.doubt() }
+            throw error
+        }
+    }
+
+    private func endpoint(
+        of server: ServerMetadata,
+        for configuration: OAuthConfiguration
+    ) throws(TokenFailure) -> ServerEndpoint {
+        let method = configuration.clientAuthentication
+        // Public clients prove nothing, and servers that take them do not all list "none"
+        // (django-oauth-toolkit).
+        if method != .none, let offered = server.clientAuthentications,
+            !method.names.contains(where: offered.contains)
+        {
+            let words = ServerWords.clean(offered.joined(separator: ", "), secrets: []) ?? "none"
+            throw TokenFailure(
+                .configuration,
+                detail: "the server does not offer the client_auth that is configured "
+                    + "(\(method.names[0])); it offers \(words)"
+            )
+        }
+        if let algorithm = configuration.proof?.algorithm.rawValue,
+            let offered = server.proofAlgorithms, !offered.contains(algorithm)
+        {
+            let words = ServerWords.clean(offered.joined(separator: ", "), secrets: []) ?? "none"
+            throw TokenFailure(
+                .configuration,
+                detail: "the server does not take proofs in the algorithm of dpop_key "
+                    + "(\(algorithm)); it takes \(words)"
+            )
+        }
+        // RFC 8705 §5: clients with a certificate use the alias where there is one.
+        let alias = method == .tls ? server.certificateTokenEndpoint : nil
+        guard let endpoint = alias ?? server.tokenEndpoint else {
+            throw TokenFailure(
+                .configuration,
+                detail: "the metadata of \(directory.issuer) names no token endpoint; set token_url"
+            )
+        }
+        return endpoint
+    }
+}
+
+extension OAuthConfiguration.ClientAuthentication {
+    /// Its names in metadata (RFC 8414 §2, RFC 8705 §2).
+    var names: [String] {
+        switch self {
+        case .basic, .basicRaw: ["client_secret_basic"]
+        case .post: ["client_secret_post"]
+        case .privateKeyJWT: ["private_key_jwt"]
+        case .tls: ["tls_client_auth", "self_signed_tls_client_auth"]
+        case .none: ["none"]
+        }
+    }
+}

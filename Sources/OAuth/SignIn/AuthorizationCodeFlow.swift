@@ -1,0 +1,125 @@
+package import NetworkCore
+
+/// One sign-in through a browser with an authorization code (RFC 6749 §4.1, RFC 8252).
+///
+/// Its secrets, the page to open, and the judgement of what comes back. No I/O.
+public struct AuthorizationCodeFlow: Sendable {
+    private let server: ServerMetadata
+    private let configuration: OAuthConfiguration
+    private let redirect: String
+    private let proof: ProofKey
+    private let state: Secret
+
+    /// Begins a sign-in with fresh secrets.
+    ///
+    /// - Parameters:
+    ///   - server: the endpoints, and whether answers carry `iss`.
+    ///   - configuration: as which client, for which scopes.
+    ///   - redirect: where the browser is sent with the code.
+    public init(
+        server: ServerMetadata,
+        configuration: OAuthConfiguration,
+        redirect: String
+    ) {
+        self.init(
+            server: server,
+            configuration: configuration,
+            redirect: redirect,
+            proof: ProofKey(),
+            state: Secret(Base64URL.random(bytes: 32))
+        )
+    }
+
+    package init(
+        server: ServerMetadata,
+        configuration: OAuthConfiguration,
+        redirect: String,
+        proof: ProofKey,
+        state: Secret
+    ) {
+        self.server = server
+        self.configuration = configuration
+        self.redirect = redirect
+        self.proof = proof
+        self.state = state
+    }
+
+    /// The page to open in a browser.
+    ///
+    /// - Throws: `SignInError` if the server has no such page, or knows PKCE but not S256.
+    public func page() throws(SignInError) -> String {
+        guard let endpoint = server.authorizationEndpoint else {
+            throw SignInError(
+                "the server has no authorization endpoint; set auth.oauth.authorization_url or issuer"
+            )
+        }
+        guard endpoint.malformed == nil else {
+            throw SignInError("'\(endpoint)' is no http or https URL without user information")
+        }
+        // RFC 7636 §4.2: S256, where the server can at all; plain is refused (RFC 9700 §2.1.1).
+        if let methods = server.challengeMethods, !methods.contains("S256") {
+            throw SignInError("the server does not support PKCE with S256")
+        }
+        var parameters = [
+            FormParameter("response_type", "code"),
+            FormParameter("client_id", configuration.clientID),
+            FormParameter("redirect_uri", redirect),
+            FormParameter("scope", configuration.scopes.joined(separator: " ")),
+            FormParameter("state", state.reveal()),
+            FormParameter("code_challenge", proof.challenge),
+            FormParameter("code_challenge_method", "S256"),
+        ]
+        // RFC 9449 §10: the code is worth nothing without the key, too.
+        if let binding = configuration.proof {
+            parameters.append(FormParameter("dpop_jkt", binding.thumbprint))
+        }
+        if let audience = configuration.audience {
+            parameters.append(FormParameter("audience", audience))
+        }
+        parameters += configuration.resources.map { FormParameter("resource", $0) }
+        parameters += configuration.parameters
+        return endpoint.url(adding: parameters)
+    }
+
+    /// What the browser brought back.
+    public enum Answer: Sendable {
+        /// The code, to be presented once (RFC 6749 §4.1.3).
+        case grant(TokenGrant)
+        /// The server, or the person, said no.
+        case refused(SignInError)
+        /// Not an answer to this sign-in: somebody else's, or forged. It is not to be believed in
+        /// any part, and the true one may still come.
+        case foreign
+    }
+
+    /// Judges the query of the redirect (RFC 6749 §4.1.2, RFC 9207 §2.4).
+    public func answer(_ query: String) -> Answer {
+        let fields = FormDecoding.decode(query)
+        func only(_ name: String) -> String? {
+            let values = fields.filter { $0.name == name }
+            return values.count == 1 ? values[0].value : nil
+        }
+        guard let theirs = only("state"), Secret(theirs) == state else { return .foreign }
+        switch fields.filter({ $0.name == "iss" }).map(\.value) {
+        case []:
+            if server.answersWithIssuer {
+                return .refused(SignInError("the answer lacks the issuer that the server promises"))
+            }
+        case let issuers where server.issuer.map { issuers == [$0] } ?? (issuers.count == 1): break
+        default: return .refused(SignInError("the answer is that of another issuer"))
+        }
+        // Without a value it is as good as not there (RFC 6749 §3.1).
+        if let error = only("error"), !error.isEmpty {
+            let words = [error, only("error_description")].compactMap { text in
+                text.flatMap { ServerWords.clean($0, secrets: [state, proof.verifier]) }
+            }
+            return .refused(SignInError("the server refused: \(words.joined(separator: ": "))"))
+        }
+        guard let code = only("code"), !code.isEmpty else {
+            return .refused(SignInError("the answer has neither a code nor an error"))
+        }
+        return .grant(
+            .authorizationCode(Secret(code), redirect: redirect, verifier: proof.verifier)
+        )
+    }
+}

@@ -1,0 +1,86 @@
+public import NetworkCore
+
+/// Tells the server that a token is no longer needed (RFC 7009).
+public struct Revocation: Sendable {
+    /// What became of it.
+    public enum Outcome: Sendable, Hashable {
+        /// The server has revoked it, or did not know it.
+        case revoked
+        /// The server names no place to revoke tokens at.
+        case notOffered
+        /// The server revokes tokens, but none of this kind (`unsupported_token_type`).
+        case kindNotOffered
+        /// It did not work, and why.
+        case failed(String)
+    }
+
+    /// Which token it is, as a hint (RFC 7009 §2.1).
+    public enum Kind: String, Sendable {
+        /// A refresh token; servers end with it all that hangs off it.
+        case refreshToken = "refresh_token"
+        /// An access token.
+        case accessToken = "access_token"
+    }
+
+    private let transport: any HTTPTransport
+    private let server: ServerMetadata
+    private let configuration: OAuthConfiguration
+    private let clock: any NetworkClock
+    private let clockOffset: Duration
+
+    /// Prepares revocations; nothing is sent yet.
+    ///
+    /// - Parameters:
+    ///   - transport: must not be one that injects tokens.
+    ///   - server: names the place.
+    ///   - configuration: how the client proves itself.
+    ///   - clock: the machine's, except in tests.
+    ///   - clockOffset: how far the server's clock is ahead of ours, as an `OAuthService` knows it.
+    public init(
+        transport: any HTTPTransport,
+        server: ServerMetadata,
+        configuration: OAuthConfiguration,
+        clock: any NetworkClock = SystemClock(),
+        clockOffset: Duration = .zero
+    ) {
+        self.transport = transport
+        self.server = server
+        self.configuration = configuration
+        self.clock = clock
+        self.clockOffset = clockOffset
+    }
+
+    /// Revokes one token; the server ends with a refresh token all that hangs off it (RFC 7009 §2.1).
+    public func revoke(_ token: Secret, _ kind: Kind) async -> Outcome {
+        guard let endpoint = server.revocationEndpoint else { return .notOffered }
+        do {
+            let form = [
+                FormParameter("token", token.reveal()),
+                FormParameter("token_type_hint", kind.rawValue),
+            ]
+            let request = try ClientRequest(configuration, at: clock.wallNow + clockOffset)
+                .post(form, to: endpoint)
+            let (response, body) = try await transport.answer(
+                to: request,
+                upTo: 64 * 1024,
+                until: clock.now + configuration.requestTimeout,
+                on: clock
+            )
+            // RFC 7009 §2.2: 200 also for a token that the server does not know.
+            if response.status.kind == .successful { return .revoked }
+            let error = TokenDocument.parse(body, response.headers)?.error
+            if error == "unsupported_token_type" { return .kindNotOffered }
+            let words = error.flatMap {
+                ServerWords.clean($0, secrets: configuration.secrets + [token])
+            }
+            return .failed(
+                "\(endpoint.origin) answered \(response.status)" + (words.map { " (\($0))" } ?? "")
+            )
+        } catch let error as TokenFailure {
+            return .failed(error.detail)
+        } catch {
+            let words = NetworkError.words(of: error)
+            return .failed("\(endpoint.origin) cannot be reached (\(words))")
+        }
+    }
+}

@@ -1,0 +1,112 @@
+import Crypto
+import FoundationEssentials
+public import NetworkCore
+
+/// Seals token files with AES-256-GCM, so that a copy of the disk is no copy of the tokens.
+///
+/// A sealed file is a JSON object that names the cipher and the key's fingerprint, which tells
+/// "sealed with another key" from "damaged". The name of the grant family is bound to the
+/// ciphertext: a file under another family's name does not open.
+public struct TokenSeal: Sendable {
+    private let key: SymmetricKey
+    private let fingerprint: String
+
+    /// Takes a key of 32 bytes, written as base64, as `openssl rand -base64 32` prints it.
+    ///
+    /// - Throws: `TokenSealError.key`.
+    public init(base64 text: Secret) throws(TokenSealError) {
+        guard let bytes = Data(base64Encoded: text.reveal()), bytes.count == 32 else { throw .key }
+        key = SymmetricKey(data: bytes)
+        // Derived, so that the file says nothing about the key itself.
+        let digest = HMAC<SHA256>.authenticationCode(
+            for: Data("netproxy token file key".utf8),
+            using: key
+        )
+        fingerprint = Base64URL.encode(Array(digest).prefix(9))
+    }
+
+    private struct Envelope: Codable {
+        static let cipher = "AES-256-GCM"
+        var sealed: String
+        var key: String
+        var data: Data
+    }
+
+    /// The content of a file that holds `content` sealed.
+    ///
+    /// - Throws: what the cryptography library throws; not to be expected.
+    package func seal(_ content: [UInt8], family: String) throws -> [UInt8] {
+        let box = try AES.GCM.seal(content, using: key, authenticating: Data(family.utf8))
+        guard let combined = box.combined else { throw TokenSealError.damaged }
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
+        let envelope = Envelope(sealed: Envelope.cipher, key: fingerprint, data: combined)
+        return Array(try encoder.encode(envelope))
+    }
+
+    /// What a file holds; one that was never sealed comes back as it is.
+    ///
+    /// - Parameters:
+    ///   - file: the content of the file.
+    ///   - family: the grant family whose file it is.
+    ///   - seal: the key that is configured, if one is.
+    /// - Returns: the content as it was before it was sealed.
+    /// - Throws: `TokenSealError`: the file must be left as it is, for whoever finds the key.
+    package static func open(
+        _ file: [UInt8],
+        family: String,
+        with seal: TokenSeal?
+    ) throws(TokenSealError) -> [UInt8] {
+        let envelope: Envelope
+        do {
+            envelope = try JSONDecoder().decode(Envelope.self, from: Data(file))
+        } catch {
+            // No envelope: whether it makes sense as a plain file is for others to say.
+            return file
+        }
+        guard let seal else { throw .noKey }
+        guard envelope.sealed == Envelope.cipher, envelope.key == seal.fingerprint else {
+            throw .otherKey
+        }
+        do {
+            let box = try AES.GCM.SealedBox(combined: envelope.data)
+            return Array(
+                try AES.GCM.open(box, using: seal.key, authenticating: Data(family.utf8))
+            )
+        } catch {
+            throw .damaged
+        }
+    }
+}
+
+extension TokenSeal: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// Never the key.
+    public var description: String { "<seal>" }
+    /// Never the key.
+    public var debugDescription: String { "<seal>" }
+    /// Without children.
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+/// Why a sealed file does not open, or a key is none.
+public enum TokenSealError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The text is not 32 bytes in base64.
+    case key
+    /// The file is sealed and no key is configured.
+    case noKey
+    /// The file was sealed with another key.
+    case otherKey
+    /// The file was changed, or belongs to another grant family.
+    case damaged
+
+    /// One clause a person can act on.
+    public var description: String {
+        switch self {
+        case .key: "state_key is not 32 bytes in base64 (openssl rand -base64 32 makes one)"
+        case .noKey: "it is sealed, and no state_key is configured; it is left as it is"
+        case .otherKey:
+            "it is sealed with another state_key than the one configured; it is left as it is"
+        case .damaged: "it is sealed and was changed or renamed since; it is left as it is"
+        }
+    }
+}

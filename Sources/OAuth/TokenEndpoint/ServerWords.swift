@@ -1,0 +1,41 @@
+import NetworkCore
+
+/// Makes what a server wrote fit for logs and errors: short, printable, and without secrets.
+enum ServerWords {
+    /// The longest text that is repeated; `error_description` is a sentence, not a document.
+    private static let limit = 200
+    /// A run of this many token characters is taken for a secret, whoever's it is.
+    private static let suspiciousRun = 40
+
+    /// Cleans a text; nothing if nothing is left.
+    static func clean(_ text: String, secrets: [Secret]) -> String? {
+        let text = Redaction.hiding(secrets, in: text)
+        var cleaned = ""
+        var run = ""
+        func endRun() {
+            cleaned += run.utf8.count >= suspiciousRun ? Redaction.mark : run
+            run = ""
+        }
+        for scalar in text.unicodeScalars {
+            if isTokenScalar(scalar) {
+                run.unicodeScalars.append(scalar)
+            } else {
+                endRun()
+                let isPrintable =
+                    scalar.value >= 0x20 && scalar.properties.generalCategory != .control
+                    && scalar.properties.generalCategory != .format
+                cleaned.unicodeScalars.append(isPrintable ? scalar : " ")
+            }
+        }
+        endRun()
+        if cleaned.count > limit { cleaned = cleaned.prefix(limit) + "…" }
+        return cleaned.allSatisfy(\.isWhitespace) ? nil : cleaned
+    }
+
+    private static func isTokenScalar(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar {
+        case "a"..."z", "A"..."Z", "0"..."9", "-", ".", "_", "~", "+", "/", "=", "%": true
+        default: false
+        }
+    }
+}
