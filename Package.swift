@@ -17,6 +17,7 @@ let strict: [SwiftSetting] = [
 let package = Package(
     name: "netproxy",
     products: [
+        .library(name: "NetworkClient", targets: ["NetworkClient"]),
         .library(name: "NetworkCore", targets: ["NetworkCore"]),
         .library(name: "OAuth", targets: ["OAuth"]),
         .library(name: "OriginTransport", targets: ["OriginTransport"]),
@@ -61,8 +62,6 @@ let package = Package(
             name: "NetworkCore",
             dependencies: [
                 "HTTPMessage", "System", "Bytes",
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "HTTPTypes", package: "swift-http-types"),
             ],
             swiftSettings: strict
         ),
@@ -76,8 +75,17 @@ let package = Package(
             swiftSettings: strict
         ),
         .target(
+            name: "NetworkClient",
+            dependencies: [
+                "OAuth", "OriginTransport", "NetworkCore", "HTTPMessage", "System", "Bytes",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+            ],
+            swiftSettings: strict
+        ),
+        .target(
             name: "NetworkTesting",
-            dependencies: ["NetworkCore", "HTTPMessage", "Bytes"],
+            dependencies: ["NetworkClient", "NetworkCore", "HTTPMessage", "Bytes"],
             swiftSettings: strict
         ),
         .target(
@@ -101,9 +109,8 @@ let package = Package(
         .target(
             name: "ProxyDaemon",
             dependencies: [
-                "ProxyConfig", "RequestLog", "OriginTransport", "OAuth", "NetworkCore",
-                "NetworkTesting",
-                "HTTP1", "EventIO", "HTTPMessage", "System", "Bytes",
+                "ProxyConfig", "RequestLog", "OriginTransport", "OAuth", "NetworkCore", "HTTP1",
+                "EventIO", "HTTPMessage", "System", "Bytes",
             ],
             swiftSettings: strict
         ),
@@ -163,8 +170,19 @@ let package = Package(
         .testTarget(
             name: "OriginTransportTests",
             dependencies: [
-                "OriginTransport", "NetworkCore", "HTTP1", "EventIO", "HTTPMessage", "Bytes",
-                "TestSupport",
+                "OriginTransport", "NetworkClient", "NetworkCore", "HTTP1", "EventIO",
+                "HTTPMessage",
+                "Bytes", "TestSupport",
+            ],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "NetworkClientTests",
+            dependencies: [
+                "NetworkClient", "NetworkCore", "NetworkTesting", "OriginTransport", "HTTPMessage",
+                "Bytes", "EventIO", "TestSupport",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
             ],
             swiftSettings: strict
         ),

@@ -1,4 +1,4 @@
-public import NetworkCore
+public import NetworkClient
 import Synchronization
 
 /// An authorization server without sockets: client credentials and refresh tokens with rotation,

@@ -1,4 +1,4 @@
-public import NetworkCore
+public import NetworkClient
 import Synchronization
 
 /// Breaks some of the calls that pass: put it innermost to test what stands around it.

@@ -1,4 +1,4 @@
-public import NetworkCore
+public import NetworkClient
 
 /// A transport with a fault before it: inside of the channel's retries and authorization.
 public struct FaultyTransport: HTTPTransport {

@@ -1,4 +1,4 @@
-public import NetworkCore
+public import NetworkClient
 import Synchronization
 
 /// A clock that only tests move.

@@ -1,4 +1,4 @@
-public import NetworkCore
+public import NetworkClient
 import Synchronization
 
 /// An API without sockets that wants an access token of an `AuthorizationServerModel`.

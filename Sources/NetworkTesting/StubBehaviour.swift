@@ -1,4 +1,4 @@
-public import NetworkCore
+public import NetworkClient
 
 /// Whether a manager answers from its endpoints' samples.
 public enum StubBehaviour: Sendable, Hashable {

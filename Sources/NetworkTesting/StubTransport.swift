@@ -1,4 +1,4 @@
-public import NetworkCore
+public import NetworkClient
 import Synchronization
 
 /// A transport without a network: it answers by method, path and query, and keeps what was asked.

@@ -9,16 +9,19 @@ import Testing
         "HTTPMessage": ["Bytes"],
         "EventIO": ["System", "Bytes", "CLibevent", "COpenSSL"],
         "HTTP1": ["HTTPMessage", "Bytes"],
-        "NetworkCore": ["HTTPMessage", "System", "Bytes", "Logging", "HTTPTypes"],
+        "NetworkCore": ["HTTPMessage", "System", "Bytes"],
         "OAuth": ["NetworkCore", "HTTPMessage", "System", "Bytes", "Crypto", "CryptoExtras"],
-        "NetworkTesting": ["NetworkCore", "HTTPMessage", "Bytes"],
+        "NetworkClient": [
+            "OAuth", "OriginTransport", "NetworkCore", "HTTPMessage", "System", "Bytes", "Logging",
+            "HTTPTypes",
+        ],
+        "NetworkTesting": ["NetworkClient", "NetworkCore", "HTTPMessage", "Bytes"],
         "OriginTransport": ["NetworkCore", "HTTP1", "EventIO", "HTTPMessage", "System", "Bytes"],
         "RequestLog": ["NetworkCore", "HTTPMessage", "System", "Bytes"],
         "ProxyConfig": ["EventIO", "HTTPMessage", "System", "Bytes", "Yams"],
         "ProxyDaemon": [
-            // The answers of a channel's stub are those of the library's.
-            "ProxyConfig", "RequestLog", "OriginTransport", "OAuth", "NetworkCore",
-            "NetworkTesting", "HTTP1", "EventIO", "HTTPMessage", "System", "Bytes",
+            "ProxyConfig", "RequestLog", "OriginTransport", "OAuth", "NetworkCore", "HTTP1",
+            "EventIO", "HTTPMessage", "System", "Bytes",
         ],
         "netproxy": [
             "ProxyDaemon", "ProxyConfig", "RequestLog", "System", "Bytes", "ArgumentParser",

@@ -37,7 +37,11 @@ import Testing
             "struct", "class", "enum", "protocol", "typealias", "actor", "func", "var", "case",
         ]
         var names: Set<String> = []
-        for target in ["NetworkCore", "OAuth", "NetworkTesting", "OriginTransport", "HTTPMessage"] {
+        let targets = [
+            "NetworkCore", "OAuth", "NetworkClient", "NetworkTesting", "OriginTransport",
+            "HTTPMessage",
+        ]
+        for target in targets {
             for line in try SourceTree.code(of: target) {
                 let words = line.text.split { !($0.isLetter || $0.isNumber || $0 == "_") }
                 for (keyword, name) in zip(words, words.dropFirst())

@@ -298,34 +298,6 @@ private final class TurnstileAuthorizer: Authorizing {
     }
 }
 
-/// Says that there is another token now, and has none when it is asked for it.
-final class LapsingAuthorizer: Authorizing {
-    let kind = "stub"
-    let fieldName = HTTPFieldName.authorization
-    private let failure: ErrorKind
-    private let state = Mutex(0)
-
-    init(_ failure: ErrorKind) {
-        self.failure = failure
-    }
-
-    var rejections: Int { state.withLock { $0 } }
-
-    func currentCredential() -> Credential? {
-        guard rejections == 0 else { return nil }
-        return Credential(.authorization, Secret("Bearer 1"), generation: 1)
-    }
-
-    func credential(until deadline: ContinuousClock.Instant?) async throws -> Credential {
-        throw NetworkError(failure, side: .upstream, detail: "no token came")
-    }
-
-    func rejected(_ rejection: Rejection) async -> Verdict {
-        state.withLock { $0 += 1 }
-        return .replay
-    }
-}
-
 /// Answers 401 after some pieces of the first body, and reads the second one whole.
 private final class HastyOrigin: HTTPTransport {
     private let pieces: Int

@@ -215,20 +215,3 @@ private struct Insistent: RequestInterceptor {
         return try await next.send(again, context: &context)
     }
 }
-
-/// Takes every rejection for one that the same token cures.
-struct WillingAuthorizer: Authorizing {
-    let kind = "stub"
-    let fieldName = HTTPFieldName.authorization
-    let clock: any NetworkClock = SystemClock()
-
-    func currentCredential() -> Credential? {
-        Credential(.authorization, Secret("Bearer 1"), generation: 1)
-    }
-
-    func credential(until deadline: ContinuousClock.Instant?) async throws -> Credential {
-        try #require(currentCredential())
-    }
-
-    func rejected(_ rejection: Rejection) async -> Verdict { .replay }
-}

@@ -1,4 +1,4 @@
-import NetworkCore
+import NetworkClient
 import OriginTransport
 import Synchronization
 import TestSupport

@@ -1,6 +1,6 @@
 import EventIO
 import FoundationEssentials
-import NetworkCore
+import NetworkClient
 import OriginTransport
 import TestSupport
 import Testing

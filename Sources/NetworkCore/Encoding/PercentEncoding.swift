@@ -27,7 +27,7 @@ package enum PercentEncoding {
     }
 
     /// Whether a text is a path as it stands: no byte of it needs encoding.
-    static func isPath(_ text: Substring) -> Bool {
+    package static func isPath(_ text: Substring) -> Bool {
         var escape = 0
         for byte in text.utf8 {
             if escape > 0 {
@@ -45,7 +45,7 @@ package enum PercentEncoding {
     /// The text with others in the place of some of its bytes.
     ///
     /// Bytes, not characters: a mark that combines must not hide a quote.
-    static func replacing(_ text: String, _ other: (UInt8) -> String?) -> String {
+    package static func replacing(_ text: String, _ other: (UInt8) -> String?) -> String {
         guard text.utf8.contains(where: { other($0) != nil }) else { return text }
         var result: [UInt8] = []
         for byte in text.utf8 {
@@ -55,7 +55,7 @@ package enum PercentEncoding {
     }
 
     /// A base path and a path below it, with one slash between them.
-    static func join(_ base: String, _ path: String) -> String {
+    package static func join(_ base: String, _ path: String) -> String {
         let encoded = PercentEncoding.path(path)
         if encoded.isEmpty { return base.isEmpty ? "/" : base }
         return encoded.hasPrefix("/") ? base + encoded : "\(base)/\(encoded)"
@@ -64,7 +64,7 @@ package enum PercentEncoding {
     /// Whether a segment of a path is `.` or `..` with a percent-encoded dot.
     ///
     /// Servers decode it and take the step (WHATWG URL §4.1), which nobody who encodes it means.
-    static func hasEncodedStep(_ path: String) -> Bool {
+    package static func hasEncodedStep(_ path: String) -> Bool {
         guard path.utf8.contains(UInt8(ascii: "%")) else { return false }
         return path.utf8.split(separator: UInt8(ascii: "/")).contains { segment in
             guard segment.contains(UInt8(ascii: "%")), segment.count <= 6 else { return false }

@@ -1,6 +1,6 @@
 /// Why coding failed, as a clause with the place but without the values.
-enum ErrorReason {
-    static func of(_ error: any Error) -> String {
+package enum ErrorReason {
+    package static func of(_ error: any Error) -> String {
         switch error {
         case DecodingError.keyNotFound(let key, let context):
             "'\(key.stringValue)' is missing\(place(context.codingPath))"

@@ -14,7 +14,7 @@ public struct FailedResponse: Sendable {
     /// Whether the content went on behind what is kept.
     public let isTruncated: Bool
     /// What the call would have decoded the content with; nothing for one that came with no call.
-    var decoder: (any ContentDecoding)?
+    package var decoder: (any ContentDecoding)?
 
     /// Keeps a response.
     public init(
@@ -33,7 +33,7 @@ public struct FailedResponse: Sendable {
     public var text: String { String(decoding: content, as: UTF8.self) }
 
     /// The content is not what was asked for; the error keeps the response.
-    func undecodable(_ detail: String, _ reason: (any Error)?) -> NetworkError {
+    package func undecodable(_ detail: String, _ reason: (any Error)?) -> NetworkError {
         var error = NetworkError(.undecodableResponse, side: .upstream, detail: detail)
         error.response = self
         error.underlying = reason

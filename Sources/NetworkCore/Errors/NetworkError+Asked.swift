@@ -28,7 +28,7 @@ extension NetworkError {
     }
 
     /// The same error, of a request.
-    func asking(_ request: Request) -> NetworkError {
+    package func asking(_ request: Request) -> NetworkError {
         var error = self
         error.request = Asked(request)
         return error

@@ -62,7 +62,7 @@ public struct NetworkError: Error, Sendable, CustomStringConvertible {
     ///
     /// Nothing where no request could be made, and in what is thrown later: by `decode`, or by the
     /// sequences of a `ResponseStream`. The description leaves it out.
-    public internal(set) var request: Asked?
+    public package(set) var request: Asked?
     /// Who threw it first.
     public var source = Source.unknown
     /// The error of another library, where it came from one.
@@ -147,12 +147,12 @@ public struct NetworkError: Error, Sendable, CustomStringConvertible {
         return failure
     }
 
-    static var cancelled: NetworkError {
+    package static var cancelled: NetworkError {
         NetworkError(.cancelled, side: .downstream, detail: "the caller gave up")
     }
 
     /// The request cannot be sent as it was asked for, so no server has acted on it.
-    static func unsendable(_ detail: String) -> NetworkError {
+    package static func unsendable(_ detail: String) -> NetworkError {
         NetworkError(.httpRequestError, side: .downstream, retry: .safe, detail: detail)
     }
 
@@ -165,7 +165,7 @@ public struct NetworkError: Error, Sendable, CustomStringConvertible {
     }
 
     /// Content without a response to keep is not what was asked for.
-    static func undecodable(_ detail: String, _ reason: any Error) -> NetworkError {
+    package static func undecodable(_ detail: String, _ reason: any Error) -> NetworkError {
         var error = NetworkError(
             .undecodableResponse,
             side: .upstream,
@@ -175,7 +175,7 @@ public struct NetworkError: Error, Sendable, CustomStringConvertible {
         return error
     }
 
-    static func tooLarge(limit: Int) -> NetworkError {
+    package static func tooLarge(limit: Int) -> NetworkError {
         NetworkError(
             .httpResponseBodySize,
             side: .upstream,

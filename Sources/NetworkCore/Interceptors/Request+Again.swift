@@ -58,7 +58,7 @@ extension HTTPBody {
     }
 
     /// The same, and if it is read once, `Request.again()` knows whether it was.
-    var watched: HTTPBody {
+    package var watched: HTTPBody {
         guard case .unknown = supply, case .stream(let source, let length) = self else {
             return self
         }
@@ -66,7 +66,7 @@ extension HTTPBody {
     }
 
     /// Whether `Request.again()` would find it; `assumed` of a stream that nobody watches.
-    func canBeSentAgain(ifUnknown assumed: Bool = false) -> Bool {
+    package func canBeSentAgain(ifUnknown assumed: Bool = false) -> Bool {
         switch supply {
         case .memory, .repeatable: true
         case .kept(let buffer): buffer.isReplayable

@@ -24,7 +24,7 @@ extension BodySource {
     /// its end.
     ///
     /// - Throws: what `next()` throws, and `NetworkError` of kind `.cancelled`.
-    func nextUnlessCancelled() async throws -> ByteSlice? {
+    package func nextUnlessCancelled() async throws -> ByteSlice? {
         let piece = try await next()
         guard piece != nil || !Task.isCancelled else { throw NetworkError.cancelled }
         return piece

@@ -77,7 +77,7 @@ extension HTTPHeaders {
         RetryAfter.duration(in: self, now: now)
     }
 
-    static func field(_ name: String, _ value: String) throws(NetworkError) -> HTTPField {
+    package static func field(_ name: String, _ value: String) throws(NetworkError) -> HTTPField {
         guard let known = HTTPFieldName(name) else {
             // On one line, and not at any length: it may be anything.
             let start = String(reflecting: String(name.prefix(40)))
@@ -87,7 +87,7 @@ extension HTTPHeaders {
         return field
     }
 
-    static func unfit(_ name: String) -> NetworkError {
+    package static func unfit(_ name: String) -> NetworkError {
         .unsendable("the value of the field \(name) holds control bytes or outer white space")
     }
 }

@@ -2,7 +2,6 @@ import Bytes
 import EventIO
 import HTTPMessage
 import NetworkCore
-import NetworkTesting
 import ProxyConfig
 
 /// A channel's `stub`: sample answers in place of the upstream, at the end of the same chain.

@@ -13,7 +13,7 @@ let package = Package(
         .executableTarget(
             name: "bench",
             dependencies: [
-                .product(name: "NetworkCore", package: "netproxy"),
+                .product(name: "NetworkClient", package: "netproxy"),
                 .product(name: "OriginTransport", package: "netproxy"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOPosix", package: "swift-nio"),

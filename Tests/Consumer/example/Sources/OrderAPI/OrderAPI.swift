@@ -1,6 +1,5 @@
 import Foundation
-import NetworkCore
-import OAuth
+import NetworkClient
 
 package struct Order: Codable, Sendable, Hashable {
     package var id: Int

@@ -1,8 +1,6 @@
 import Foundation
-import NetworkCore
-import OAuth
+import NetworkClient
 import OrderAPI
-import OriginTransport
 
 // The example against real servers: nginx with a private authority, and an OAuth 2.0 server.
 // Everything it needs is in the environment; it prints a line for each step and exits 1 at the first

@@ -1,7 +1,6 @@
 import Foundation
-import NetworkCore
+import NetworkClient
 import NetworkTesting
-import OAuth
 import OrderAPI
 import Testing
 

@@ -1,7 +1,7 @@
 import AsyncHTTPClient
 import Foundation
 import NIOPosix
-import NetworkCore
+import NetworkClient
 import OriginTransport
 
 // bench (netproxy|ahc|ahc-1) URL REQUESTS CONCURRENCY

@@ -1,0 +1,162 @@
+public import FoundationEssentials
+import OriginTransport
+
+/// Everything that the calls to one API have in common, fixed once: transport, host, credential,
+/// interceptors, logger, and the defaults of its endpoints.
+///
+/// A value: a changed copy is another channel over the same connections.
+public struct NetworkChannel: Sendable {
+    /// Sends attempts.
+    public var transport: any HTTPTransport
+    /// The only host that requests may go to, as `host` or `host:port`; nothing allows every host.
+    ///
+    /// A request for another one is refused before it is signed or sent (`http_request_denied`).
+    public var host: String?
+    /// Knows the credential.
+    public var authorizer: (any Authorizing)?
+    /// Interceptors of every call, outermost first, around retries and authorization.
+    public var interceptors: [any RequestInterceptor]
+    /// Records what happens.
+    public var logger: (any NetworkLogger)?
+    /// Told of what happens, for metrics and tracing; called where the call runs, so it must not
+    /// block.
+    public var onEvent: (@Sendable (NetworkEvent) -> Void)?
+    /// Which attempts are repeated; nothing repeats none.
+    ///
+    /// Default: `RetryPolicy()`.
+    public var retry: RetryPolicy? = RetryPolicy()
+    /// How many attempts may be repeated, shared by all copies of the channel.
+    public var retryBudget = RetryBudget()
+    /// The largest streamed request body that is kept for another attempt, in bytes: after a 401, and
+    /// where the method is idempotent after whatever `retry` repeats.
+    ///
+    /// Default 64 KiB.
+    public var replayLimit = 64 * 1024
+    /// How long a whole call may take, where neither its endpoint nor its options say.
+    ///
+    /// Default: no limit; the transport's own timeouts hold in any case.
+    public var timeout: Duration?
+    /// Which responses count as a success.
+    ///
+    /// Default 2xx.
+    public var validation = SuccessRule.successful
+    /// Which responses may be empty.
+    public var emptyContent = EmptyContentRule()
+    /// Decodes content.
+    public var decoder: any ContentDecoding = JSONDecoder()
+    /// Encodes JSON bodies.
+    public var encoder = JSONEncoder()
+    /// Encodes queries and forms.
+    public var formEncoder = URLFormEncoder()
+    /// The largest content that is kept in memory, in bytes; longer content is
+    /// `http_response_body_size`.
+    ///
+    /// Downloads and streams have no limit.
+    ///
+    /// Default 16 MiB.
+    public var contentLimit = 16 * 1024 * 1024
+    /// Whether credentials may go to an `http` origin that is not loopback.
+    ///
+    /// Default no.
+    public var allowsInsecureCredentials = false
+    /// How often a download that breaks off goes on by itself.
+    ///
+    /// Default 2.
+    public var downloadResumptions = 2
+    /// Measures timeouts, and the waits between attempts.
+    public var clock: any NetworkClock = SystemClock()
+
+    /// Describes a channel.
+    ///
+    /// - Parameters:
+    ///   - transport: sends attempts, such as `PooledTransport`.
+    ///   - host: the only host that requests may go to, as `host` or `host:port`.
+    ///   - authorizer: knows the credential, such as `OAuthManager`.
+    ///   - interceptors: of every call, outermost first.
+    ///   - logger: records what happens.
+    public init(
+        transport: any HTTPTransport,
+        host: String? = nil,
+        authorizer: (any Authorizing)? = nil,
+        interceptors: [any RequestInterceptor] = [],
+        logger: (any NetworkLogger)? = nil
+    ) {
+        self.transport = transport
+        self.host = host
+        self.authorizer = authorizer
+        self.interceptors = interceptors
+        self.logger = logger
+    }
+}
+
+extension NetworkChannel {
+    /// Opens a channel to one host, over connections of its own.
+    ///
+    /// - Parameters:
+    ///   - host: the only host that requests may go to, as `host` or `host:port`.
+    ///   - trust: whose certificates are accepted.
+    ///   - authorizer: knows the credential.
+    ///   - interceptors: of every call, outermost first.
+    ///   - logger: records what happens.
+    /// - Throws: `NetworkError` when the files that the policy names cannot be used, or a pin is none.
+    public init(
+        host: String,
+        trust: TrustPolicy = .system,
+        authorizer: (any Authorizing)? = nil,
+        interceptors: [any RequestInterceptor] = [],
+        logger: (any NetworkLogger)? = nil
+    ) throws {
+        self.init(
+            transport: try PooledTransport(trust: trust),
+            host: host,
+            authorizer: authorizer,
+            interceptors: interceptors,
+            logger: logger
+        )
+    }
+}
+
+extension NetworkChannel {
+    /// The order of a call, outermost first.
+    ///
+    /// - Parameters:
+    ///   - origin: where the endpoint sends to, and the only place where its credential may go.
+    ///   - isSigned: whether the credential is added.
+    ///   - extra: the call's own interceptors.
+    ///   - transport: what sends attempts.
+    /// - Returns: the chain.
+    func chain(
+        to origin: Origin,
+        isSigned: Bool,
+        extra: [any RequestInterceptor],
+        transport: any HTTPTransport
+    ) -> RequestChain {
+        var stack = interceptors + extra
+        // Inside of the interceptors: each of them sees one request and one response.
+        if let retry {
+            stack.append(
+                RetryInterceptor(
+                    policy: retry,
+                    budget: retryBudget,
+                    replayLimit: replayLimit,
+                    clock: clock
+                )
+            )
+        }
+        let signer = isSigned ? authorizer : nil
+        if let signer {
+            // Outside of the signing, so that the second attempt is signed afresh.
+            stack.append(ReauthorizationInterceptor(authorizer: signer, replayLimit: replayLimit))
+        }
+        // Behind everything that could change where the request goes.
+        let guardian = OriginGuard(
+            host: host,
+            credential: signer == nil ? .none : .only(origin, inClear: allowsInsecureCredentials)
+        )
+        if !guardian.isIdle { stack.append(guardian) }
+        if let signer {
+            stack.append(AuthorizationInterceptor(authorizer: signer, origins: [origin]))
+        }
+        return RequestChain(stack, transport: transport)
+    }
+}

@@ -1,0 +1,36 @@
+public import NetworkClient
+
+extension StubAnswer {
+    /// What an endpoint's sample says.
+    public static func sample(_ sample: SampleResponse) -> StubAnswer {
+        switch sample {
+        case .response(let status, let headers, let content):
+            .data(content, status: status, headers: headers)
+        case .failure(let error): .failure(error)
+        }
+    }
+
+    /// A stream of server-sent events with its `Content-Type`, each event in a piece of its own;
+    /// it ends, or breaks off if an error is given.
+    public static func events(
+        _ events: [ServerSentEvent],
+        then error: NetworkError? = nil
+    ) -> StubAnswer {
+        var id = ""
+        let pieces = events.map { event in
+            defer { id = event.id }
+            return text(of: event, after: id)
+        }
+        return .pieces(pieces, headers: [.contentType: "text/event-stream"], then: error)
+    }
+
+    /// An event as it is sent (WHATWG HTML §9.2.6); an id holds until the stream names another.
+    private static func text(of event: ServerSentEvent, after id: String) -> String {
+        var lines = event.type == "message" ? [] : ["event: \(event.type)"]
+        if event.id != id { lines.append("id: \(event.id)") }
+        if let retry = event.retry { lines.append("retry: \(Int(retry / .milliseconds(1)))") }
+        lines += event.data.split(omittingEmptySubsequences: false) { "\n\r\r\n".contains($0) }
+            .map { "data: \($0)" }
+        return lines.joined(separator: "\n") + "\n\n"
+    }
+}

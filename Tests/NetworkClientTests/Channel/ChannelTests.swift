@@ -1,0 +1,270 @@
+import NetworkClient
+import NetworkTesting
+import OriginTransport
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite struct ChannelTests {
+    private let stub = StubTransport { _ in .status(204) }
+    private let token: StaticAuthorizer
+
+    init() throws {
+        token = try StaticAuthorizer.bearer(Secret("t"))
+    }
+
+    @Test func `a channel's credential goes where an endpoint wants it`() async throws {
+        let manager = NetworkManager<OrderEndpoint>(.stubbed(stub, authorizer: token))
+        try await manager.send(.account)
+        try await manager.send(.list)
+        try await manager.send(.login)
+        #expect(stub.requests.map(\.authorization) == ["Bearer t", "Bearer t", nil])
+        var options = CallOptions()
+        options.authorization = .never
+        try await manager.send(.list, options: options)
+        #expect(stub.requests[3].authorization == nil)
+    }
+
+    @Test func `without an authorizer only what requires one is refused`() async throws {
+        let manager = NetworkManager<OrderEndpoint>(.stubbed(stub))
+        try await manager.send(.list)
+        try await manager.send(.login)
+        let error = await #expect(throws: NetworkError.self) { try await manager.send(.account) }
+        #expect(error?.kind == .reauthorizationRequired)
+        #expect(stub.requests.count == 2)
+    }
+
+    @Test func `who is not signed in goes without where that is optional`() async throws {
+        let signedOut = FailingAuthorizer(kind: .reauthorizationRequired)
+        let manager = NetworkManager<OrderEndpoint>(.stubbed(stub, authorizer: signedOut))
+        try await manager.send(.list)
+        #expect(stub.requests.map(\.authorization) == [nil])
+        await #expect(throws: NetworkError.self) { try await manager.send(.account) }
+        #expect(stub.requests.count == 1)
+    }
+
+    @Test func `a credential out of reach is an error even where it is optional`() async throws {
+        let broken = FailingAuthorizer(kind: .credentialUnavailable)
+        let manager = NetworkManager<OrderEndpoint>(.stubbed(stub, authorizer: broken))
+        let error = await #expect(throws: NetworkError.self) { try await manager.send(.list) }
+        #expect(error?.kind == .credentialUnavailable)
+        #expect(error?.interceptor == "AuthorizationInterceptor")
+        #expect(stub.requests.isEmpty)
+    }
+
+    @Test func `a request for another host leaves neither signed nor unsigned`() async throws {
+        var channel = NetworkChannel.stubbed(stub, authorizer: token)
+        channel.host = "api.example.com"
+        let manager = NetworkManager<PathEndpoint>(channel)
+        try await manager.send(PathEndpoint("/x", of: "https://API.example.com"))
+        for base: BaseURL in [
+            "https://evil.example", "https://api.example.com.evil.example",
+            "https://api.example.com:8443", "https://evil.example/api.example.com",
+        ] {
+            for requirement in AuthorizationRequirement.allCases {
+                let error = await #expect(throws: NetworkError.self) {
+                    try await manager.send(
+                        PathEndpoint("/x", of: base, authorization: requirement)
+                    )
+                }
+                #expect(error?.kind == .httpRequestDenied)
+            }
+        }
+        #expect(stub.requests.count == 1)
+    }
+
+    @Test func `an IPv6 address is a host with brackets and without`() async throws {
+        for host in ["::1", "[::1]", "[0:0::1]:8080"] {
+            var channel = NetworkChannel.stubbed(stub)
+            channel.host = host
+            let base = BaseURL(host.hasSuffix(":8080") ? "http://[::1]:8080" : "http://[::1]")
+            try await NetworkManager<PathEndpoint>(channel).send(PathEndpoint("/x", of: base))
+        }
+        #expect(stub.requests.count == 3)
+    }
+
+    @Test func `a host that is none is called that`() async throws {
+        var channel = NetworkChannel.stubbed(stub)
+        channel.host = "https://api.example.com"
+        let manager = NetworkManager<PathEndpoint>(channel)
+        let error = await #expect(throws: NetworkError.self) {
+            try await manager.send(PathEndpoint("/x", of: "https://api.example.com"))
+        }
+        #expect(
+            error?.detail == "the channel's host 'https://api.example.com' is none: "
+                + "expected host or host:port, without a scheme or a path"
+        )
+    }
+
+    @Test func `an interceptor cannot carry the credential to another host`() async throws {
+        var channel = NetworkChannel.stubbed(
+            stub,
+            authorizer: token,
+            interceptors: [
+                .adapting { $0.origin = Origin(scheme: .https, host: "evil.example") }
+            ]
+        )
+        channel.host = "api.example.com"
+        await #expect(throws: NetworkError.self) {
+            try await NetworkManager<OrderEndpoint>(channel).send(.list)
+        }
+        #expect(stub.requests.isEmpty)
+    }
+
+    @Test func `a credential does not go in the clear, except to this machine`() async throws {
+        var channel = NetworkChannel.stubbed(stub, authorizer: token)
+        let endpoint = PathEndpoint("/x", of: "http://api.example.com")
+        await #expect(throws: NetworkError.self) {
+            try await NetworkManager<PathEndpoint>(channel).send(endpoint)
+        }
+        #expect(stub.requests.isEmpty)
+        try await NetworkManager(channel).send(PathEndpoint("/x", of: "http://127.0.0.1:1"))
+        channel.allowsInsecureCredentials = true
+        try await NetworkManager(channel).send(endpoint)
+        #expect(stub.requests.count == 2)
+    }
+
+    @Test func `features of a channel share what it fixes`() async throws {
+        let events = Mutex<[String]>([])
+        var channel = NetworkChannel.stubbed(stub, authorizer: token)
+        channel.onEvent = { event in
+            if case .received(let exchange) = event {
+                events.withLock { $0.append(exchange.endpoint) }
+            }
+        }
+        let orders = ChannelNetworker<OrderEndpoint>(channel)
+        let other = ChannelNetworker<PathEndpoint>(channel)
+        _ = try await orders.request(.list, as: NoContent.self)
+        _ = try await other.request(
+            PathEndpoint("/x", of: "https://api.example.com"),
+            as: NoContent.self
+        )
+        #expect(
+            events.withLock { $0 } == [
+                "GET https://api.example.com/v1/orders", "GET https://api.example.com/x",
+            ]
+        )
+        other.networkManager = NetworkManager(stubbing: channel)
+        await #expect(throws: NetworkError.self) {
+            try await other.request(
+                PathEndpoint("/x", of: "https://api.example.com"),
+                as: NoContent.self
+            )
+        }
+        #expect(stub.requests.count == 2)
+    }
+
+    /// What a channel's own module has: host, logger and interceptor, fixed for all of its features.
+    private class ShopNetworker<Item: Endpoint>: ChannelNetworker<Item> {
+        init(_ transport: any HTTPTransport, _ logger: any NetworkLogger) {
+            super.init(
+                transport: transport,
+                host: "api.example.com",
+                interceptors: [DefaultHeadersInterceptor(defaults: [.userAgent: "shop/1"])],
+                logger: logger
+            )
+        }
+    }
+
+    private final class OrderNetworker: ShopNetworker<OrderEndpoint> {
+        func order(_ id: Int, _ completion: @escaping @Sendable (Order?) -> Void) -> CallHandle {
+            request(.order(id), as: Order.self) { completion(try? $0.get()) }
+        }
+    }
+
+    private struct ListLogger: NetworkLogger {
+        let note: @Sendable (NetworkEvent) -> Void
+        func log(_ event: NetworkEvent) { note(event) }
+    }
+
+    @Test func `a channel's class fixes host, logger and interceptor for its features`()
+        async throws
+    {
+        let logged = Mutex(0)
+        let logger = ListLogger { _ in logged.withLock { $0 += 1 } }
+        stub.answer(.get, "/v1/orders/7", with: .json(#"{"id":7,"name":"lamp"}"#))
+        let orders = OrderNetworker(stub, logger)
+        let found = Mutex<Order?>(nil)
+        await orders.order(7) { order in found.withLock { $0 = order } }.finished()
+        #expect(found.withLock { $0?.id } == 7)
+        #expect(stub.requests.first?.request.headers[.userAgent] == "shop/1")
+        #expect(logged.withLock { $0 } == 2)
+        let other = ShopNetworker<PathEndpoint>(stub, logger)
+        let error = await #expect(throws: NetworkError.self) {
+            try await other.request(PathEndpoint("/x", of: "https://b.example"), as: NoContent.self)
+        }
+        #expect(error?.kind == .httpRequestDenied)
+        #expect(stub.requests.count == 1)
+    }
+
+    @Test func `a trust policy becomes the transport's options`() async throws {
+        #expect(throws: NetworkError.self) {
+            try NetworkChannel(host: "a.example", trust: .authorities("/nowhere.pem"))
+        }
+        _ = try NetworkChannel(
+            host: "a.example",
+            trust: .pinned(["sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="])
+        )
+    }
+
+    @Test(arguments: [
+        "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", "sha256/AAAA", "sha256/",
+        "sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAB=",
+        "sha1/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
+    ])
+    func `a pin that is none is refused where it is named`(pin: String) {
+        let error = #expect(throws: NetworkError.self) {
+            try NetworkChannel(host: "a.example", trust: .pinned([pin]))
+        }
+        #expect(
+            error?.detail == "UpstreamOptions.pins: "
+                + "expected sha256/ and the base64 of 32 bytes, found '\(pin)'"
+        )
+    }
+
+    @Test func `options that make no sense are refused where they are named`() {
+        let wrongs: [(String, (inout UpstreamOptions) -> Void)] = [
+            ("connections: expected at least 1, found '0'", { $0.connections = 0 }),
+            (
+                "certificateKey: expected the file that goes with the other, found 'nothing'",
+                { $0.certificate = "/etc/hostname" }
+            ),
+            (
+                "certificate: expected the file that goes with the other, found 'nothing'",
+                { $0.certificateKey = "/etc/hostname" }
+            ),
+        ]
+        for (words, change) in wrongs {
+            var options = UpstreamOptions()
+            change(&options)
+            let error = #expect(throws: NetworkError.self) { try PooledTransport(options: options) }
+            #expect(error?.detail == "UpstreamOptions.\(words)")
+        }
+    }
+
+    @Test func `a file that is not there is told in the system's words`() {
+        let error = #expect(throws: NetworkError.self) {
+            try PooledTransport(trust: .authorities("/nowhere.pem"))
+        }
+        #expect(
+            error?.detail == "the CA file /nowhere.pem cannot be used: No such file or directory"
+        )
+    }
+}
+
+/// Has no credential.
+private struct FailingAuthorizer: Authorizing {
+    let failure: NetworkError
+    var kind: String { "test" }
+    var fieldName: HTTPFieldName { .authorization }
+
+    init(kind: ErrorKind) {
+        failure = NetworkError(kind, side: .proxy, retry: .safe, detail: "no token")
+    }
+
+    func currentCredential() -> Credential? { nil }
+    func credential(until deadline: ContinuousClock.Instant?) async throws -> Credential {
+        throw failure
+    }
+    func rejected(_ rejection: Rejection) async -> Verdict { .passThrough(.staticCredential) }
+}

@@ -1,0 +1,152 @@
+import Foundation
+import NetworkClient
+import NetworkTesting
+import OAuth
+import TestSupport
+import Testing
+
+@Suite struct SignedCallTests {
+    private let clock = ManualClock()
+    private let server: AuthorizationServerModel
+    private let api: ProtectedAPIModel
+
+    init() {
+        server = AuthorizationServerModel(clock: clock)
+        api = ProtectedAPIModel(server: server)
+    }
+
+    private func oauth(
+        _ store: any TokenStoring = MemoryTokenStore(),
+        grant: OAuthConfiguration.Grant = .refreshToken(initial: Secret("initial"))
+    ) -> OAuthManager {
+        OAuthManager(
+            service: TokenEndpointClient(transport: server, clock: clock),
+            tokenStore: store,
+            configuration: OAuthConfiguration(
+                tokenEndpoint: .init(
+                    origin: Origin(scheme: .https, host: "login.example"),
+                    target: "/token"
+                ),
+                clientID: "app",
+                grant: grant
+            ),
+            clock: clock
+        )
+    }
+
+    private func manager(_ authorizer: any Authorizing) -> NetworkManager<PathEndpoint> {
+        NetworkManager(.stubbed(api, authorizer: authorizer))
+    }
+
+    private let endpoint = PathEndpoint(
+        "/x",
+        of: "https://api.example.com",
+        method: .post,
+        authorization: .required
+    )
+
+    @Test func `a token that the server ended is renewed, and the call sent again`() async throws {
+        let manager = manager(oauth())
+        try await manager.send(endpoint)
+        server.revokeAccess()
+        let response = try await manager.upload(
+            endpoint,
+            .stream(PiecedBody(["ab", "c"]), contentType: "text/plain")
+        )
+        #expect(response.text == "welcome")
+        #expect(response.context.retries == [.unauthorized])
+        #expect(api.seen.map(\.status) == [200, 401, 200])
+        #expect(api.seen.last?.body == "abc")
+        #expect(server.requests.count == 2)
+    }
+
+    @Test func `client credentials are asked for once`() async throws {
+        let manager = manager(oauth(grant: .clientCredentials))
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<20 { group.addTask { try await manager.send(endpoint) } }
+            try await group.waitForAll()
+        }
+        #expect(server.requests.count == 1)
+    }
+
+    @Test func `downloads, uploads and streams are signed alike`() async throws {
+        let manager = manager(oauth())
+        let file = try ScratchFile("")
+        #expect(try await manager.download(endpoint, to: file.path).length == 7)
+        _ = try await manager.upload(endpoint, .data(Data([1]), contentType: "image/png"))
+        var lines: [String] = []
+        for try await line in try await manager.stream(endpoint).lines { lines.append(line) }
+        #expect(lines == ["welcome"])
+        #expect(api.seen.map(\.authorization) == Array(repeating: ["Bearer access-1"], count: 3))
+    }
+
+    @Test func `a new manager goes on with the stored tokens`() async throws {
+        let store = MemoryTokenStore()
+        try await manager(oauth(store)).send(endpoint)
+        try await manager(oauth(store)).send(endpoint)
+        #expect(!server.sawReuse)
+        #expect(api.seen.map(\.status) == [200, 200])
+    }
+
+    @Test func `who must sign in again goes without where that is optional`() async throws {
+        server.revokeAll()
+        let manager = manager(oauth())
+        let error = await #expect(throws: NetworkError.self) { try await manager.send(endpoint) }
+        #expect(error?.kind == .reauthorizationRequired)
+        #expect(api.seen.isEmpty)
+        var options = CallOptions()
+        options.authorization = .optional
+        let refusal = await #expect(throws: NetworkError.self) {
+            try await manager.send(endpoint, options: options)
+        }
+        #expect(refusal?.response?.status == 401)
+        #expect(api.seen.map(\.authorization) == [[]])
+    }
+
+    @Test func `a call that was sent signed is not sent again without`() async throws {
+        // Too long to be read before the replay, which then finds nobody signed in any more.
+        let long = HTTPBody.bytes(ByteSlice(String(repeating: "no", count: 64 * 1024)))
+        let upstream = Upstream { _, _ in Response(status: 401, body: long) }
+        let authorizer = LapsingAuthorizer(.reauthorizationRequired)
+        let manager = NetworkManager<PathEndpoint>(.stubbed(upstream, authorizer: authorizer))
+        var options = CallOptions()
+        options.authorization = .optional
+        let error = await #expect(throws: NetworkError.self) {
+            try await manager.send(endpoint, options: options)
+        }
+        #expect(error?.kind == .reauthorizationRequired)
+        #expect(upstream.arrived.map(\.token) == ["Bearer 1"])
+    }
+
+    @Test func `no interceptor leads a signed call to another origin`() async throws {
+        let detour: any RequestInterceptor = .adapting {
+            $0.origin = Origin(scheme: .https, host: "evil.example.com")
+        }
+        let channel = NetworkChannel.stubbed(api, authorizer: oauth(), interceptors: [detour])
+        let error = await #expect(throws: NetworkError.self) {
+            try await NetworkManager<PathEndpoint>(channel).send(endpoint)
+        }
+        #expect(error?.kind == .httpRequestDenied)
+        #expect(api.seen.isEmpty)
+    }
+
+    @Test func `a service may know which page to open`() throws {
+        struct Page: SignInRequestProvider {
+            func signInRequest(configuration: OAuthConfiguration) throws -> Request? {
+                try RequestBuilder("https://login.example").path("/authorize")
+                    .query(["client_id": configuration.clientID]).build()
+            }
+        }
+        let configuration = OAuthConfiguration(
+            tokenEndpoint: .init(
+                origin: Origin(scheme: .https, host: "login.example"),
+                target: "/token"
+            ),
+            clientID: "app"
+        )
+        #expect(
+            try Page().signInRequest(configuration: configuration)?.target
+                == "/authorize?client_id=app"
+        )
+    }
+}

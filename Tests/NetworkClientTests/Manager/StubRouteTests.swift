@@ -1,0 +1,81 @@
+import NetworkClient
+import NetworkTesting
+import Testing
+
+/// What a stub is for, and what it says where it is for nothing.
+@Suite struct StubRouteTests {
+    private let stub = StubTransport()
+    private var manager: NetworkManager<PathEndpoint> { NetworkManager(.stubbed(stub)) }
+
+    private func endpoint(_ path: String, _ query: QueryItems? = nil) -> PathEndpoint {
+        PathEndpoint(path, of: "https://a.example/v1", task: query.map { .query($0) } ?? .plain)
+    }
+
+    @Test func `a request that no stub is for names itself and the stubs`() async throws {
+        let none = await #expect(throws: NetworkError.self) {
+            try await manager.send(endpoint("/orders"))
+        }
+        #expect(none?.detail == "no stub for GET /v1/orders; there are none")
+        stub.answer(.get, "/orders", with: .json("[]"))
+        stub.answer(.post, "/v1/orders?a=1", with: .status(201))
+        let error = await #expect(throws: NetworkError.self) {
+            try await manager.response(
+                for: endpoint("/orders", ["page": "2", "api_key": "c4nary"]),
+                options: CallOptions(validation: .any)
+            )
+        }
+        #expect(error?.kind == .httpRequestError)
+        #expect(
+            error?.detail == "no stub for GET /v1/orders?page=2&api_key=<redacted>; "
+                + "there are GET /orders, POST /v1/orders?a=1"
+        )
+        #expect(stub.requests.count == 2)
+    }
+
+    @Test func `a fallback answers what no stub is for`() async throws {
+        let stub = StubTransport { _ in .status(404) }
+        let error = await #expect(throws: NetworkError.self) {
+            try await NetworkManager<PathEndpoint>(.stubbed(stub)).send(endpoint("/orders"))
+        }
+        #expect(error?.response?.status == 404)
+    }
+
+    @Test func `a stub with a query is for exactly that one, and without for any`() async throws {
+        stub.answer(.get, "/v1/orders", with: .json("1"))
+        stub.answer(.get, "/v1/orders?page=2", with: .json("2"))
+        stub.answer(.get, "/v1/*?page=3", with: .json("3"))
+        func page(_ number: String?) async throws -> Int {
+            let query: QueryItems? = number.map { ["page": $0] }
+            return try await manager.request(endpoint("/orders", query))
+        }
+        #expect(try await page("2") == 2)
+        #expect(try await page("3") == 3)
+        #expect(try await page("22") == 1)
+        #expect(try await page(nil) == 1)
+    }
+
+    @Test func `a stub of events is an event stream`() async throws {
+        let events = [
+            ServerSentEvent(type: "add", data: "1\n\n 2", id: "7", retry: .milliseconds(1500)),
+            ServerSentEvent(data: "", id: "7"),
+            ServerSentEvent(data: "x"),
+        ]
+        stub.answer(.get, "/v1/feed", with: .events(events), .status(204))
+        var seen: [ServerSentEvent] = []
+        let feed = manager.events(
+            endpoint("/feed"),
+            reconnecting: EventReconnection(delay: .zero, maximum: .zero)
+        )
+        for try await event in feed.prefix(3) { seen.append(event) }
+        #expect(seen == events)
+        #expect(try await manager.response(for: endpoint("/feed")).status == 204)
+    }
+
+    @Test func `an answer without a type says which one was expected`() async throws {
+        stub.answer(.get, "/v1/feed", with: .pieces(["data: 1\n\n"]))
+        let error = await #expect(throws: NetworkError.self) {
+            for try await _ in manager.events(endpoint("/feed")) {}
+        }
+        #expect(error?.detail == "the content has no type; expected text/event-stream")
+    }
+}

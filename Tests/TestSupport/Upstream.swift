@@ -1,0 +1,100 @@
+package import NetworkCore
+import Synchronization
+
+/// An origin that accepts some tokens, and keeps what it got.
+package final class Upstream: HTTPTransport {
+    /// A request as it arrived.
+    package struct Arrived: Sendable {
+        package let request: Request
+        package let body: String
+        package var token: String? { request.headers[.authorization] }
+    }
+
+    private let arrivals = Mutex<[Arrived]>([])
+    private let answer: @Sendable (Arrived, Int) throws -> Response
+
+    /// Answers with `answer`, which gets the request and how many came before it.
+    package init(_ answer: @escaping @Sendable (Arrived, Int) throws -> Response) {
+        self.answer = answer
+    }
+
+    /// Accepts what `accepted` says, and answers 401 to all else.
+    package static func accepting(
+        challenge: String? = #"Bearer error="invalid_token""#,
+        _ accepted: @escaping @Sendable (String?) -> Bool
+    ) -> Upstream {
+        Upstream { arrived, _ in
+            if accepted(arrived.token) { return Response(status: 200) }
+            var headers: HTTPHeaders = [:]
+            if let challenge, let field = HTTPField(.wwwAuthenticate, challenge) {
+                headers.append(field)
+            }
+            return Response(status: 401, headers: headers)
+        }
+    }
+
+    package var arrived: [Arrived] { arrivals.withLock { $0 } }
+
+    package func send(_ request: Request, context: inout RequestContext) async throws -> Response {
+        let body = try await request.body.collect(upTo: 1 << 20)
+        let arrival = Arrived(request: request, body: String(decoding: body.array, as: UTF8.self))
+        let count = arrivals.withLock { arrivals in
+            arrivals.append(arrival)
+            return arrivals.count - 1
+        }
+        let response = try answer(arrival, count)
+        context.upstreamStatus = response.status
+        return response
+    }
+}
+
+extension Request {
+    package static func forTests(
+        _ method: HTTPMethod = .get,
+        headers: HTTPHeaders = [:],
+        body: HTTPBody = .empty
+    ) -> Request {
+        Request(
+            method: method,
+            origin: Origin(scheme: .https, host: "api.example"),
+            target: "/",
+            headers: headers,
+            body: body
+        )
+    }
+}
+
+extension RequestChain {
+    /// Reauthorization and authorization before an origin.
+    package static func authorized(
+        by authorizer: any Authorizing,
+        _ upstream: any HTTPTransport,
+        replays: Bool = true,
+        replayLimit: Int = 64 * 1024
+    ) -> RequestChain {
+        RequestChain(
+            [
+                ReauthorizationInterceptor(
+                    authorizer: authorizer,
+                    replays: replays,
+                    replayLimit: replayLimit
+                ),
+                AuthorizationInterceptor(
+                    authorizer: authorizer,
+                    origins: [Origin(scheme: .https, host: "api.example")]
+                ),
+            ],
+            transport: upstream
+        )
+    }
+
+    /// Sends a request and gives back what became of it.
+    package func exchange(_ request: Request = .forTests()) async throws -> (
+        Response, RequestContext
+    ) {
+        var context = RequestContext()
+        let response = try await send(request, context: &context)
+        return (response, context)
+    }
+}
+
