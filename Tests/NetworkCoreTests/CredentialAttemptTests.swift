@@ -39,8 +39,23 @@ import Testing
                 onClientCredential: policy
             ),
         ]
-        for stack in [interceptors, interceptors.filter { !($0 is DefaultHeadersInterceptor) }] {
-            let chain = RequestChain(stack, transport: upstream)
+        var stack = InterceptorStack()
+        stack.retry = retry
+        stack.signing = InterceptorStack.Signing(
+            by: authorizer,
+            for: OAuthHarness.apiOrigin,
+            replayLimit: 64 * 1024
+        )
+        stack.signing?.onClientCredential = policy
+        let chains = [
+            RequestChain(interceptors, transport: upstream),
+            RequestChain(
+                interceptors.filter { !($0 is DefaultHeadersInterceptor) },
+                transport: upstream
+            ),
+            stack.chain(to: upstream),
+        ]
+        for chain in chains {
             for target in ["/", "/busy"] {
                 var context = RequestContext()
                 let request = Request(

@@ -72,29 +72,33 @@ extension RequestChain {
         replays: Bool = true,
         replayLimit: Int = 64 * 1024
     ) -> RequestChain {
-        RequestChain(
-            [
-                ReauthorizationInterceptor(
-                    authorizer: authorizer,
-                    replays: replays,
-                    replayLimit: replayLimit
-                ),
-                AuthorizationInterceptor(
-                    authorizer: authorizer,
-                    origins: [Origin(scheme: .https, host: "api.example")]
-                ),
-            ],
-            transport: upstream
+        var stack = InterceptorStack()
+        var signing = InterceptorStack.Signing(
+            by: authorizer,
+            for: Origin(scheme: .https, host: "api.example"),
+            replayLimit: replayLimit
         )
+        signing.replays = replays
+        stack.signing = signing
+        return stack.chain(to: upstream)
     }
 
     /// Sends a request and gives back what became of it.
-    package func exchange(_ request: Request = .forTests()) async throws -> (
-        Response, RequestContext
-    ) {
+    package func exchange(
+        _ request: Request = .forTests()
+    ) async throws -> (Response, RequestContext) {
         var context = RequestContext()
         let response = try await send(request, context: &context)
         return (response, context)
     }
 }
 
+/// The error of an operation, if it is a `NetworkError`.
+package func networkError(_ operation: () async throws -> some Sendable) async -> NetworkError? {
+    do {
+        _ = try await operation()
+        return nil
+    } catch {
+        return error as? NetworkError
+    }
+}

@@ -131,32 +131,25 @@ extension NetworkChannel {
         extra: [any RequestInterceptor],
         transport: any HTTPTransport
     ) -> RequestChain {
-        var stack = interceptors + extra
-        // Inside of the interceptors: each of them sees one request and one response.
-        if let retry {
-            stack.append(
-                RetryInterceptor(
-                    policy: retry,
-                    budget: retryBudget,
-                    replayLimit: replayLimit,
-                    clock: clock
-                )
+        var stack = InterceptorStack()
+        stack.interceptors = interceptors + extra
+        stack.retry = retry.map {
+            RetryInterceptor(
+                policy: $0,
+                budget: retryBudget,
+                replayLimit: replayLimit,
+                clock: clock
             )
         }
         let signer = isSigned ? authorizer : nil
-        if let signer {
-            // Outside of the signing, so that the second attempt is signed afresh.
-            stack.append(ReauthorizationInterceptor(authorizer: signer, replayLimit: replayLimit))
+        stack.signing = signer.map {
+            InterceptorStack.Signing(by: $0, for: origin, replayLimit: replayLimit)
         }
-        // Behind everything that could change where the request goes.
-        let guardian = OriginGuard(
+        let originGuard = OriginGuard(
             host: host,
             credential: signer == nil ? .none : .only(origin, inClear: allowsInsecureCredentials)
         )
-        if !guardian.isIdle { stack.append(guardian) }
-        if let signer {
-            stack.append(AuthorizationInterceptor(authorizer: signer, origins: [origin]))
-        }
-        return RequestChain(stack, transport: transport)
+        if !originGuard.isIdle { stack.originGuard = originGuard }
+        return stack.chain(to: transport)
     }
 }

@@ -188,3 +188,26 @@ extension NetworkError: LocalizedError {
     /// The description: what `localizedDescription` says.
     public var errorDescription: String? { description }
 }
+
+extension NetworkError {
+    /// An error with the name of who threw it first; an error that was thrown on keeps its name.
+    static func attributed(
+        _ error: any Error,
+        _ source: @autoclosure () -> Source
+    ) -> any Error {
+        guard var error = error as? NetworkError else {
+            if error is CancellationError { return error }
+            let source = source()
+            var failure = NetworkError(
+                .proxyInternalError,
+                side: .proxy,
+                detail: "\(source.name) failed with \(type(of: error))"
+            )
+            failure.source = source
+            failure.underlying = error
+            return failure
+        }
+        if error.source == .unknown { error.source = source() }
+        return error
+    }
+}

@@ -1,6 +1,6 @@
 /// Adds the credential to each attempt: exactly one credential field, and only towards the origins
 /// it is meant for.
-public struct AuthorizationInterceptor: PassingInterceptor {
+public struct AuthorizationInterceptor: RequestInterceptor {
     /// What happens to a request that brings a credential of its own.
     public enum ClientCredentialPolicy: String, Sendable {
         /// Ours takes its place.
@@ -75,52 +75,49 @@ public struct AuthorizationInterceptor: PassingInterceptor {
         return response
     }
 
-    /// Signs with the credential at hand, if it is a good one that an answer has proved before, and
-    /// that needs no proof with each request.
-    package func pass(_ request: inout Request, context: inout RequestContext) throws -> Passing {
+    /// Signs the request in place, if that takes no wait and can be undone: with a current credential
+    /// that a response has proved, that needs no proof of possession, and that takes no other's place.
+    func sign(_ request: inout Request, _ context: inout RequestContext) -> Bool {
         let field = authorizer.fieldName
-        guard let credential = authorizer.currentCredential(), credential.isProven,
-            !credential.isBound, credential.name == field
-        else { return .declined }
-        guard let facts = try begin(request, field, &context) else { return .unchanged }
-        sign(&request, with: credential, facts, &context)
-        return .edited
+        guard context.ownCredential == nil, let credential = authorizer.currentCredential(),
+            credential.isProven, !credential.isBound, credential.name == field,
+            origins.contains(request.origin), !request.headers.contains(field)
+        else { return false }
+        sign(&request, with: credential, newFacts(context), &context)
+        return true
     }
 
-    /// Where the request has no credential of its own, whose place ours would take.
-    package func isReversible(for request: borrowing Request) -> Bool {
-        !request.headers.contains(authorizer.fieldName)
-    }
-
-    /// Takes the credential out.
-    package func withdraw(from request: inout Request) {
+    /// Takes the credential out again.
+    func unsign(_ request: inout Request) {
         request.headers.remove(authorizer.fieldName)
     }
 
-    /// What is known before there is a credential; nothing if the request goes without ours.
+    /// The facts before there is a credential; `nil` if the request goes without ours.
     private func begin(
         _ request: Request,
         _ field: HTTPFieldName,
         _ context: inout RequestContext
     ) throws -> AuthorizationFacts? {
+        var facts = newFacts(context)
         // An earlier attempt's facts must not make this one look as if it carried our credential.
-        let (isRefreshed, wait) = (
-            context.authorization?.isRefreshed ?? false, context.authorization?.wait
-        )
         context.authorization = nil
         guard origins.contains(request.origin) else { return nil }
-        let hasOwn = request.headers.contains(field)
-        if hasOwn {
+        facts.overrodeClient = request.headers.contains(field)
+        if facts.overrodeClient {
             switch onClientCredential {
             case .replace: break
             case .keep: return nil
             case .reject: throw AuthorizationInterceptor.denied(field)
             }
         }
+        return facts
+    }
+
+    /// Facts that keep of earlier attempts only what this exchange waited for.
+    private func newFacts(_ context: borrowing RequestContext) -> AuthorizationFacts {
         var facts = AuthorizationFacts(kind: authorizer.kind)
-        facts.isRefreshed = isRefreshed
-        facts.wait = wait
-        facts.overrodeClient = hasOwn
+        facts.isRefreshed = context.authorization?.isRefreshed ?? false
+        facts.wait = context.authorization?.wait
         return facts
     }
 

@@ -1,7 +1,7 @@
 /// Edits the field section as the channel says: fills in what the app left out, replaces, removes.
-public struct DefaultHeadersInterceptor: PassingInterceptor {
+public struct DefaultHeadersInterceptor: RequestInterceptor {
     private let defaults: [HTTPField]
-    /// The defaults once more, for a request that has none of them.
+    /// The defaults as a section, for a request that has none of them.
     private let allDefaults: HTTPHeaders
     private let replacements: [HTTPField]
     private let removed: [HTTPFieldName]
@@ -10,7 +10,7 @@ public struct DefaultHeadersInterceptor: PassingInterceptor {
     ///
     /// - Parameters:
     ///   - defaults: added only where the request has no such field; the first of a name counts.
-    ///   - replacements: put in the place of what the request has.
+    ///   - replacements: put in place of what the request has.
     ///   - removed: taken out, before the others are put in.
     public init(
         defaults: HTTPHeaders = [:],
@@ -18,7 +18,7 @@ public struct DefaultHeadersInterceptor: PassingInterceptor {
         removed: [HTTPFieldName] = []
     ) {
         var all = HTTPHeaders()
-        // The first of a name is the default; no other would be added behind it.
+        // The first of a name is the default; no other would be added after it.
         self.defaults = defaults.filter { field in
             guard !all.contains(field.name) else { return false }
             all.append(field)
@@ -39,16 +39,15 @@ public struct DefaultHeadersInterceptor: PassingInterceptor {
         next: RequestChain
     ) async throws -> Response {
         var request = request
-        _ = pass(&request, context: &context)
+        edit(&request.headers)
         return try await next.send(request, context: &context)
     }
 
-    /// Edits the request.
-    package func pass(_ request: inout Request, context: inout RequestContext) -> Passing {
-        for name in removed { request.headers.remove(name) }
-        fillIn(&request.headers)
-        for index in replacements.indices { request.headers.set(replacements[index]) }
-        return .edited
+    /// Edits a field section.
+    func edit(_ headers: inout HTTPHeaders) {
+        for name in removed { headers.remove(name) }
+        fillIn(&headers)
+        for index in replacements.indices { headers.set(replacements[index]) }
     }
 
     private func fillIn(_ headers: inout HTTPHeaders) {

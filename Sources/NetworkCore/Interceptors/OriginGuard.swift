@@ -1,11 +1,11 @@
-/// Refuses what must not leave: a request for another host than the channel's, and a credential for
-/// another origin than the endpoint's or in the clear.
+/// Refuses what must not leave: a request to a host other than the channel's, and a credential to an
+/// origin other than the endpoint's or in the clear.
 package struct OriginGuard: RequestInterceptor {
     /// Where the credential may go.
     package enum Credential {
-        /// There is none.
+        /// The request carries no credential.
         case none
-        /// To one origin.
+        /// To one origin; over `http` only if that is allowed, or to this machine.
         case only(Origin, inClear: Bool)
     }
 
@@ -20,7 +20,7 @@ package struct OriginGuard: RequestInterceptor {
         self.credential = credential
     }
 
-    /// Whether there is nothing to refuse: the chain leaves it out then.
+    /// Whether there is nothing to refuse: such a guard is left out of the chain.
     package var isIdle: Bool {
         if case .none = credential { text == nil } else { false }
     }
@@ -30,11 +30,19 @@ package struct OriginGuard: RequestInterceptor {
         context: inout RequestContext,
         next: RequestChain
     ) async throws -> Response {
+        try check(request)
+        return try await next.send(request, context: &context)
+    }
+
+    /// Checks where a request goes.
+    ///
+    /// - Throws: `http_request_denied`.
+    func check(_ request: borrowing Request) throws {
         let origin = request.origin
         if let text, !isAllowed(origin) {
             throw refusal(
                 host == nil
-                    ? "the channel's host '\(Redaction.standard.malformedURL(text))' is none: "
+                    ? "the channel's host '\(Redaction.standard.malformedURL(text))' is not valid: "
                         + "expected host or host:port, without a scheme or a path"
                     : "the channel is for \(text), the request for \(origin)"
             )
@@ -47,7 +55,6 @@ package struct OriginGuard: RequestInterceptor {
                 throw refusal("a credential does not go to \(origin) in the clear; use https")
             }
         }
-        return try await next.send(request, context: &context)
     }
 
     private func isAllowed(_ origin: Origin) -> Bool {

@@ -1,21 +1,16 @@
-/// Sends a request once more when its token was refused and another token can be had.
+/// Sends a request once more when its token was refused and there is another token.
 ///
-/// Stands outside `AuthorizationInterceptor`, so that the second attempt is signed afresh. Calls
-/// `next` at most twice, once more for an origin that does not know `Expect`, and once more for one
-/// that wants another proof of possession. A 401 that cannot be cured is passed through as the
+/// Stands outside `AuthorizationInterceptor`, so that the second attempt gets the new credential.
+/// Calls `next` at most twice, once more for an origin that does not know `Expect`, and once more for
+/// one that wants another proof of possession. A 401 that cannot be cured is passed through as the
 /// upstream sent it, with the reason in `context.authorization`.
-public struct ReauthorizationInterceptor: ReviewingInterceptor {
-    /// The longest body of a 401 that is read so that its connection can be used again.
-    private static let drainLimit = 64 * 1024
-    /// How long that may take.
-    private static let drainTime = Duration.seconds(1)
-
+public struct ReauthorizationInterceptor: RequestInterceptor {
     private let authorizer: any Authorizing
     private let replays: Bool
     private let replayLimit: Int
     private let spill: BodySpill?
 
-    /// Makes the step.
+    /// Makes the interceptor.
     ///
     /// - Parameters:
     ///   - authorizer: judges a 401; the same that signs.
@@ -23,7 +18,7 @@ public struct ReauthorizationInterceptor: ReviewingInterceptor {
     ///     the next request. Default yes.
     ///   - replayLimit: how many bytes of a streamed request body are kept for the second attempt.
     ///     Default 64 KiB.
-    ///   - spill: where longer bodies are kept instead; nothing if they are not.
+    ///   - spill: where longer bodies are kept; `nil` if they are not.
     public init(
         authorizer: any Authorizing,
         replays: Bool = true,
@@ -44,152 +39,96 @@ public struct ReauthorizationInterceptor: ReviewingInterceptor {
         context: inout RequestContext,
         next: RequestChain
     ) async throws -> Response {
-        guard replays, case .stream(_, let length) = request.body else {
-            return try await sendAndReview(request, context: &context, next: next)
+        var request = request
+        var buffer: ReplayBuffer?
+        if replays, let source = request.body.readOnceSource {
+            let length = request.body.length
+            let kept = ReplayBuffer(source, length: length, limit: replayLimit, spill: spill)
+            request.body = kept.body()
+            buffer = kept
         }
-        guard let source = request.body.readOnceSource else {
-            return try await exchange(request, context: &context, next: next)
+        defer { buffer?.release() }
+        var response = try await first(request, context: &context, next: next)
+        while !accepts(response, context) {
+            let (cause, credential): (RetryReason, Credential?)
+            switch await decide(on: response, to: request, &context) {
+            case .passThrough(let reason): return try leave(response, as: reason, &context)
+            case .attempt(let reason, let own): (cause, credential) = (reason, own)
+            }
+            // Looked at again: while the token was renewed the upload may have gone on.
+            guard var again = request.again() else {
+                return try leave(response, as: .bodyNotReplayable, &context)
+            }
+            context.beginNextAttempt(because: cause)
+            if cause == .unauthorized { context.authorization?.isRefreshed = true }
+            context.ownCredential = credential
+            let content = await drain(response.body, context)
+            // The body is here, or on its way: there is nothing left to expect.
+            again.headers.remove(HTTPFieldName.expect)
+            let sent = context.attempts
+            do {
+                response = try await next.send(again, context: &context)
+            } catch let error as NetworkError
+                where error.isForWantOfCredential && context.attempts == sent
+            {
+                // The new token ended before it was used: the upstream's own words are better.
+                guard let content else { throw error }
+                response.body = content.isEmpty ? .empty : .bytes(content)
+                context.withdrawAttempt()
+                return try leave(response, as: .refreshFailed, &context)
+            }
         }
-        let buffer = ReplayBuffer(source, length: length, limit: replayLimit, spill: spill)
-        var recorded = request
-        recorded.body = buffer.body()
-        defer { buffer.release() }
-        return try await exchange(recorded, context: &context, next: next)
+        return response
     }
 
-    /// Whether there is no body that would have to be kept for a replay.
-    package func begin(_ request: borrowing Request, context: inout RequestContext) -> Bool {
+    /// Whether there is no body that would have to be kept for a replay: the chain may send first.
+    func begin(_ request: borrowing Request) -> Bool {
         guard replays, case .stream = request.body else { return true }
         return false
     }
 
     /// Whether the credential was not refused.
-    package func accepts(
-        _ response: borrowing Response,
-        context: inout RequestContext
-    ) -> Bool {
+    func accepts(_ response: borrowing Response, _ context: borrowing RequestContext) -> Bool {
         response.status != 401 || context.authorization == nil
-    }
-
-    /// Has the credential renewed after a 401, and sends once more.
-    package func review(
-        _ outcome: Result<Response, any Error>,
-        of request: Request,
-        context: inout RequestContext,
-        next: RequestChain
-    ) async throws -> Response {
-        try await cure(try outcome.get(), request, context: &context, next: next)
-    }
-
-    private func exchange(
-        _ request: Request,
-        context: inout RequestContext,
-        next: RequestChain
-    ) async throws -> Response {
-        let first = try await attempt(request, context: &context, next: next)
-        if accepts(first, context: &context) { return first }
-        return try await cure(first, request, context: &context, next: next)
-    }
-
-    /// Finds out whether another credential helps, and sends once more if it may: once for the token
-    /// and once for the proof.
-    private func cure(
-        _ first: Response,
-        _ request: Request,
-        context: inout RequestContext,
-        next: RequestChain
-    ) async throws -> Response {
-        var refused = first
-        while true {
-            let start = authorizer.clock.now
-            let rejection = rejection(refused, of: request, context)
-            let verdict = await authorizer.rejected(rejection)
-            // A verdict that is known already takes some microseconds, a renewal more than that.
-            if authorizer.clock.now - start >= .milliseconds(1) {
-                context.authorization?.addWait(since: start, on: authorizer.clock)
-            }
-            switch Remedy(verdict, to: rejection.intent, behind: context.retries) {
-            case .none(let reason):
-                return try leave(refused, as: reason, &context)
-            case .attempt(let cause, let credential):
-                // Looked at again: while the token was renewed the upload may have gone on.
-                guard var again = request.again() else {
-                    return try leave(refused, as: .bodyNotReplayable, &context)
-                }
-                context.beginNextAttempt(because: cause)
-                if cause == .unauthorized { context.authorization?.isRefreshed = true }
-                context.ownCredential = credential
-                let kept = await drain(refused.body, context)
-                // The body is here, or on its way: there is nothing left to expect.
-                again.headers.remove(HTTPFieldName.expect)
-                let sent = context.attempts
-                do {
-                    let answer = try await next.send(again, context: &context)
-                    if accepts(answer, context: &context) { return answer }
-                    refused = answer
-                } catch let error as NetworkError
-                    where error.isForWantOfCredential && context.attempts == sent
-                {
-                    // The new token ended before it was used: the upstream's own words are better.
-                    guard let kept else { throw error }
-                    refused.body = kept.isEmpty ? .empty : .bytes(kept)
-                    context.withdrawAttempt()
-                    return try leave(refused, as: .refreshFailed, &context)
-                }
-            }
-        }
-    }
-
-    /// Makes a 401 the answer.
-    private func leave(
-        _ refused: Response,
-        as reason: NotReplayed,
-        _ context: inout RequestContext
-    ) throws -> Response {
-        context.authorization?.notReplayed = reason
-        guard !Task.isCancelled else {
-            // Nobody is there to take it.
-            refused.body.cancel()
-            throw NetworkError.cancelled
-        }
-        return refused
     }
 
     /// Sends the request for the first time.
     ///
-    /// An upload that is not kept for a replay, be it too long or read anew, asks first where the token
-    /// has not served yet, or the nonce of the proof may have run out: a 401 then costs no body.
-    private func attempt(
+    /// An upload that is not kept for a replay, because it is too long or can be read again, asks first
+    /// where the credential may be refused: a 401 then costs no body.
+    private func first(
         _ request: Request,
         context: inout RequestContext,
         next: RequestChain
     ) async throws -> Response {
         let isRecording = ReplayBuffer.recording(request.body)?.isRecording ?? false
-        guard !isRecording, !request.headers.contains(HTTPFieldName.expect), mayBeRefused(request)
+        guard replays, case .stream = request.body, !isRecording,
+            !request.headers.contains(HTTPFieldName.expect), mayBeRefused(request)
         else { return try await next.send(request, context: &context) }
         var asking = request
         asking.headers.append(.expect, validated: "100-continue")
-        let answer = try await next.send(asking, context: &context)
-        // RFC 9110 §10.1.1: who answers 417 wants the request without the question.
-        guard answer.status == 417, let plain = request.again() else { return answer }
-        _ = await drain(answer.body, context)
+        let response = try await next.send(asking, context: &context)
+        // RFC 9110 §10.1.1: an origin that answers 417 wants the request without the question.
+        guard response.status == 417, let plain = request.again() else { return response }
+        _ = await drain(response.body, context)
         context.beginNextAttempt(because: .status(417))
         return try await next.send(plain, context: &context)
     }
 
-    /// Whether the token that goes with the next attempt may be refused for all that is known, or the
-    /// proof that goes with it.
+    /// Whether the token of the next attempt has not served yet, or the nonce of its proof may have
+    /// run out.
     private func mayBeRefused(_ request: Request) -> Bool {
         guard let credential = authorizer.currentCredential() else { return true }
         if let proof = credential.proof, proof.mayBeRefused(by: request.origin) { return true }
         return credential.generation != nil && !credential.isProven
     }
 
-    private func rejection(
-        _ response: Response,
-        of request: Request,
-        _ context: RequestContext
-    ) -> Rejection {
+    /// Has the authorizer judge a 401.
+    private func decide(
+        on response: Response,
+        to request: Request,
+        _ context: inout RequestContext
+    ) async -> ReplayDecision {
         let intent: Rejection.Intent =
             if context.retries.contains(.unauthorized) {
                 .afterReplay
@@ -200,24 +139,50 @@ public struct ReauthorizationInterceptor: ReviewingInterceptor {
             } else {
                 .report(.bodyNotReplayable)
             }
-        return Rejection(
+        let rejection = Rejection(
             generation: context.authorization?.generation,
             headers: response.headers,
             intent: intent,
             deadline: context.deadline
         )
+        let start = authorizer.clock.now
+        let verdict = await authorizer.rejected(rejection)
+        // A verdict that is known already takes some microseconds, a renewal more than that.
+        if authorizer.clock.now - start >= .milliseconds(1) {
+            context.authorization?.addWait(since: start, on: authorizer.clock)
+        }
+        return ReplayDecision(verdict, to: intent, after: context.retries)
     }
 
-    /// Reads a body to its end, or cancels it when it is long, slow or broken; then there is nothing.
+    /// Makes a 401 the answer.
+    private func leave(
+        _ response: Response,
+        as reason: NotReplayed,
+        _ context: inout RequestContext
+    ) throws -> Response {
+        context.authorization?.notReplayed = reason
+        guard !Task.isCancelled else {
+            // No one is there to take it.
+            response.body.cancel()
+            throw NetworkError.cancelled
+        }
+        return response
+    }
+
+    /// Reads a body to its end, so that its connection can be used again: at most 64 KiB, within a
+    /// second.
+    ///
+    /// - Returns: the content; `nil` of a body that was cancelled because it is long, slow or broken.
     private func drain(_ body: HTTPBody, _ context: RequestContext) async -> ByteSlice? {
-        if let length = body.length, length > Self.drainLimit {
+        let limit = 64 * 1024
+        if let length = body.length, length > limit {
             body.cancel()
             return nil
         }
+        let soon = authorizer.clock.now + .seconds(1)
         do {
-            let soon = authorizer.clock.now + Self.drainTime
             return try await body.collect(
-                upTo: Self.drainLimit,
+                upTo: limit,
                 until: context.deadline.map { min($0, soon) } ?? soon,
                 on: authorizer.clock
             )

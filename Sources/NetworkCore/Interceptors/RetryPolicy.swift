@@ -50,6 +50,50 @@ public struct RetryPolicy: Sendable {
     }
 }
 
+/// A further attempt that a policy allows.
+struct Retry {
+    /// What the attempt before it ended with.
+    let reason: RetryReason
+    /// How long to wait first; `nil` sends at once.
+    let delay: Duration?
+    /// Whether the attempt must not use a pooled connection.
+    let needsFreshConnection: Bool
+}
+
+extension RetryPolicy {
+    /// Returns the retry with this number, from 1, if the outcome before it calls for one.
+    func retry(
+        _ number: Int,
+        of request: Request,
+        after outcome: Result<Response, any Error>,
+        at now: UnixTime
+    ) -> Retry? {
+        switch outcome {
+        case .success(let response):
+            guard statuses.contains(response.status.rawValue), request.method.isIdempotent,
+                request.body.canBeSentAgain()
+            else { return nil }
+            let wanted = RetryAfter.duration(in: response.headers, now: now)
+            if let wanted, wanted > maximum { return nil }
+            return Retry(
+                reason: .status(response.status),
+                delay: wanted ?? delay(beforeRetry: number),
+                needsFreshConnection: false
+            )
+        case .failure(let fault):
+            guard let error = fault as? NetworkError, allowsRetry(of: request, after: error)
+            else { return nil }
+            // A pooled connection that was dead already costs no wait, and asks for a new one.
+            let isStale = error.retry == .idempotentOnly
+            return Retry(
+                reason: .fault(error.kind),
+                delay: isStale && number == 1 ? nil : delay(beforeRetry: number),
+                needsFreshConnection: isStale
+            )
+        }
+    }
+}
+
 /// How many retries a channel may make: a share of its requests over the last ten seconds, and ten
 /// a second in any case.
 ///
@@ -78,6 +122,16 @@ public final class RetryBudget: Sendable {
 
     private let share: Double
     private let window = Mutex(Window())
+
+    /// The number of a second, as the budget counts.
+    ///
+    /// A division of 128 bits would take longer than the rest: 2⁴⁰ attoseconds are 1.1 µs, of which
+    /// 909 495 make a second, but for a third of a millionth of it.
+    static func second(at instant: ContinuousClock.Instant) -> Int {
+        Int(truncatingIfNeeded: start.duration(to: instant).attoseconds >> 40) / 909_495
+    }
+
+    private static let start = ContinuousClock.now
 
     /// Makes a budget; `share` 0.2 is 20 % of the requests.
     public init(share: Double = 0.2) {

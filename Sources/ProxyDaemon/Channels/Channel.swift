@@ -36,7 +36,7 @@ final class Channel {
         ruleFields = Array(shared.configuration.headers.rareNames.prefix(64))
         if let samples = shared.samples {
             pools = []
-            chain = RequestChain(shared.stack.interceptors, transport: samples)
+            chain = shared.stack.chain(to: samples)
             return
         }
         let routes = shared.upstreams.map { origin, basePath in
@@ -55,7 +55,7 @@ final class Channel {
             routes.count == 1
             ? LoopTransport(routes[0].0)
             : FailoverTransport(routes.map(\.1), shared.rests, on: loop)
-        chain = RequestChain(shared.stack.interceptors, transport: transport)
+        chain = shared.stack.chain(to: transport)
     }
 
     var name: String { shared.name }

@@ -71,17 +71,16 @@ enum Workloads {
     /// Sends a request through the interceptors of a channel to a transport that answers at once.
     static func chain(_ count: Int) async throws {
         let origin = Origin(scheme: .http, host: "127.0.0.1", port: 9901)
-        let stack = InterceptorStack(
-            headers: DefaultHeadersInterceptor(defaults: Messages.defaults),
-            retry: RetryInterceptor(policy: RetryPolicy(), budget: RetryBudget()),
-            authorizer: try StaticAuthorizer.bearer(Secret(Messages.token)),
-            replaysUnauthorized: true,
-            replayLimit: 64 * 1024,
-            spill: nil,
-            origin: origin,
-            onClientCredential: .replace
+        let authorizer = try StaticAuthorizer.bearer(Secret(Messages.token))
+        var stack = InterceptorStack()
+        stack.headers = DefaultHeadersInterceptor(defaults: Messages.defaults)
+        stack.retry = RetryInterceptor(policy: RetryPolicy(), budget: RetryBudget())
+        stack.signing = InterceptorStack.Signing(
+            by: authorizer,
+            for: origin,
+            replayLimit: 64 * 1024
         )
-        let chain = RequestChain(stack.interceptors, transport: ImmediateTransport())
+        let chain = stack.chain(to: ImmediateTransport())
         let request = Request(
             origin: origin,
             target: "/v1/orders?page=2",

@@ -83,7 +83,7 @@ import Testing
         #expect(stub.requests.count == 3)
     }
 
-    @Test func `a host that is none is called that`() async throws {
+    @Test func `a host that is not valid is an error that shows it`() async throws {
         var channel = NetworkChannel.stubbed(stub)
         channel.host = "https://api.example.com"
         let manager = NetworkManager<PathEndpoint>(channel)
@@ -91,12 +91,21 @@ import Testing
             try await manager.send(PathEndpoint("/x", of: "https://api.example.com"))
         }
         #expect(
-            error?.detail == "the channel's host 'https://api.example.com' is none: "
+            error?.detail == "the channel's host 'https://api.example.com' is not valid: "
                 + "expected host or host:port, without a scheme or a path"
         )
     }
 
-    @Test func `an interceptor cannot carry the credential to another host`() async throws {
+    @Test(
+        arguments: [
+            (nil, "the credential is for https://api.example.com, the request for "),
+            ("api.example.com", "the channel is for api.example.com, the request for "),
+        ] as [(String?, String)]
+    )
+    func `an interceptor cannot carry the credential to another host`(
+        host: String?,
+        reason: String
+    ) async throws {
         var channel = NetworkChannel.stubbed(
             stub,
             authorizer: token,
@@ -104,10 +113,12 @@ import Testing
                 .adapting { $0.origin = Origin(scheme: .https, host: "evil.example") }
             ]
         )
-        channel.host = "api.example.com"
-        await #expect(throws: NetworkError.self) {
+        channel.host = host
+        let error = await #expect(throws: NetworkError.self) {
             try await NetworkManager<OrderEndpoint>(channel).send(.list)
         }
+        #expect(error?.kind == .httpRequestDenied)
+        #expect(error?.detail == reason + "https://evil.example")
         #expect(stub.requests.isEmpty)
     }
 

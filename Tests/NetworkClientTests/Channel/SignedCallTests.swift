@@ -118,11 +118,17 @@ import Testing
         #expect(upstream.arrived.map(\.token) == ["Bearer 1"])
     }
 
-    @Test func `no interceptor leads a signed call to another origin`() async throws {
-        let detour: any RequestInterceptor = .adapting {
-            $0.origin = Origin(scheme: .https, host: "evil.example.com")
-        }
-        let channel = NetworkChannel.stubbed(api, authorizer: oauth(), interceptors: [detour])
+    @Test(
+        arguments: [
+            Origin(scheme: .https, host: "evil.example.com"),
+            Origin(scheme: .https, host: "api.example.com", port: 8443),
+            Origin(scheme: .http, host: "api.example.com"),
+        ]
+    )
+    func `no interceptor leads a signed call to another origin`(_ origin: Origin) async throws {
+        let detour: any RequestInterceptor = .adapting { $0.origin = origin }
+        var channel = NetworkChannel.stubbed(api, authorizer: oauth(), interceptors: [detour])
+        channel.allowsInsecureCredentials = true
         let error = await #expect(throws: NetworkError.self) {
             try await NetworkManager<PathEndpoint>(channel).send(endpoint)
         }

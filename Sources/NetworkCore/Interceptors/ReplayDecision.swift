@@ -3,35 +3,35 @@
 ///
 /// | renewed before | `replay`, `replayOnce` | `proveAgain` | `passThrough` |
 /// |---|---|---|---|
-/// | nothing | attempt | attempt | its reason |
+/// | neither | attempt | attempt | its reason |
 /// | the token | `already_replayed` | attempt | `already_replayed` |
 /// | the proof | attempt | `proof_refused` | its reason |
 /// | both | `already_replayed` | `proof_refused` | `already_replayed` |
 ///
 /// Where nothing was to be sent again in the first place, the reason for that takes the place of an
 /// attempt.
-enum Remedy {
+enum ReplayDecision {
     /// Send the request once more, signed with this credential where there is one.
     case attempt(because: RetryReason, with: Credential?)
-    /// Nothing: the app gets the 401, for this reason.
-    case none(NotReplayed)
+    /// The caller gets the 401, for this reason.
+    case passThrough(NotReplayed)
 
-    /// Finds the remedy.
+    /// Decides.
     ///
     /// - Parameters:
     ///   - verdict: what the authorizer says about the 401.
     ///   - intent: what the authorizer was told that would follow.
     ///   - retries: why the request was sent again before.
-    init(_ verdict: Verdict, to intent: Rejection.Intent, behind retries: [RetryReason]) {
+    init(_ verdict: Verdict, to intent: Rejection.Intent, after retries: [RetryReason]) {
         self =
             switch verdict {
-            case .proveAgain where retries.contains(.proof): .none(.proofRefused)
+            case .proveAgain where retries.contains(.proof): .passThrough(.proofRefused)
             case .proveAgain(let credential): .attempt(because: .proof, with: credential)
-            case _ where retries.contains(.unauthorized): .none(.alreadyReplayed)
+            case _ where retries.contains(.unauthorized): .passThrough(.alreadyReplayed)
             case .replay: .attempt(because: .unauthorized, with: nil)
             case .replayOnce(let credential): .attempt(because: .unauthorized, with: credential)
-            case .passThrough(let reason): .none(reason)
+            case .passThrough(let reason): .passThrough(reason)
             }
-        if case .attempt = self, case .report(let reason) = intent { self = .none(reason) }
+        if case .attempt = self, case .report(let reason) = intent { self = .passThrough(reason) }
     }
 }

@@ -1,0 +1,47 @@
+extension RequestChain {
+    /// An interceptor as the chain runs it: its own ones it knows by their types.
+    enum Step {
+        case headers(Place<DefaultHeadersInterceptor>)
+        case retry(Place<RetryInterceptor>)
+        case reauthorization(Place<ReauthorizationInterceptor>)
+        case originGuard(Place<OriginGuard>)
+        case authorization(Place<AuthorizationInterceptor>)
+        case other(Place<any RequestInterceptor>)
+
+        var interceptor: any RequestInterceptor {
+            switch self {
+            case .headers(let place): place.interceptor
+            case .retry(let place): place.interceptor
+            case .reauthorization(let place): place.interceptor
+            case .originGuard(let place): place.interceptor
+            case .authorization(let place): place.interceptor
+            case .other(let place): place.interceptor
+            }
+        }
+
+        var isReviewer: Bool {
+            switch self {
+            case .retry, .reauthorization: true
+            default: false
+            }
+        }
+
+        /// Whether the step has nothing to do about a response.
+        func accepts(_ response: borrowing Response, _ context: borrowing RequestContext) -> Bool {
+            switch self {
+            case .retry(let place): place.interceptor.accepts(response)
+            case .reauthorization(let place): place.interceptor.accepts(response, context)
+            default: true
+            }
+        }
+    }
+
+    /// Shared, so that visiting an interceptor does not copy it.
+    final class Place<Interceptor: Sendable>: Sendable {
+        let interceptor: Interceptor
+
+        init(_ interceptor: Interceptor) {
+            self.interceptor = interceptor
+        }
+    }
+}

@@ -1,0 +1,89 @@
+/// The one order in which interceptors see a request, outermost first.
+///
+/// A channel of the daemon and one of a program fill in what they have; what is `nil` is left out.
+/// The record of an exchange is not among the steps: it begins before a channel is known and ends
+/// after the last byte, so the code around the chain writes it.
+package struct InterceptorStack: Sendable {
+    /// How requests are signed.
+    package struct Signing: Sendable {
+        /// Knows the credential.
+        package var authorizer: any Authorizing
+        /// Where the credential may go.
+        package var origin: Origin
+        /// Whether a request is sent again after a 401.
+        package var replays = true
+        /// How many bytes of a streamed body are kept for that.
+        package var replayLimit: Int
+        /// Where longer bodies are kept; `nil` if they are not.
+        package var spill: BodySpill?
+        /// What happens to a credential that the request brings.
+        package var onClientCredential = AuthorizationInterceptor.ClientCredentialPolicy.replace
+
+        /// Signs with what an authorizer gives.
+        package init(by authorizer: any Authorizing, for origin: Origin, replayLimit: Int) {
+            self.authorizer = authorizer
+            self.origin = origin
+            self.replayLimit = replayLimit
+        }
+    }
+
+    /// Edits fields.
+    package var headers: DefaultHeadersInterceptor?
+    /// Interceptors that are not netproxy's own.
+    package var interceptors: [any RequestInterceptor] = []
+    /// Repeats what failed.
+    package var retry: RetryInterceptor?
+    /// Adds the credential.
+    package var signing: Signing?
+    /// Refuses what must not leave.
+    package var originGuard: OriginGuard?
+
+    /// An empty stack.
+    package init() {}
+
+    /// The interceptors in their order, before a transport.
+    package func chain(to transport: any HTTPTransport) -> RequestChain {
+        let order: [[RequestChain.Step]] = [
+            // First, so that what the channel adds is the same for every attempt.
+            steps(headers, RequestChain.Step.headers),
+            // Outside of retries and signing: each of them sees one request and one response.
+            interceptors.map { .other(RequestChain.Place($0)) },
+            // Around reauthorization: a connection that fails while a 401 is answered is retried, too.
+            steps(retry, RequestChain.Step.retry),
+            // Outside of signing, so that the second attempt gets the new credential.
+            steps(
+                signing.map {
+                    ReauthorizationInterceptor(
+                        authorizer: $0.authorizer,
+                        replays: $0.replays,
+                        replayLimit: $0.replayLimit,
+                        spill: $0.spill
+                    )
+                },
+                RequestChain.Step.reauthorization
+            ),
+            // After everything that could change where the request goes.
+            steps(originGuard, RequestChain.Step.originGuard),
+            // Last: the credential is for the request as it leaves.
+            steps(
+                signing.map {
+                    AuthorizationInterceptor(
+                        authorizer: $0.authorizer,
+                        origins: [$0.origin],
+                        onClientCredential: $0.onClientCredential
+                    )
+                },
+                RequestChain.Step.authorization
+            ),
+        ]
+        return RequestChain(order.flatMap { $0 }, transport: transport)
+    }
+
+    /// The step of an interceptor, if there is one.
+    private func steps<Interceptor>(
+        _ interceptor: Interceptor?,
+        _ step: (RequestChain.Place<Interceptor>) -> RequestChain.Step
+    ) -> [RequestChain.Step] {
+        interceptor.map { [step(RequestChain.Place($0))] } ?? []
+    }
+}

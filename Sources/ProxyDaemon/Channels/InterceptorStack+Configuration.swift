@@ -1,0 +1,63 @@
+import HTTPMessage
+import NetworkCore
+import ProxyConfig
+
+extension InterceptorStack {
+    /// Fills in what a channel's configuration asks for.
+    init(
+        _ configuration: ChannelConfiguration,
+        secretFields: [HTTPField],
+        authorizer: (any Authorizing)?,
+        origin: Origin,
+        spillDirectory: String
+    ) {
+        self.init()
+        let retrying = configuration.retry
+        let spill = retrying.spill.map { BodySpill(directory: spillDirectory, limit: $0.bytes) }
+        let editor = configuration.headers.interceptor(with: secretFields)
+        if !editor.isIdle { headers = editor }
+        if retrying.attempts > 0 {
+            var policy = RetryPolicy()
+            policy.attempts = retrying.attempts
+            policy.statuses = Set(retrying.status)
+            policy.base = retrying.backoff.base
+            policy.maximum = retrying.backoff.max
+            retry = RetryInterceptor(
+                policy: policy,
+                budget: RetryBudget(share: Double(retrying.budget.percent) / 100),
+                replayLimit: retrying.replayBody.bytes,
+                spill: spill
+            )
+        }
+        guard let authorizer else { return }
+        var signing = Signing(by: authorizer, for: origin, replayLimit: retrying.replayBody.bytes)
+        signing.replays = retrying.unauthorized
+        signing.spill = spill
+        signing.onClientCredential =
+            switch configuration.onClientCredential {
+            case .replace: .replace
+            case .keep: .keep
+            case .reject: .reject
+            }
+        self.signing = signing
+    }
+}
+
+extension HeaderRules {
+    /// The interceptor that edits fields by these rules.
+    fileprivate func interceptor(with secretFields: [HTTPField]) -> DefaultHeadersInterceptor {
+        func fields(_ list: [HeaderField]) -> HTTPHeaders {
+            list.reduce(into: [:]) { headers, field in
+                guard let name = HTTPFieldName(field.name) else { return }
+                if let line = HTTPField(name, field.value) { headers.append(line) }
+            }
+        }
+        var replacements = fields(set)
+        for field in secretFields { replacements.append(field) }
+        return DefaultHeadersInterceptor(
+            defaults: fields(defaults),
+            replacements: replacements,
+            removed: remove.compactMap { HTTPFieldName($0) }
+        )
+    }
+}
