@@ -144,7 +144,7 @@ struct ConfigurationFile: Sendable {
             file: path,
             environment: environment,
             resolver: checksFiles ? SecretResolver(environment: environment) : nil,
-            judge: KeyInspection.judge
+            judge: KeyValidator.validate
         )
     }
 

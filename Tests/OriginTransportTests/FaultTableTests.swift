@@ -6,7 +6,7 @@ import Testing
 @testable import OriginTransport
 
 @Suite struct FaultTableTests {
-    @Test func `a process that may open no more files does not blame the upstream`() {
+    @Test func `a process without free descriptors does not blame the upstream`() {
         let error = FaultTable.error(
             .exhausted("Too many open files"),
             in: .connecting,

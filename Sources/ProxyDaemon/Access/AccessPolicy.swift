@@ -2,33 +2,33 @@ import HTTP1
 import HTTPMessage
 import NetworkCore
 
-/// Who may use a channel over a data listener (contract section 8).
+/// Decides who may use a channel over a data listener (contract section 8).
 ///
-/// It only judges. Shared, so that judging a request copies nothing.
+/// Shared, so that a check copies nothing.
 final class AccessPolicy: Sendable {
-    /// Names that a `Host` field may carry beside the local ones: `name`, `*.suffix` or `*`.
+    /// Names that `Host` may carry besides the local ones: `name`, `*.suffix` or `*`.
     private let hosts: [String]
     /// Origins of web pages that may call the channel.
     private let origins: [String]
-    /// User ids that may call it over a unix socket; nobody is kept out while it is empty.
+    /// User ids that may call it over a unix socket; all of them if empty.
     private let users: [UInt32]
-    /// What the app must show, if anything.
+    /// The key that apps must send, if any.
     private let key: Secret?
-    /// Where it may be shown beside `Proxy-Authorization`.
+    /// The fields that may carry it besides `Proxy-Authorization`.
     private let keyFields: [HTTPFieldName]
-    /// The channel, and the keys that were given out for it for a while.
+    /// The channel, and the keys that were lent for it.
     private let lent: (channel: String, keys: ClientKeys)?
 
-    /// Lets everybody in who names a local host.
+    /// Makes a policy; by default it admits every request for a local host.
     ///
     /// - Parameters:
     ///   - hosts: further names that `Host` may carry.
-    ///   - origins: web origins that are let in.
-    ///   - users: user ids that are; everybody if empty.
+    ///   - origins: web origins that may call the channel.
+    ///   - users: user ids that may; all of them if empty.
     ///   - key: the channel's own.
-    ///   - credentialField: the field of the channel's credential: where a client library puts an API
-    ///     key, it can put this one.
-    ///   - lent: the channel, and the keys that were given out.
+    ///   - credentialField: the field of the channel's credential: a client library that can send an API
+    ///     key there can send this key.
+    ///   - lent: the channel, and the keys that were lent.
     init(
         hosts: [String] = [],
         origins: [String] = [],
@@ -46,14 +46,14 @@ final class AccessPolicy: Sendable {
         self.lent = lent
     }
 
-    /// Judges a request.
+    /// Checks a request.
     ///
     /// - Parameters:
     ///   - head: the request.
-    ///   - isChannelHost: tells whether a host is one that a channel claims.
+    ///   - isChannelHost: whether a channel claims a host.
     ///   - userID: the peer's, on a unix socket.
-    /// - Returns: the fields in which the app showed its key in place of an API key, which is for
-    ///   nobody but this proxy.
+    /// - Returns: the fields in which the app sent a key for this proxy instead of an API key; they must
+    ///   not be forwarded.
     /// - Throws: `http_request_denied` with 421, 403 or 407.
     @discardableResult
     func check(
@@ -69,20 +69,20 @@ final class AccessPolicy: Sendable {
         }
         if !users.isEmpty {
             guard let userID else {
-                throw denied(403, "the channel's access.users wants a unix socket")
+                throw denied(403, "access.users requires a unix socket")
             }
             guard users.contains(userID) else {
-                throw denied(403, "user \(userID) is not in the channel's access.users")
+                throw denied(403, "user \(userID) is not listed in access.users")
             }
         }
         return try checkKey(head.headers)
     }
 
-    /// Judges the `Host` of a request that is for this proxy itself.
+    /// Checks the `Host` of a request in origin-form.
     ///
     /// - Parameters:
     ///   - head: the request.
-    ///   - isChannelHost: tells whether a host is one that a channel claims.
+    ///   - isChannelHost: whether a channel claims a host.
     /// - Throws: `http_request_denied` with 421.
     func checkHost(
         _ head: RequestHead,
@@ -101,64 +101,63 @@ final class AccessPolicy: Sendable {
         }
     }
 
-    /// Names that nobody can point at this machine from outside.
+    /// Whether a name cannot be pointed at this machine from outside.
     private func isLocal(_ host: Authority) -> Bool {
         host.isIPLiteral || host.host == "localhost" || host.host.hasSuffix(".localhost")
     }
 
-    /// Whether `access.hosts` has the name.
+    /// Whether `access.hosts` lists the name.
     func isListed(_ host: Authority) -> Bool {
         hosts.contains { HostPattern.matches($0, host.host) }
     }
 
-    /// Whether a web page asks, as browsers say.
+    /// Whether the request comes from a web page, as browsers say.
     static func isWebPage(_ headers: HTTPHeaders) -> Bool {
         headers.contains(HTTPFieldName.origin)
             || headers.values(of: .secFetchSite).contains { $0 != "none" }
     }
 
-    /// A web page's request: refused unless its origin is listed, so that no page uses a credential.
+    /// Refuses a web page's request unless its origin is listed, so that no page can use a credential.
     private func checkBrowser(_ headers: HTTPHeaders) throws(NetworkError) {
         guard AccessPolicy.isWebPage(headers) else { return }
         let named = headers.values(of: .origin)
         guard !named.isEmpty else {
-            throw denied(403, "requests of web pages are not allowed here")
+            throw denied(403, "requests from web pages are not allowed")
         }
         guard named.allSatisfy(origins.contains) else {
-            // Without its value: the detail is logged, and a field only if `log.headers` names it.
+            // Without its value: the detail is logged, but a field only if `log.headers` names it.
             throw denied(
                 403,
-                "the request's Origin, a web page, is not listed in access.origins"
+                "the request's Origin (a web page) is not listed in access.origins"
             )
         }
     }
 
-    /// Looks for a key where proxies have theirs, and where APIs have theirs: client libraries that
-    /// can be told a base URL and an API key can seldom be told another field.
+    /// Looks for a key in the field of proxies and in those of APIs: client libraries that accept a base
+    /// URL and an API key rarely accept another field.
     ///
-    /// A lent key is good for its channels alone, also where none is demanded: whoever lends a key for
-    /// some means those.
+    /// A lent key is valid for its channels only, even where no key is required.
     private func checkKey(_ headers: HTTPHeaders) throws(NetworkError) -> [HTTPFieldName] {
         var isOpen = key == nil
         if headers.contains(KnownField.proxyAuthorization) {
-            let shown = headers[.proxyAuthorization].flatMap(AccessKey.presented)
+            let shown = headers[.proxyAuthorization].flatMap(PresentedKey.key)
             if let shown, try opens(shown) { isOpen = true }
-            guard isOpen else { throw wanted() }
+            guard isOpen else { throw missingKey() }
         }
         guard key != nil || lent?.keys.isAnyOut == true else { return [] }
         let shown = try keyFields(of: headers)
-        guard isOpen || !shown.isEmpty else { throw wanted() }
+        guard isOpen || !shown.isEmpty else { throw missingKey() }
         return shown
     }
 
-    /// Where a key stands in place of an API key: some client libraries fill two fields.
+    /// The fields with a key instead of an API key: some client libraries fill two.
     private func keyFields(of headers: HTTPHeaders) throws(NetworkError) -> [HTTPFieldName] {
         var fields: [HTTPFieldName] = []
         for field in keyFields where headers.contains(field) {
             for value in headers.values(of: field) {
-                // A credential's own field has no scheme, or any.
+                // The field of a credential may have any scheme, or none.
                 let bare = field == .authorization ? nil : value
-                for shown in [AccessKey.presented(in: value), bare] {
+                for shown in [PresentedKey.key(in: value), bare] {
                     if let shown, try opens(shown), fields.last != field { fields.append(field) }
                 }
             }
@@ -166,22 +165,22 @@ final class AccessPolicy: Sendable {
         return fields
     }
 
-    /// Whether a field's value is, or shows, the channel's own key or one that was lent for any.
+    /// Whether a field's value is or contains the channel's key, or one that was lent for any channel.
     func isKey(_ value: String) -> Bool {
-        [AccessKey.presented(in: value), value].compactMap { $0.map { Secret($0) } }.contains {
+        [PresentedKey.key(in: value), value].compactMap { $0.map { Secret($0) } }.contains {
             key == $0 || lent?.keys.standing(of: $0, at: "") ?? .unknown != .unknown
         }
     }
 
-    private func wanted() -> NetworkError {
+    private func missingKey() -> NetworkError {
         let places = ["Proxy-Authorization"] + keyFields.map(\.text)
         return denied(
             407,
-            "the channel wants its access.key in \(places.joined(separator: " or "))"
+            "missing access.key in \(places.joined(separator: " or "))"
         )
     }
 
-    /// Whether the key lets its bearer in.
+    /// Whether a key opens the channel.
     ///
     /// - Throws: `http_request_denied` with 407 for a key of other channels.
     private func opens(_ text: String) throws(NetworkError) -> Bool {
@@ -190,7 +189,7 @@ final class AccessPolicy: Sendable {
         guard let lent else { return false }
         switch lent.keys.standing(of: shown, at: lent.channel) {
         case .lent(let opens): return opens || key == nil
-        case .elsewhere: throw denied(407, "the key was lent for other channels than this")
+        case .elsewhere: throw denied(407, "the key was lent for other channels")
         case .unknown: return false
         }
     }
@@ -200,10 +199,10 @@ final class AccessPolicy: Sendable {
     }
 }
 
-/// Reads the key out of `Proxy-Authorization` or `Authorization`: `Bearer KEY`, or Basic with KEY as
-/// the password.
-enum AccessKey {
-    static func presented(in value: String) -> String? {
+/// Extracts the key from `Proxy-Authorization` or `Authorization`: `Bearer KEY`, or Basic with KEY as the
+/// password.
+enum PresentedKey {
+    static func key(in value: String) -> String? {
         guard let space = value.firstIndex(of: " ") else { return nil }
         let text = value[value.index(after: space)...].drop { $0 == " " }
         switch value[..<space].lowercased() {

@@ -1,25 +1,25 @@
 import NetworkCore
 import Synchronization
 
-/// Keys that the daemon itself gave out for a while, beside the channels' `access.key`.
+/// The keys that the daemon lent to programs, in addition to the channels' `access.key`.
 ///
-/// Shared by all loops; consulted only where an app shows a key.
+/// Shared by all loops; consulted only for requests with a key.
 final class ClientKeys: Sendable {
-    /// A key and where it counts.
+    /// A key and where it is valid.
     struct Grant: Sendable {
         let key: Secret
-        /// The channels that it was lent for; nothing for all of them.
+        /// The channels that it was lent for; `nil` for all of them.
         let channels: Set<String>?
-        /// Those of them that it opens, should they demand a key.
+        /// Those of them that it opens if they require a key.
         let opened: Set<String>
-        /// Never yields; over when the key is.
+        /// Never yields; finishes when the key is revoked.
         let life: AsyncStream<Never>
         fileprivate let end: AsyncStream<Never>.Continuation
     }
 
-    /// What a key is to a channel.
+    /// What a key is worth at a channel.
     enum Standing: Sendable, Equatable {
-        /// It was not lent here.
+        /// It was not lent by this daemon.
         case unknown
         /// It was lent for other channels.
         case elsewhere
@@ -32,18 +32,18 @@ final class ClientKeys: Sendable {
     )
 
     private let grants = Mutex<[Grant]>([])
-    /// How many there are, for those who only ask whether there are any.
+    /// How many there are, so that a request without one takes no lock.
     private let count = Atomic<Int>(0)
 
-    /// Whether any key counts at present.
+    /// Whether any key is valid at present.
     var isAnyOut: Bool { count.load(ordering: .relaxed) > 0 }
 
-    /// Makes a key that counts until it is revoked: 32 letters and digits, some 190 random bits.
+    /// Makes a key that is valid until it is revoked: 32 letters and digits, about 190 random bits.
     ///
     /// - Parameters:
-    ///   - channels: what it is for; nothing for all channels.
-    ///   - opened: those of them that it opens where they demand a key.
-    /// - Returns: the key, with its life.
+    ///   - channels: what it is for; `nil` for all channels.
+    ///   - opened: those of them that it opens if they require a key.
+    /// - Returns: the key, with the stream that ends with it.
     func issue(for channels: Set<String>?, opening opened: Set<String>) -> Grant {
         var generator = SystemRandomNumberGenerator()
         let text = (0..<32).map { _ in
@@ -61,13 +61,13 @@ final class ClientKeys: Sendable {
         return grant
     }
 
-    /// Ends a key; harmless if it has ended.
+    /// Revokes a key; harmless if it is revoked already.
     func revoke(_ grant: Grant) {
         change { $0.removeAll { $0.key == grant.key } }
         grant.end.finish()
     }
 
-    /// Ends all of them: nobody is left to accept them.
+    /// Revokes all keys, at a shutdown.
     func revokeAll() {
         let all = change { grants in
             defer { grants = [] }
@@ -83,10 +83,10 @@ final class ClientKeys: Sendable {
         }
     }
 
-    /// What the key is to the channel.
+    /// What the key is worth at the channel.
     func standing(of key: Secret, at channel: String) -> Standing {
         grants.withLock { grants in
-            // Each is compared, so that the time says nothing about which one is near.
+            // All are compared, so that the time reveals nothing about a near match.
             grants.reduce(.unknown) { found, grant in
                 guard grant.key == key else { return found }
                 guard grant.channels?.contains(channel) ?? true else { return .elsewhere }

@@ -170,3 +170,11 @@ final class ChannelTable {
         router.isChannelHost(host.host)
     }
 }
+
+extension HeaderRules {
+    /// The names in the rules that are not known fields: whether a request has them is noted one by one.
+    var rareNames: [HTTPFieldName] {
+        let names = remove + defaults.map(\.name) + set.map(\.name) + secrets.map(\.name)
+        return names.compactMap { HTTPFieldName($0) }.filter { $0.known == nil }
+    }
+}

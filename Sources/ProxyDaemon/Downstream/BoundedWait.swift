@@ -1,7 +1,7 @@
 import EventIO
 
 extension LoopBound {
-    /// Starts something on the loop, and returns when it has called back or the time is over.
+    /// Runs `body` on the loop, and returns when it has called back or the time is over.
     func wait(
         atMost limit: Duration,
         for body: @escaping @Sendable (Value, @escaping () -> Void) -> Void

@@ -4,123 +4,138 @@ import HTTP1
 import HTTPMessage
 import NetworkCore
 
-/// The content of an app's request, pulled by whoever sends it upstream.
+/// The content of an app's request, read as the upstream takes it.
 ///
-/// The first pull sends the `100 Continue` that the app may wait for: nothing of the body is asked
-/// for before somebody wants it.
+/// The first read sends the `100 Continue` that the app may wait for: no content is asked for before
+/// it is wanted.
 struct DownstreamBody: BodySource {
     let connection: LoopBound<DownstreamConnection>
-    let exchange: Int
+    /// The number of the request.
+    let request: Int
 
     func next() async throws -> ByteSlice? {
         let bound = connection
-        let pull = bound.value.beginPull()
-        defer { bound.value.endPull() }
+        let read = bound.value.upload.begin()
+        defer { bound.value.upload.end() }
         return try await withTaskCancellationHandler {
-            try await bound.value.nextPiece(of: exchange)
+            try await bound.value.nextPiece(of: request)
         } onCancel: {
-            // By then somebody else may read.
-            bound.loop.submit { bound.value.cancelPull(pull) }
+            bound.loop.submit { bound.value.cancelUpload(read) }
         }
     }
 }
 
+/// The one reader of a request's content, and who waits for its end.
+struct UploadReader {
+    /// Numbers the reads, so that a late cancellation does not end a later read.
+    private var number = 0
+    private var isReading = false
+    private var waiter: CheckedContinuation<Void, Never>?
+
+    /// - Returns: the number of the read.
+    mutating func begin() -> Int {
+        number += 1
+        isReading = true
+        return number
+    }
+
+    mutating func end() {
+        isReading = false
+        waiter.take()?.resume()
+    }
+
+    /// Whether this read, or any, is under way.
+    func isUnderWay(_ read: Int? = nil) -> Bool { isReading && (read ?? number) == number }
+
+    mutating func wait(_ continuation: CheckedContinuation<Void, Never>) { waiter = continuation }
+}
+
+/// Reads the requests of one connection: their heads, and the content after them.
+///
+/// An object, because an idle connection has none.
+final class RequestReader {
+    var decoder: RequestHeadDecoder
+    /// The head that was read, until its exchange begins.
+    var head: RequestHead?
+    /// Decodes the content that is still to be read; `nil` when there is none.
+    var body: BodyDecoder?
+    var pace: BodyPace
+
+    init(limits: HTTP1Limits, bodyRate: Int?) {
+        decoder = RequestHeadDecoder(limits: limits)
+        pace = BodyPace(rate: bodyRate)
+    }
+
+    /// A request begins whose content is framed so.
+    func beginBody(_ framing: BodyFraming, limits: HTTP1Limits) {
+        guard framing != .none, framing != .length(0) else { return body = nil }
+        body = BodyDecoder(framing, limits: limits)
+        pace.reset()
+    }
+}
+
 extension DownstreamConnection {
-    /// The content of the request that was read last: here already, or to be pulled.
+    /// The content of the request whose head was read last: here already, or to be read.
     func requestBody(_ framing: BodyFraming) -> HTTPBody {
         switch framing {
         case .none, .untilClose, .length(0): return .empty
         case .length(let length):
-            if length <= buffer.count {
-                intake?.body = nil
-                current.owesContinue = false
-                current.bytesIn = length
-                return .bytes(buffer.take(length))
-            }
-            return .stream(source, length: length)
+            guard length <= buffer.count else { return .stream(source, length: length) }
+            reader?.body = nil
+            request.owesContinue = false
+            request.bytesIn = length
+            return .bytes(buffer.take(length))
         case .chunked: return .stream(source, length: nil)
         }
     }
 
     private var source: DownstreamBody {
-        DownstreamBody(connection: LoopBound(self, on: loop), exchange: current.number)
+        DownstreamBody(connection: LoopBound(self, on: loop), request: request.number)
     }
 
     /// The next piece of the request's content.
     ///
     /// - Throws: `NetworkError` on the downstream side: malformed, cut short, or too slow.
-    func nextPiece(of exchange: Int) async throws -> ByteSlice? {
-        guard exchange == current.number else { return nil }
-        if current.owesContinue {
-            current.owesContinue = false
+    func nextPiece(of number: Int) async throws -> ByteSlice? {
+        guard number == request.number else { return nil }
+        if request.owesContinue {
+            request.owesContinue = false
             try await writeInterim(100)
         }
-        while let intake, var decoder = intake.body {
+        while let reader, var decoder = reader.body {
             let event: BodyDecoder.Event
             do throws(HTTP1Error) {
-                event = try nextEvent(&decoder)
+                event = try buffer.withSpan { bytes throws(HTTP1Error) in try decoder.next(bytes) }
             } catch {
                 throw NetworkError(error)
             }
-            intake.body = decoder
+            reader.body = decoder
             switch event {
             case .data(let skip, let count):
                 buffer.consume(skip)
-                current.bytesIn += count
+                request.bytesIn += count
                 return buffer.take(count)
             case .end(let consumed):
                 buffer.consume(consumed)
-                intake.body = nil
+                reader.body = nil
                 return nil
             case .needMore(let consumed):
                 buffer.consume(consumed)
-                try await readMore(at: intake)
+                try await readMore(reader)
             }
         }
         return nil
     }
 
-    private func nextEvent(_ decoder: inout BodyDecoder) throws(HTTP1Error) -> BodyDecoder.Event {
-        try buffer.withSpan { bytes throws(HTTP1Error) in try decoder.next(bytes) }
-    }
-
-    /// Notes that somebody reads the content of the request.
-    ///
-    /// - Returns: a number for `cancelPull(_:)`.
-    func beginPull() -> Int {
-        pull.number += 1
-        pull.isOn = true
-        return pull.number
-    }
-
-    func endPull() {
-        pull.isOn = false
-        pull.waiting.take()?.resume()
-    }
-
-    /// Ends the wait of one reader; not that of whoever came later.
-    func cancelPull(_ number: Int) {
-        if pull.isOn, pull.number == number { socket.cancelRead() }
-    }
-
-    /// Returns once nobody reads the content of the request any more: an upload may outlive the
-    /// answer.
-    func stopPulling() async {
-        guard pull.isOn else { return }
-        socket.cancelRead()
-        await withCheckedContinuation { pull.waiting = $0 }
-    }
-
-    private func readMore(at intake: Intake) async throws {
-        // Called off while something else was waited for.
+    private func readMore(_ reader: RequestReader) async throws {
+        // It may have been cancelled while something else was waited for.
         try Task.checkCancellation()
         let started = loop.now
-        defer { intake.pace.waited(from: started, to: loop.now) }
-        let idle = loop.deadline(after: current.idleTimeout)
+        defer { reader.pace.waited(from: started, to: loop.now) }
+        let idle = loop.deadline(after: request.idleTimeout)
         do throws(IOError) {
-            let slowest = intake.pace.deadline(after: current.bytesIn, now: started)
-            let count = try await readPiece(idle, slowest)
-            guard count == 0 else { return }
+            let slowest = reader.pace.deadline(after: request.bytesIn, now: started)
+            guard try await readPiece(idle, slowest) == 0 else { return }
             throw IOError.closedByPeer
         } catch {
             switch error {
@@ -142,17 +157,17 @@ extension DownstreamConnection {
                 throw NetworkError(
                     .cancelled,
                     side: .downstream,
-                    detail: "the app went away in its request"
+                    detail: "client disconnected while sending the request body"
                 )
             }
         }
     }
 
-    /// Reads what comes next, until the app has been idle for too long, or is too slow: that counts in
-    /// front of the answer only, since behind it an app may wait for more of it.
+    /// Reads until the app has been idle for too long, or is too slow: the pace counts before the
+    /// response only, since after it begins an app may wait for more of it.
     private func readPiece(_ idle: UInt64, _ slowest: UInt64) async throws(IOError) -> Int {
         while true {
-            let limit = phase == .answering ? idle : min(idle, slowest)
+            let limit = state.phase == .responding ? idle : min(idle, slowest)
             do throws(IOError) {
                 return try await socket.read(
                     into: buffer,
@@ -160,8 +175,22 @@ extension DownstreamConnection {
                     until: limit
                 )
             } catch {
-                guard error == .timedOut, limit < idle, phase == .answering else { throw error }
+                guard error == .timedOut, limit < idle, state.phase == .responding else {
+                    throw error
+                }
             }
         }
+    }
+
+    /// Ends one read of the request's content, but no later one.
+    func cancelUpload(_ read: Int) {
+        if upload.isUnderWay(read) { socket.cancelRead() }
+    }
+
+    /// Returns when the content of the request is no longer read: an upload may outlive the response.
+    func stopUpload() async {
+        guard upload.isUnderWay() else { return }
+        socket.cancelRead()
+        await withCheckedContinuation { upload.wait($0) }
     }
 }

@@ -4,103 +4,150 @@ import HTTP1
 import HTTPMessage
 import NetworkCore
 
-/// One connection from an app: reads requests one after the other and writes their responses.
-///
-/// One task runs it on its loop while there is something to do; idle, it has none. Not `Sendable`.
-final class DownstreamConnection {
-    /// How long an app may keep a connection open without a request, like nginx's 75 s.
-    private static let keepAlive = Duration.seconds(75)
+/// Sends an interim (1xx) response to the app.
+typealias InterimWriter = @Sendable (HTTPStatus, HTTPHeaders) async throws -> Void
 
-    // What every request looks at stands first, in few cache lines.
+/// One connection from an app: reads its requests one after another; `ResponseWriter` answers them.
+///
+/// One task runs it on its loop while there is something to do; an idle connection has none.
+/// `DownstreamState` decides what may happen when. Not `Sendable`.
+final class DownstreamConnection {
+    // What every request looks at comes first, in few cache lines.
     let socket: StreamSocket
     let loop: EventLoop
     let buffer = ReadBuffer()
-    private(set) var phase = Phase.waiting
-    private(set) var ending = Ending.none
+    private(set) var state: DownstreamState
     /// The request that is being read or answered.
-    var current = Current()
-    /// How many requests came so far.
-    private var served = 0
-    var isWritingInterim = false
-    /// Takes interim answers to the app; whoever serves the connection sets it.
-    var interim: InterimWriter?
-    /// Until when it may stay open without a request.
-    private(set) var idleDeadline = UInt64.max
-    /// Who calls: address and port, or `unix`.
-    let client: String
-    /// The listener's own channel, if it has one; a reload may give it another.
-    var dedicatedChannel: String?
-    /// How long the task waits with the connection for a request before it leaves it parked.
-    var parksAfter: Duration?
-    /// The peer's user id, on a unix socket.
-    let userID: UInt32?
-    /// What is known of the request that is being read, and the means to read it; nothing while the
-    /// connection is parked.
-    private(set) var intake: Intake?
-    /// The final answer, while it has begun and waits for the rest: rare, so in a place of its own.
-    var begun: Begun?
+    var request = CurrentRequest()
+    /// Reads requests; `nil` while the connection is parked.
+    private(set) var reader: RequestReader?
     /// Who reads the content of the request.
-    var pull = Pull()
-    /// Who waits for the end of an interim answer: the exchange itself, or whoever has the next one.
-    var interimEnds: [CheckedContinuation<Void, Never>] = []
-    /// The number of the listener that it came over.
-    var listener: Int?
-    /// The task that serves it; nothing while it is parked.
-    var task: Task<Void, Never>?
-    /// What the task waits on elsewhere; nothing while the connection is parked.
-    var relay: AbortRelay?
+    var upload = UploadReader()
+    /// What runs the connection; `nil` while it is parked.
+    var service: Service?
+    let peer: Peer
+    /// The listener over which it came.
+    var listener: Source
+    /// A response that waits for the app to read. Rare, so kept in its own object.
+    var pendingResponse: PendingResponse?
+    /// Those that wait for the end of an interim response.
+    private var interimWaiters: [CheckedContinuation<Void, Never>] = []
     private let bounds: Bounds
 
-    init(
-        _ socket: StreamSocket,
-        bounds: Bounds,
-        dedicatedChannel: String?
-    ) {
-        self.socket = socket
-        self.bounds = bounds
-        self.dedicatedChannel = dedicatedChannel
-        loop = socket.loop
-        client = socket.peer.isUnix ? "unix" : socket.peer.description
-        userID = socket.peerUserID
+    /// What one request may be, for all connections that began under one configuration.
+    final class Bounds: Sendable {
+        let limits: HTTP1Limits
+        let headTimeout: Duration
+        /// The slowest pace of a request's content, in bytes a second; `nil` where any pace will do.
+        let bodyRate: Int?
+        /// How long a task waits for the next request before the connection is parked; `nil` if it is
+        /// never parked.
+        let parkDelay: Duration?
+
+        init(
+            limits: HTTP1Limits,
+            headTimeout: Duration,
+            bodyRate: Int?,
+            parkDelay: Duration? = nil
+        ) {
+            self.limits = limits
+            self.headTimeout = headTimeout
+            self.bodyRate = bodyRate
+            self.parkDelay = parkDelay
+        }
     }
 
-    /// Reads the head of the next request into the intake; false when the app is done.
+    /// The other end.
+    struct Peer {
+        /// Address and port, or `unix`.
+        let address: String
+        /// The peer's user id, on a unix socket.
+        let userID: UInt32?
+    }
+
+    /// The listener of a connection; a reload may give it to another channel.
+    struct Source {
+        var number: Int?
+        /// The listener's own channel, if it has one.
+        var channel: String?
+    }
+
+    /// The task that serves a connection.
+    struct Service {
+        let task: Task<Void, Never>
+        /// What the task waits on elsewhere.
+        let relay: AbortRelay
+        /// Forwards interim responses to the app.
+        var interim: InterimWriter?
+    }
+
+    /// What is known of the request that is being served.
+    struct CurrentRequest {
+        /// Numbers the requests, so that the body of an earlier one is not mistaken for this one's.
+        var number = 0
+        /// How much of its content was read.
+        var bytesIn = 0
+        /// Whether the app waits for `100 Continue` before it sends the content.
+        var owesContinue = false
+        /// Whether the app reads trailer fields.
+        var takesTrailers = false
+        /// How long nothing may move between the app and netproxy; a channel may set another limit.
+        var idleTimeout: Duration? = CurrentRequest.idleTimeout
+
+        /// The limit where no channel sets one.
+        static let idleTimeout = Duration.seconds(60)
+    }
+
+    init(_ socket: StreamSocket, bounds: Bounds, listener: Source = Source()) {
+        self.socket = socket
+        self.bounds = bounds
+        self.listener = listener
+        loop = socket.loop
+        state = DownstreamState(parkDelay: bounds.parkDelay?.nanoseconds)
+        peer = Peer(
+            address: socket.peer.isUnix ? "unix" : socket.peer.description,
+            userID: socket.peerUserID
+        )
+    }
+
+    // MARK: - Reading a head
+
+    /// Reads the head of the next request into the reader.
     ///
-    /// - Throws: `HTTP1Error` for what is no request, `IOError.timedOut` for a head that takes too
-    ///   long.
+    /// - Returns: `false` when the app is done, or the connection parked.
+    /// - Throws: `HTTP1Error` for a malformed head, `IOError.timedOut` for one that takes too long.
     func nextHead() async throws -> Bool {
-        // The last answer may still be on its way, under its own timeout.
-        current = Current(number: current.number + 1, idleTimeout: current.idleTimeout)
+        // The last response may still be on its way, under its own timeout.
+        request = CurrentRequest(number: request.number + 1, idleTimeout: request.idleTimeout)
         if buffer.isEmpty {
             buffer.release(to: loop.slabs)
-            guard let limit = beginWait() else { return false }
+            guard case .wait(let deadline) = awaitRequest() else { return false }
             do throws(IOError) {
-                try await socket.waitReadable(until: limit, into: buffer)
+                try await socket.waitReadable(until: deadline, into: buffer)
             } catch {
-                if error == .timedOut, limit < idleDeadline, ending == .none { park(.resting) }
+                if error == .timedOut, state.requestWaitTimedOut(at: deadline) { reader = nil }
                 return false
             }
         }
-        phase = .receiving
-        var deadline: UInt64?
+        state.beginReceiving()
         while true {
             if try decodeHead() { return true }
-            // The empty line that some apps leave behind their content begins no request.
-            let hasBegun = intake?.decoder.hasBegun ?? false
-            if hasBegun, deadline == nil { deadline = loop.deadline(after: bounds.headTimeout) }
+            // The empty line that some apps send after their content begins no request.
+            let hasBegun = reader?.decoder.hasBegun ?? false
             do throws(IOError) {
-                guard let count = try socket.readNow(into: buffer) else {
-                    if !hasBegun, ending != .none { return false }
-                    if !hasBegun { phase = .waiting }
-                    try await socket.waitReadable(
-                        until: deadline ?? loop.deadline(after: DownstreamConnection.keepAlive),
-                        into: buffer
-                    )
-                    phase = .receiving
+                if let count = try socket.readNow(into: buffer) {
+                    // A peer that goes away in the middle of a head waits for no answer.
+                    guard count > 0 else { return false }
                     continue
                 }
-                // A peer that goes away in the middle of a head has nobody to answer to.
-                guard count > 0 else { return false }
+                let action = state.awaitHead(
+                    hasBegun: hasBegun,
+                    headTimeout: bounds.headTimeout.nanoseconds,
+                    now: loop.now
+                )
+                guard case .wait(let deadline) = action else { return false }
+                try await socket.waitReadable(until: deadline, into: buffer)
+                state.resumeReceiving()
             } catch {
                 guard error == .timedOut, hasBegun else { return false }
                 throw error
@@ -108,138 +155,189 @@ final class DownstreamConnection {
         }
     }
 
+    /// Takes the head that was read, or what stands for one that was refused.
+    func takeHead() -> RequestHead { reader?.head.take() ?? unreadHead }
+
     /// Stands for a head that was refused, or did not arrive in time: its bytes are still here.
     var unreadHead: RequestHead { buffer.withSpan { RequestHead.unreadable($0) } }
 
-    /// The request line of a head that was refused, or did not arrive in time; nothing where it
-    /// cannot be read.
+    /// The request line of a head that was refused, or did not arrive in time; `nil` where it cannot be
+    /// read.
     var requestLine: RequestHead? {
-        buffer.withSpan { bytes in intake?.decoder.requestLine(of: bytes) }
+        buffer.withSpan { bytes in reader?.decoder.requestLine(of: bytes) }
     }
 
-    // Never inlined: what it holds takes no room among what is kept while a request waits.
+    /// Whether every byte of the request was read, so that another may follow.
+    var isRequestComplete: Bool { reader?.body?.isComplete ?? true }
+
+    private func awaitRequest() -> DownstreamState.WaitAction {
+        // A new connection counts as readable until it was looked at.
+        if state.shutdown == .none { socket.probe() }
+        let action = state.awaitRequest(now: loop.now, isQuiet: socket.isQuiet)
+        if state.isParked { reader = nil }
+        return action
+    }
+
+    // Never inlined: what it holds takes no room in the frame that waits with a request.
     @inline(never)
     private func decodeHead() throws(HTTP1Error) -> Bool {
         guard !buffer.isEmpty else { return false }
-        let intake = intake ?? beginIntake()
+        let reader = reader ?? makeReader()
         let length = try buffer.withSpan { bytes throws(HTTP1Error) in
-            guard let (head, length) = try intake.decoder.decode(bytes) else { return nil as Int? }
-            begin(head, intake)
-            intake.head = consume head
+            guard let (head, length) = try reader.decoder.decode(bytes) else { return nil as Int? }
+            begin(head, reader)
+            reader.head = consume head
             return length
         }
         guard let length else { return false }
         buffer.consume(length)
-        // Its memory is still in the processor's caches, and the next who reads takes it from there.
+        // Its memory is still in the processor's caches, and the next read takes it from there.
         buffer.release(to: loop.slabs)
         return true
     }
 
-    /// Until when to wait for a request; nothing if there is nothing to wait for, or if the
-    /// connection is better parked.
-    private func beginWait() -> UInt64? {
-        let wasParked = isParked
-        phase = .waiting
-        if ending != .none { return nil }
-        // A new connection counts as readable until somebody looks.
-        socket.probe()
-        // Whoever comes back from parking has waited before.
-        if !wasParked { idleDeadline = loop.deadline(after: DownstreamConnection.keepAlive) }
-        // Many apps send one request and keep the connection: its task's memory is the next one's.
-        if parksAfter != nil, served <= 1, socket.isQuiet, loop.now < idleDeadline {
-            park(.parked)
-            return nil
-        }
-        return min(idleDeadline, loop.deadline(after: parksAfter))
+    private func makeReader() -> RequestReader {
+        let reader = RequestReader(limits: bounds.limits, bodyRate: bounds.bodyRate)
+        self.reader = reader
+        return reader
     }
 
-    /// Begins parked: whoever connects may take his time.
-    func beginParked() {
-        idleDeadline = loop.deadline(after: DownstreamConnection.keepAlive)
-        phase = .parked
+    private func begin(_ head: borrowing RequestHead, _ reader: RequestReader) {
+        state.requestArrived()
+        request.idleTimeout = CurrentRequest.idleTimeout
+        request.owesContinue = head.expectsContinue && head.framing != .none
+        request.takesTrailers = head.takesTrailers
+        reader.beginBody(head.framing, limits: bounds.limits)
     }
 
-    private func park(_ phase: Phase) {
-        self.phase = phase
-        intake = nil
-    }
+    // MARK: - Writing
 
-    /// Whether it has no task, or is about to have none.
-    var isParked: Bool { phase == .parked || phase == .resting }
-
-    /// Has something to do once more.
+    /// Begins the final response.
     ///
-    /// - Returns: whether it rested.
-    func wake() -> Bool {
-        defer { phase = .parked }
-        return phase == .resting
+    /// - Returns: whether another request may follow it, as far as the connection is concerned.
+    func beginResponse(mayPersist: Bool) -> Bool {
+        state.beginResponse(mayPersist: mayPersist && isRequestComplete)
+        // An upload that goes on must not ask for its content any more.
+        request.owesContinue = false
+        return state.persists
     }
 
-    /// Begins the final answer.
-    func beginAnswer() {
-        phase = .answering
-        // An upload that goes on must not ask for its body any more.
-        current.owesContinue = false
-    }
-
-    private func beginIntake() -> Intake {
-        let intake = Intake(bounds)
-        self.intake = intake
-        return intake
-    }
-
-    private func begin(_ head: borrowing RequestHead, _ intake: Intake) {
-        served += 1
-        current.idleTimeout = Current.idleTimeout
-        current.owesContinue = head.expectsContinue && head.framing != .none
-        current.takesTrailers = head.takesTrailers
-        if head.framing == .none || head.framing == .length(0) {
-            intake.body = nil
-        } else {
-            intake.body = BodyDecoder(head.framing, limits: bounds.limits)
-            intake.pace.reset()
+    /// Writes bytes, and a piece of content after them.
+    ///
+    /// - Throws: `NetworkError` on the app's side.
+    func send(_ output: OutputBuffer, _ content: ByteSlice? = nil) async throws(NetworkError) {
+        var content = content
+        do throws(IOError) {
+            guard let sent = try socket.writeNow(output, &content) else { return }
+            try await socket.write(output, content, from: sent, idle: request.idleTimeout)
+        } catch {
+            throw DownstreamConnection.fault(error)
         }
     }
+
+    /// Goes on with bytes and content that were begun.
+    ///
+    /// - Throws: `NetworkError` on the app's side.
+    func send(
+        _ output: OutputBuffer,
+        _ content: ByteSlice?,
+        from sent: Int
+    ) async throws(NetworkError) {
+        do throws(IOError) {
+            try await socket.write(output, content, from: sent, idle: request.idleTimeout)
+        } catch {
+            throw DownstreamConnection.fault(error)
+        }
+    }
+
+    /// What a failed write says about the app.
+    static func fault(_ error: IOError) -> NetworkError {
+        error == .timedOut
+            ? NetworkError(
+                .connectionWriteTimeout,
+                side: .downstream,
+                detail: "the client stopped reading the response"
+            )
+            : NetworkError(
+                .cancelled,
+                side: .downstream,
+                detail: "the client disconnected before the response was complete"
+            )
+    }
+
+    // MARK: - Interim responses
+
+    /// Returns when no interim response is being written.
+    func interimWritten() async {
+        // The first to go on may write the next one.
+        while state.phase == .interim {
+            await withCheckedContinuation { interimWaiters.append($0) }
+        }
+    }
+
+    /// Writes an interim response before the final one, unless that has begun.
+    ///
+    /// The upload's `100 Continue` and the origin's own interim responses come from different tasks:
+    /// each waits for the other.
+    ///
+    /// - Throws: `NetworkError` on the app's side, `CancellationError`.
+    func writeInterim(_ status: HTTPStatus, _ headers: HTTPHeaders = [:]) async throws {
+        await interimWritten()
+        try Task.checkCancellation()
+        guard state.beginInterim() else { return }
+        defer {
+            state.endInterim()
+            let waiters = interimWaiters
+            interimWaiters = []
+            for waiter in waiters { waiter.resume() }
+        }
+        let output = loop.outputs.take()
+        defer { loop.outputs.give(output) }
+        HeadEncoder.encodeInformational(status: status, headers: headers, into: output)
+        try await send(output)
+    }
+
+    // MARK: - The end
+
+    /// A new connection begins parked: its app may take its time.
+    func beginParked() { state.beginParked(now: loop.now) }
+
+    /// The connection has something to do again.
+    ///
+    /// - Returns: whether it was resting.
+    func wake() -> Bool { state.wake() }
 
     /// Ends the connection if it waits for a request; else after its exchange.
-    func drain() {
-        if ending == .none { ending = .draining }
-        if phase == .waiting || isParked { socket.cancelRead() }
+    func drain() { perform(state.drain()) }
+
+    /// Ends the connection now, in the middle of what it does; an app whose response has not begun is
+    /// told why.
+    func cut() {
+        service?.task.cancel()
+        service?.relay.abort()
+        perform(state.cut())
     }
 
-    /// Ends it now, in the middle of whatever it does; an app whose answer has not begun is told why.
-    func cut() {
-        ending = .cut
-        task?.cancel()
-        relay?.abort()
-        if phase == .receiving, !isWritingInterim {
-            socket.cancelRead()
-        } else {
-            socket.abort()
+    private func perform(_ action: DownstreamState.EndAction) {
+        switch action {
+        case .none: break
+        case .cancelRead: socket.cancelRead()
+        case .abort: socket.abort()
         }
     }
 
-    /// Ends it, unless that has happened by itself: its task is gone then.
-    func cutUnlessClosed() {
-        if task != nil || isParked { cut() }
-    }
-
-    /// Whether every byte of the request was read, so that another may follow.
-    var isRequestComplete: Bool { intake?.body?.isComplete ?? true }
-
-    /// Closes in such a way that the app can still read what was written: a close with unread bytes
-    /// would reset the connection and may take the answer with it.
+    /// Closes so that the app can still read what was written: a close with unread bytes would reset
+    /// the connection, and might take the response with it.
     ///
     /// Many apps send all of their content before they read, so that what still comes is read until
     /// the app is silent for a second, however long it is.
     func closeAfterLingering() async {
-        await stopPulling()
-        await settle()
+        await stopUpload()
+        await postedResponseSent()
         if !isRequestComplete || !buffer.isEmpty || !socket.isQuiet, !socket.isPeerClosed {
             socket.shutdownWriting()
             let begun = loop.now
-            // Like nginx's `lingering_time`; whoever wants to stop does not wait for it.
-            while loop.now &- begun < (ending == .none ? 30_000_000_000 : 1_000_000_000) {
+            while loop.now &- begun < state.lingerTime {
                 buffer.consume(buffer.count)
                 let count = try? await socket.read(
                     into: buffer,
@@ -247,36 +345,37 @@ final class DownstreamConnection {
                     until: loop.deadline(after: .seconds(1))
                 )
                 guard let count, count > 0 else { break }
-                // A fast app would keep the loop from everybody else.
+                // A fast app would keep the loop from its other connections.
                 await Task.yield()
             }
         }
         close()
     }
 
-    /// Closes it once the kernel has the last answer.
+    /// Closes the connection once the kernel has the last response.
     func end() async {
-        await settle()
+        await postedResponseSent()
         close()
     }
 
-    private func settle() async {
+    private func postedResponseSent() async {
         guard socket.hasPosted else { return }
         do throws(IOError) {
-            try await socket.finishPosted(until: loop.deadline(after: current.idleTimeout))
+            try await socket.finishPosted(until: loop.deadline(after: request.idleTimeout))
         } catch {
             socket.reset()
         }
     }
 
-    /// Ends the connection so that no app takes what it got for a complete answer.
+    /// Ends the connection so that no app takes what it got for a complete response.
     func reset() {
         socket.reset()
         close()
     }
 
     func close() {
-        interim = nil
+        state.close()
+        service?.interim = nil
         buffer.consume(buffer.count)
         buffer.release(to: loop.slabs)
         socket.close()

@@ -2,16 +2,15 @@ import HTTP1
 import HTTPMessage
 import NetworkCore
 
-/// What an app offers to switch its connection to (RFC 9110 §7.8).
+/// The protocols that an app offers to switch to (RFC 9110 §7.8).
 enum UpgradeOffer {
-    /// The `Upgrade` value to send on; nothing where the request asks for no upgrade, or for none that
-    /// is tunnelled.
+    /// The `Upgrade` value to forward; `nil` where the request asks for no upgrade that can be tunnelled.
     ///
-    /// HTTP itself is left out: an `h2c` tunnel would carry requests past every rule of the channel.
-    /// Java's client offers it with each request, so that it is ignored rather than refused.
+    /// HTTP itself is excluded: an `h2c` tunnel would carry requests past every rule of the channel.
+    /// Java's client offers it with each request, so it is ignored rather than refused.
     ///
-    /// - Throws: `http_request_error` when the request has content, whose end nobody could tell from
-    ///   the tunnel's beginning.
+    /// - Throws: `http_request_error` when the request has content: its end and the start of the tunnel
+    ///   could be confused.
     static func protocols(of head: RequestHead) throws(NetworkError) -> String? {
         // RFC 9110 §7.8: an Upgrade in HTTP/1.0 is ignored.
         guard head.version == .http11, isNominated(head.headers) else { return nil }
@@ -21,7 +20,7 @@ enum UpgradeOffer {
             throw NetworkError(
                 .httpRequestError,
                 side: .downstream,
-                detail: "a request for an upgrade must not have content",
+                detail: "an upgrade request must not have a body",
                 status: 400
             )
         }
@@ -35,7 +34,7 @@ enum UpgradeOffer {
         }
     }
 
-    /// `name` or `name/version`, and no form of HTTP or TLS.
+    /// Whether it is `name` or `name/version`, and not a form of HTTP or TLS.
     private static func isTunnelled(_ name: Substring) -> Bool {
         let parts = name.split(separator: "/", omittingEmptySubsequences: false)
         guard parts.count <= 2, parts.allSatisfy({ Grammar.isToken(String($0)) }) else {

@@ -5,23 +5,23 @@ import NetworkCore
 import OriginTransport
 import ProxyConfig
 
-/// What netproxy is beside its channels: a forward proxy without any credential, for the tunnels that
-/// `connect` lists and, with `unmatched: forward`, for plain HTTP requests.
+/// A forward proxy without credentials, for requests that no channel claims: the tunnels that `connect`
+/// lists and, with `unmatched: forward`, plain HTTP requests.
 ///
 /// One per loop. Not `Sendable`.
 final class ForwardProxy {
-    /// What the configuration says about it.
+    /// The part of the configuration for it.
     struct Settings: Sendable, Equatable {
         var unmatched: ProxyConfiguration.Unmatched
         var connect: [ProxyConfiguration.ConnectPattern]
-        /// Where an app may lead that names the host itself.
+        /// Which addresses it may connect to for a host that an app names.
         var destinations: DestinationPolicy
     }
 
-    /// How long nothing may move in a tunnel of CONNECT: 10 minutes, like nginx's stream proxy.
+    /// How long a CONNECT tunnel may be idle: 10 minutes, like nginx's stream proxy.
     static let tunnelIdle = Duration.seconds(600)
     private static let connectTimeout = Duration.seconds(5)
-    /// The most origins of which connections are kept.
+    /// The largest number of origins with pooled connections.
     private static let poolLimit = 256
 
     let settings: Settings
@@ -35,12 +35,12 @@ final class ForwardProxy {
 
     // MARK: - CONNECT
 
-    /// Opens the far end of a tunnel.
+    /// Opens the upstream end of a tunnel.
     ///
     /// - Parameters:
-    ///   - authority: where to.
-    ///   - hasChannel: whether a channel forwards there, with what a tunnel would lack.
-    ///   - context: learns of the attempt.
+    ///   - authority: its destination.
+    ///   - hasChannel: whether a channel forwards there, with a credential that a tunnel lacks.
+    ///   - context: records the attempt.
     /// - Returns: the connection.
     /// - Throws: `http_request_denied` for a destination that `connect` does not list, and what
     ///   dialling throws.
@@ -52,8 +52,8 @@ final class ForwardProxy {
         guard let port = authority.port, let policy = policy(for: authority.host, port) else {
             let advice =
                 hasChannel
-                ? "a tunnel gets no credential: ask for http:// in place of https://, and the "
-                    + "channel of that upstream forwards it"
+                ? "netproxy cannot add a credential inside a tunnel: use http:// instead of https://, "
+                    + "and the channel of that upstream forwards the request"
                 : "list it in connect"
             throw NetworkError(
                 .httpRequestDenied,
@@ -81,10 +81,10 @@ final class ForwardProxy {
         )
     }
 
-    /// Where a tunnel to the host may lead; nothing if no pattern matches.
+    /// Which addresses a tunnel to the host may connect to; `nil` if no pattern matches.
     ///
-    /// An address that a pattern names is dialled whatever it is. A name that a pattern spells out may
-    /// be one of the site; what only a wildcard covers must be on the Internet.
+    /// An address that a pattern names is always allowed. A name that a pattern spells out may be local; one
+    /// that only a wildcard covers must be on the Internet.
     func policy(for host: String, _ port: UInt16) -> DestinationPolicy? {
         let patterns = settings.connect.filter { $0.port == Int(port) }
         let isAddress = SocketAddress(ip: host, port: port) != nil
@@ -97,12 +97,12 @@ final class ForwardProxy {
 
     // MARK: - Plain requests
 
-    /// Whether a request that no channel claims may be sent on.
+    /// Whether requests that no channel claims are forwarded.
     func forwards(_ scheme: Origin.Scheme) -> Bool {
         settings.unmatched == .forward && scheme == .http
     }
 
-    /// Sends a request to where it says, as it is.
+    /// Sends a request to its own origin, unchanged.
     func send(_ request: Request, context: inout RequestContext) async throws -> Response {
         try await LoopTransport(pool(for: request.origin)).send(request, context: &context)
     }
@@ -119,7 +119,7 @@ final class ForwardProxy {
             throw NetworkError(
                 .connectionLimitReached,
                 side: .proxy,
-                detail: "requests to \(ForwardProxy.poolLimit) other hosts are under way"
+                detail: "requests to \(ForwardProxy.poolLimit) other hosts are in progress"
             )
         }
         var options = UpstreamOptions()
@@ -138,7 +138,7 @@ final class ForwardProxy {
         return pool
     }
 
-    /// Its configuration is no longer in force: exchanges and tunnels end by themselves.
+    /// Closes idle connections when its configuration is replaced; exchanges and tunnels go on.
     func retire() {
         for pool in pools.values { pool.close() }
         pools = [:]

@@ -1,95 +1,83 @@
-import Bytes
 import EventIO
 import HTTP1
 import HTTPMessage
 import NetworkCore
+import OriginTransport
 import RequestLog
 
+/// Requests that no channel claims: what the configuration allows of them, and tunnels.
 extension ProxyHandler {
-    /// Serves what no channel claims as far as the configuration allows it, and refuses the rest.
+    /// What happens to a request that no channel claims.
+    enum UnclaimedPlan {
+        /// It is forwarded as it is.
+        case forward(ForwardPlan)
+        /// It is answered here.
+        case answer(Response)
+        /// It opens a tunnel (CONNECT).
+        case tunnel(Authority)
+    }
+
+    /// Decides what the configuration allows, and refuses the rest.
     ///
     /// - Parameters:
+    ///   - head: the request.
     ///   - refusal: why no channel was found.
-    ///   - app: who sent it.
-    ///   - exchange: its record goes to the daemon's own log.
-    /// - Returns: whether the connection may be used for another request.
-    func serveUnclaimed(
+    ///   - app: its connection.
+    /// - Throws: the refusal, or what an access check throws.
+    func planUnclaimed(
+        _ head: RequestHead,
         _ refusal: NetworkError,
-        on app: DownstreamConnection,
-        _ exchange: inout Exchange
-    ) async -> Bool {
-        let head = exchange.head
-        do throws(NetworkError) {
-            switch head.target {
-            case .authority(let authority) where app.dedicatedChannel == nil:
-                try await connect(to: authority, head, on: app, &exchange)
-                return false
-            case .absolute(let scheme, let authority, let target)
-            where refusal.kind == .noChannel && channels.forward.forwards(scheme):
-                let origin = Origin(scheme: scheme, host: authority.host, port: authority.port)
-                let response = try await forward(head, to: origin, target, on: app, &exchange)
-                return await deliver(response, on: app, &exchange)
-            case .asterisk where refusal.kind == .noChannel:
-                try AccessPolicy().check(head, isChannelHost: isAdmitted, userID: app.userID)
-                return await deliver(MaxForwards.options, on: app, &exchange)
-            case .origin where refusal.kind == .noChannel:
-                // The refusal names the channels, which is nothing for a web page that has its own
-                // name lead here.
-                try AccessPolicy().checkHost(head, isChannelHost: isAdmitted)
-                guard !AccessPolicy.isWebPage(head.headers) else { throw ProxyHandler.untold }
-                throw refusal
-            default: throw refusal
+        on app: DownstreamConnection
+    ) throws(NetworkError) -> UnclaimedPlan {
+        switch head.target {
+        case .authority(let authority) where app.listener.channel == nil:
+            try AccessPolicy().check(head, isChannelHost: { _ in false }, userID: app.peer.userID)
+            guard head.framing == .none else {
+                throw NetworkError(
+                    .httpRequestError,
+                    side: .downstream,
+                    detail: "a CONNECT request must not have a body",
+                    status: 400
+                )
             }
-        } catch {
-            return await explain(error, on: app, &exchange)
+            return .tunnel(authority)
+        case .absolute(let scheme, let authority, let target)
+        where refusal.kind == .noChannel && channels.forward.forwards(scheme):
+            try AccessPolicy().check(head, isChannelHost: { _ in false }, userID: app.peer.userID)
+            return .forward(
+                ForwardPlan(
+                    origin: Origin(scheme: scheme, host: authority.host, port: authority.port),
+                    target: target,
+                    keyFields: keyFields(of: head)
+                )
+            )
+        case .asterisk where refusal.kind == .noChannel:
+            try AccessPolicy().check(head, isChannelHost: isAdmitted, userID: app.peer.userID)
+            return .answer(MaxForwards.options)
+        case .origin where refusal.kind == .noChannel:
+            // The refusal lists the channels, which a web page whose own name leads here must not see.
+            try AccessPolicy().checkHost(head, isChannelHost: isAdmitted)
+            guard !AccessPolicy.isWebPage(head.headers) else { throw ProxyHandler.withheld }
+            throw refusal
+        default: throw refusal
         }
     }
 
-    private static var untold: NetworkError {
+    private static var withheld: NetworkError {
         NetworkError(
             .httpRequestDenied,
             side: .downstream,
-            detail: "no channel matches, and a web page is told no more",
+            detail: "no matching channel (details withheld from browsers)",
             status: 403
         )
     }
 
-    /// Whether a host is one of a channel's, or listed in the `access.hosts` of any.
+    /// Whether a host is one of a channel's, or listed in any `access.hosts`.
     private func isAdmitted(_ host: Authority) -> Bool {
         channels.isChannelHost(host) || channels.channels.contains { $0.access.isListed(host) }
     }
 
-    /// Opens a blind tunnel (RFC 9110 §9.3.6): nothing of the request goes into it.
-    private func connect(
-        to authority: Authority,
-        _ head: RequestHead,
-        on app: DownstreamConnection,
-        _ exchange: inout Exchange
-    ) async throws(NetworkError) {
-        try AccessPolicy().check(head, isChannelHost: { _ in false }, userID: app.userID)
-        guard head.framing == .none else {
-            throw NetworkError(
-                .httpRequestError,
-                side: .downstream,
-                detail: "a CONNECT request has no content",
-                status: 400
-            )
-        }
-        let far = try await channels.forward.tunnel(
-            to: authority,
-            hasChannel: channels.router.isUpstream(authority),
-            &exchange.record.context
-        )
-        await tunnel(
-            to: far,
-            opening: .connected,
-            on: app,
-            idleTimeout: ForwardProxy.tunnelIdle,
-            &exchange
-        )
-    }
-
-    /// The fields in which an app shows a key that is for nobody but this proxy.
+    /// The fields in which an app shows a key for this proxy.
     private func keyFields(of head: RequestHead) -> [HTTPFieldName] {
         head.headers.filter { field in
             channels.channels.contains { $0.access.isKey(field.value) }
@@ -97,39 +85,83 @@ extension ProxyHandler {
         .map(\.name)
     }
 
-    private func forward(
-        _ head: RequestHead,
-        to origin: Origin,
-        _ target: String,
+    /// Opens a blind tunnel (RFC 9110 §9.3.6): nothing of the request goes into it.
+    func connect(
+        to authority: Authority,
         on app: DownstreamConnection,
         _ exchange: inout Exchange
-    ) async throws(NetworkError) -> Response {
-        try AccessPolicy().check(head, isChannelHost: { _ in false }, userID: app.userID)
-        if let answer = try MaxForwards.answer(to: head) { return answer }
-        if head.version == .http11 { exchange.record.context.onInformational = app.interim }
-        var nominated: [HTTPFieldName] = []
-        var head = head
-        for field in keyFields(of: head) { head.headers.remove(field) }
-        let request = try requests.make(
-            &head,
-            for: origin,
-            target: target,
-            body: app.requestBody(head.framing),
-            requestID: exchange.record.context.requestID,
-            protecting: [],
-            ruling: [],
-            nominated: &nominated
+    ) async throws(NetworkError) {
+        let upstream = try await channels.forward.tunnel(
+            to: authority,
+            hasChannel: channels.router.isUpstream(authority),
+            &exchange.record.context
         )
-        exchange.noteDestination(of: request)
-        do {
-            var response = try await channels.forward.send(
-                request,
-                context: &exchange.record.context
-            )
-            response.headers.append(.via, validated: requests.via(exchange.record.context))
-            return response
+        await tunnel(
+            to: upstream,
+            opening: .connected,
+            on: app,
+            idleTimeout: ForwardProxy.tunnelIdle,
+            &exchange
+        )
+    }
+
+    /// Tells the app that its connection is now a tunnel, and carries bytes until it ends.
+    ///
+    /// - Parameters:
+    ///   - upstream: the other end.
+    ///   - opening: the head that opens the tunnel for the app.
+    ///   - app: the connection that becomes the tunnel's end.
+    ///   - idleTimeout: how long nothing may move in either direction.
+    ///   - exchange: its record is written at the end.
+    func tunnel(
+        to upstream: any DuplexStream,
+        opening: TunnelOpening,
+        on app: DownstreamConnection,
+        idleTimeout: Duration?,
+        _ exchange: inout Exchange
+    ) async {
+        _ = app.beginResponse(mayPersist: false)
+        do throws(NetworkError) {
+            try await opening.write(to: app)
+            exchange.status = opening.status
         } catch {
-            throw ProxyHandler.networkError(error)
+            upstream.close()
+            exchange.fail(error, app.state.shutdown)
+            return end(&exchange, app)
         }
+        logTunnel(opening, exchange)
+        let tunnel = Tunnel(on: loop, idleTimeout: idleTimeout)
+        await tunnel.run(
+            app: TunnelOpening.stream(to: app, idleTimeout: idleTimeout),
+            upstream: upstream
+        )
+        (app.request.bytesIn, exchange.bytesOut) = (tunnel.bytesIn, tunnel.bytesOut)
+        if let failure = tunnel.failure { exchange.failTunnel(failure, app.state.shutdown) }
+        end(&exchange, app)
+    }
+
+    private func end(_ exchange: inout Exchange, _ app: DownstreamConnection) {
+        finish(&exchange, app)
+        if exchange.hasFailed || exchange.isAborted { app.reset() } else { app.close() }
+    }
+
+    private func logTunnel(_ opening: TunnelOpening, _ exchange: borrowing Exchange) {
+        var facts: [(name: String, value: EventRecord.Value)] = [
+            ("request_id", .text(exchange.record.context.requestID))
+        ]
+        if let name = opening.upgrade { facts.append(("protocol", .text(name))) }
+        if let address = exchange.record.context.upstreamAddress {
+            facts.append(("upstream", .text(address)))
+        }
+        (exchange.channel?.log ?? channels.ownLog).write(
+            EventRecord(
+                time: .now,
+                event: .upgrade,
+                message: "a tunnel was opened",
+                facts: facts
+            ),
+            now: .now
+        )
+        onLogged?()
     }
 }

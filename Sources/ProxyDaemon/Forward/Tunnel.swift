@@ -1,19 +1,22 @@
 import Bytes
 import EventIO
+import HTTP1
+import HTTPMessage
 import NetworkCore
+import OriginTransport
 
-/// Carries bytes both ways between an app and another end until both have said theirs: what remains of
-/// a proxy after 101 and after CONNECT.
+/// Carries bytes both ways between an app and another end until both sides close: all that a proxy does
+/// after 101 and after CONNECT.
 ///
-/// Each direction holds one piece, of a slab at most, and reads the next when that is gone. Runs on
-/// one loop; not `Sendable`.
+/// Each direction holds one piece, of a slab at most, and reads the next one after that is written. Runs
+/// on one loop; not `Sendable`.
 final class Tunnel {
     private let loop: EventLoop
     private let idleTimeout: Duration?
     private var lastMove: UInt64
     private(set) var bytesIn = 0
     private(set) var bytesOut = 0
-    /// Why it ended, unless both ends came to theirs.
+    /// Why it ended, unless both ends closed it.
     private(set) var failure: NetworkError?
 
     /// Which way bytes go.
@@ -61,7 +64,7 @@ final class Tunnel {
                     error as? NetworkError
                     ?? NetworkError(.proxyInternalError, side: .proxy, detail: "\(error)")
             }
-            // Ends the other direction's waits, too.
+            // Also ends the waits of the other direction.
             source.close()
             sink.close()
         }
@@ -77,10 +80,78 @@ final class Tunnel {
                     throw NetworkError(
                         .connectionReadTimeout,
                         side: .proxy,
-                        detail: "nothing moved in the tunnel for too long"
+                        detail: "the tunnel was idle for too long"
                     )
                 }
             }
         }
+    }
+}
+
+/// The head that turns an app's connection into a tunnel.
+struct TunnelOpening {
+    /// 101, or 200 for CONNECT.
+    let status: HTTPStatus
+    private var headers: HTTPHeaders
+    /// The protocol that 101 switches to.
+    let upgrade: String?
+
+    /// The response to an upgrade, as the upstream gave it.
+    init(switching response: Response) {
+        status = response.status
+        headers = response.headers
+        upgrade = response.headers[.upgrade]
+        headers.remove(HTTPFieldName.upgrade)
+    }
+
+    /// The response to CONNECT (RFC 9110 §9.3.6).
+    static var connected: TunnelOpening { TunnelOpening() }
+
+    private init() {
+        status = 200
+        headers = HTTPHeaders()
+        upgrade = nil
+    }
+
+    /// Writes the last head of the connection.
+    ///
+    /// - Throws: `NetworkError` on the app's side.
+    func write(to app: DownstreamConnection) async throws(NetworkError) {
+        let output = app.loop.outputs.take()
+        defer { app.loop.outputs.give(output) }
+        if let upgrade {
+            var hop = HTTPHeaders()
+            hop.append(.connection, validated: "Upgrade")
+            hop.append(.upgrade, validated: upgrade)
+            HeadEncoder.encodeInformational(
+                status: status,
+                headers: headers,
+                hopFields: hop,
+                into: output
+            )
+        } else {
+            HeadEncoder.encodeResponse(
+                status: status,
+                headers: headers,
+                framing: .none,
+                into: output
+            )
+        }
+        try await app.send(output)
+    }
+
+    /// The app's end of the tunnel, with what it sent before the response.
+    static func stream(to app: DownstreamConnection, idleTimeout: Duration?) -> SocketStream {
+        let socket = app.socket
+        // From here on a half-closed connection is not the end.
+        socket.onPeerClosed = nil
+        return SocketStream(
+            socket,
+            buffer: app.buffer.moved(),
+            side: .downstream,
+            idleTimeout: idleTimeout,
+            // The connection's task closes it.
+            onClose: { socket.abort() }
+        )
     }
 }

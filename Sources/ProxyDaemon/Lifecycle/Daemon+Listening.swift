@@ -14,7 +14,8 @@ extension Daemon {
             bounds: DownstreamConnection.Bounds(
                 limits: wire,
                 headTimeout: limits.headTimeout,
-                bodyRate: limits.bodyRate?.bytes
+                bodyRate: limits.bodyRate?.bytes,
+                parkDelay: Worker.parkDelay
             ),
             connections: limits.connections,
             connectionCount: connectionCount,

@@ -61,8 +61,7 @@ final class LocalServer {
     private func serve(_ socket: StreamSocket) {
         let connection = DownstreamConnection(
             socket,
-            bounds: LocalServer.bounds,
-            dedicatedChannel: nil
+            bounds: LocalServer.bounds
         )
         connections[ObjectIdentifier(connection)] = connection
         let bound = LoopBound((server: self, connection: connection), on: loop)
@@ -76,7 +75,7 @@ final class LocalServer {
 
     private func run(_ connection: DownstreamConnection) async {
         do {
-            while try await connection.nextHead(), let head = connection.intake?.head {
+            while try await connection.nextHead(), let head = connection.reader?.head {
                 guard try await handle(head, connection) else { break }
             }
         } catch let error as HTTP1Error {
@@ -95,7 +94,8 @@ final class LocalServer {
         _ connection: DownstreamConnection
     ) async {
         let response = ErrorResponder.response(to: reason, channel: nil, requestID: "")
-        _ = try? await connection.write(response, to: head, mayContinue: false)
+        var writer = ResponseWriter(response, to: head, .close, on: connection)
+        try? await writer.write()
         await connection.closeAfterLingering()
     }
 
@@ -124,11 +124,12 @@ final class LocalServer {
             )
         )
         // An endless answer goes on for as long as somebody reads, however slowly.
-        if case .stream(_, nil) = response.body { connection.current.idleTimeout = nil }
-        let delivery = try await connection.write(response, to: head, mayContinue: head.keepAlive)
+        if case .stream(_, nil) = response.body { connection.request.idleTimeout = nil }
+        var writer = ResponseWriter(response, to: head, head.persistence, on: connection)
+        try await writer.write()
         onAnswered?(response)
-        if !delivery.mayContinue { await connection.closeAfterLingering() }
-        return delivery.mayContinue
+        if !writer.persists { await connection.closeAfterLingering() }
+        return writer.persists
     }
 
     /// What the peer is told of content that was not read to its end.

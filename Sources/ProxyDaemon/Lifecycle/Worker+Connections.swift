@@ -43,11 +43,9 @@ extension Worker {
         let connection = DownstreamConnection(
             socket,
             bounds: settings.bounds,
-            dedicatedChannel: channel
+            listener: DownstreamConnection.Source(number: listener, channel: channel)
         )
-        connection.listener = listener
         connections[ObjectIdentifier(connection)] = connection
-        connection.parksAfter = Worker.parkDelay
         connection.beginParked()
         leaveToLoop(connection)
     }
@@ -57,8 +55,6 @@ extension Worker {
         if connection.wake() { load?.add() }
         let bound = LoopBound((worker: self, connection: connection), on: loop)
         let relay = AbortRelay()
-        connection.relay = relay
-        connection.interim = handler.interimWriter(for: connection)
         let reference = AbortRelay.Reference(relay, on: loop)
         let task = Task(executorPreference: loop) {
             await AbortRelay.$current.withValue(reference) {
@@ -66,7 +62,11 @@ extension Worker {
                 await worker.run(connection)
             }
         }
-        connection.task = task
+        connection.service = DownstreamConnection.Service(
+            task: task,
+            relay: relay,
+            interim: handler.interimWriter(for: connection)
+        )
         // An app that goes away takes its exchange with it. Its end may have come with its first bytes.
         let end = {
             task.cancel()
@@ -77,7 +77,7 @@ extension Worker {
     }
 
     private func leaveToLoop(_ connection: DownstreamConnection) {
-        connection.socket.park(until: connection.idleDeadline) {
+        connection.socket.park(until: connection.state.idleDeadline) {
             [unowned self, unowned connection] in
             start(connection)
         }
@@ -85,11 +85,9 @@ extension Worker {
 
     /// Leaves an idle connection to the loop: what serves it is many times the rest of it.
     private func park(_ connection: DownstreamConnection) {
-        connection.task = nil
-        connection.relay = nil
-        connection.interim = nil
+        connection.service = nil
         connection.socket.onPeerClosed = nil
-        if connection.phase == .resting { load?.remove() }
+        if connection.state.phase == .resting { load?.remove() }
         leaveToLoop(connection)
         parkedCount += 1
         guard parkedCount == Worker.trimThreshold else { return }
@@ -120,9 +118,9 @@ extension Worker {
                 on: connection
             )
         }
-        if connection.isParked { return park(connection) }
+        if connection.state.isParked { return park(connection) }
         await connection.end()
-        connection.task = nil
+        connection.service = nil
         connections[ObjectIdentifier(connection)] = nil
         load?.remove()
         settings.connectionCount.remove()

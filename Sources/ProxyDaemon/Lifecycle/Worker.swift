@@ -89,15 +89,15 @@ final class Worker {
         }
         listeners[number] = (listener, channel)
         lastListener = max(lastListener, number)
-        handler.ownAddresses.add(socket.address, number: number, channel: channel)
+        handler.listenAddresses.add(socket.address, number: number, channel: channel)
     }
 
     /// Gives a listener to another channel, or to all of them, with the connections that came over it.
     func give(_ number: Int, to channel: String?) {
         listeners[number]?.channel = channel
-        handler.ownAddresses.give(number, to: channel)
-        for connection in connections.values where connection.listener == number {
-            connection.dedicatedChannel = channel
+        handler.listenAddresses.give(number, to: channel)
+        for connection in connections.values where connection.listener.number == number {
+            connection.listener.channel = channel
         }
     }
 
@@ -105,12 +105,12 @@ final class Worker {
     /// `limit` is over.
     func stopListening(_ number: Int, within limit: Duration) {
         listeners.removeValue(forKey: number)?.listener.close()
-        handler.ownAddresses.remove(number)
-        let affected = connections.values.filter { $0.listener == number }
+        handler.listenAddresses.remove(number)
+        let affected = connections.values.filter { $0.listener.number == number }
         for connection in affected { connection.drain() }
         guard !affected.isEmpty else { return }
         let timer = ActionTimer {
-            for connection in affected { connection.cutUnlessClosed() }
+            for connection in affected { connection.cut() }
         }
         loop.schedule(timer, at: loop.deadline(after: limit))
     }

@@ -1,11 +1,12 @@
 import Bytes
+import HTTP1
 import HTTPMessage
 import NetworkCore
 import RequestLog
 
-/// Turns an error into the answer that an app gets: the error's own status, or that of its kind.
+/// Turns an error into the response that an app gets, with the error's own status or that of its kind.
 enum ErrorResponder {
-    /// The status of each kind, where the error does not bring its own.
+    /// The error's own status, or that of its kind.
     static func status(of error: NetworkError) -> HTTPStatus {
         if let status = error.status { return status }
         return switch error.kind {
@@ -28,8 +29,13 @@ enum ErrorResponder {
         }
     }
 
-    /// The answer: problem+json (RFC 9457) with `Proxy-Status` (RFC 9209); `signIn` tells who must sign
-    /// in how.
+    /// The response: problem+json (RFC 9457) with `Proxy-Status` (RFC 9209).
+    ///
+    /// - Parameters:
+    ///   - error: what failed.
+    ///   - channel: the channel's name, if the request has one.
+    ///   - signIn: how to sign in to the channel.
+    ///   - requestID: of the exchange.
     static func response(
         to error: NetworkError,
         channel: String?,
@@ -59,13 +65,13 @@ enum ErrorResponder {
             validated: "netproxy; error=\(error.kind.rawValue)"
         )
         headers.append(.cacheControl, validated: "no-store")
-        // Who must sign in does not do so by trying again.
+        // Trying again does not help where a user must sign in.
         let wait = status == 503 && error.kind != .reauthorizationRequired ? 1 : nil
         if let seconds = error.retryAfter ?? wait {
             headers.append(.retryAfter, validated: String(max(seconds, 1)))
         }
         if status == 407 {
-            // What `access.key` takes: some clients send nothing until they are asked, and then only this.
+            // What `access.key` accepts: some clients send a key only when they are asked for this scheme.
             headers.append(.proxyAuthenticate, validated: "Bearer realm=\"netproxy\"")
             headers.append(.proxyAuthenticate, validated: "Basic realm=\"netproxy\"")
         }
@@ -76,7 +82,7 @@ enum ErrorResponder {
         )
     }
 
-    /// The error's clause; who must sign in is told how.
+    /// The error's own detail, and how to sign in where that is needed.
     private static func detail(of error: NetworkError, signIn: String?) -> String {
         guard error.kind == .reauthorizationRequired, let signIn else { return error.detail }
         return "\(error.detail): \(signIn)"
@@ -84,33 +90,33 @@ enum ErrorResponder {
 
     private static func title(of kind: ErrorKind) -> String {
         switch kind {
-        case .dnsTimeout: "Resolving the upstream's name took too long"
+        case .dnsTimeout: "DNS lookup for the upstream timed out"
         case .dnsError: "The upstream's name cannot be resolved"
         case .destinationUnavailable: "The upstream cannot be reached"
         case .connectionRefused: "The upstream refuses connections"
         case .connectionTerminated: "The upstream closed the connection"
-        case .connectionTimeout: "Connecting to the upstream took too long"
+        case .connectionTimeout: "Connecting to the upstream timed out"
         case .connectionReadTimeout: "A message stopped arriving"
-        case .connectionWriteTimeout: "A message was not taken in time"
+        case .connectionWriteTimeout: "The peer stopped reading"
         case .connectionLimitReached: "Too many connections"
         case .tlsProtocolError: "TLS with the upstream failed"
         case .tlsCertificateError: "The upstream's certificate is not trusted"
         case .httpRequestError: "The request is malformed"
-        case .requestHeadTimeout: "The request's head took too long"
-        case .requestBodyTimeout: "The request's content arrived too slowly"
+        case .requestHeadTimeout: "The request head did not arrive in time"
+        case .requestBodyTimeout: "The request body arrived too slowly"
         case .httpRequestDenied: "The request is not allowed"
-        case .httpResponseIncomplete: "The upstream cut its answer short"
-        case .httpResponseBodySize: "The upstream's answer is too large"
-        case .httpResponseTimeout: "The upstream did not answer in time"
-        case .httpProtocolError: "The upstream's answer is malformed"
-        case .proxyInternalError: "netproxy failed"
-        case .proxyLoopDetected: "The request goes round in a circle"
+        case .httpResponseIncomplete: "The upstream's response is incomplete"
+        case .httpResponseBodySize: "The upstream's response is too large"
+        case .httpResponseTimeout: "The upstream did not respond in time"
+        case .httpProtocolError: "The upstream's response is malformed"
+        case .proxyInternalError: "Internal error in netproxy"
+        case .proxyLoopDetected: "Proxy loop detected"
         case .credentialUnavailable: "No usable token"
-        case .reauthorizationRequired: "A person must sign in"
-        case .unacceptableResponse: "The upstream's answer is not acceptable"
-        case .undecodableResponse: "The upstream's answer cannot be read"
+        case .reauthorizationRequired: "Sign-in required"
+        case .unacceptableResponse: "The upstream's response is not acceptable"
+        case .undecodableResponse: "The upstream's response cannot be decoded"
         case .noChannel: "No channel for this request"
-        case .cancelled: "The app went away"
+        case .cancelled: "The client disconnected"
         }
     }
 }
@@ -121,5 +127,40 @@ enum JSONText {
         output.append(UInt8(ascii: "\""))
         output.append(escaped: text)
         output.append(UInt8(ascii: "\""))
+    }
+}
+
+extension NetworkError {
+    /// The fault of an exchange: a task is cancelled when its client disconnects.
+    init(ofExchange error: any Error) {
+        self =
+            error is CancellationError
+            ? NetworkError(.cancelled, side: .downstream, detail: "the client disconnected")
+            : NetworkError.of(error)
+    }
+
+    /// A request that HTTP/1 does not allow, with the status that says so.
+    init(_ error: HTTP1Error) {
+        self.init(
+            .httpRequestError,
+            side: .downstream,
+            detail: "\(error.reason)",
+            status: error.status
+        )
+    }
+
+    /// The drain period ended before an exchange had a response.
+    static var drainEnded: NetworkError { drainEnded("the upstream answered") }
+
+    /// The drain period ended in the middle of a response.
+    static var drainEndedInResponse: NetworkError { drainEnded("the response was complete") }
+
+    private static func drainEnded(_ before: String) -> NetworkError {
+        NetworkError(
+            .httpResponseTimeout,
+            side: .proxy,
+            detail:
+                "netproxy is shutting down, or closed this listener; the drain period ended before \(before)"
+        )
     }
 }

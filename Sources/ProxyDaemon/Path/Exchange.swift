@@ -5,49 +5,52 @@ import NetworkCore
 import ProxyConfig
 import RequestLog
 
-/// What is known of an exchange until its record is written.
+/// One request and what is known of its response, until the record is written.
 struct Exchange: ~Copyable {
     /// The head of the app's request; its field section is gone once the request is made.
     var head: RequestHead
-    var channel: Channel?
-    var rule: RoutingRule?
-    /// The channel that the listener has for itself.
+    private(set) var channel: Channel?
+    private(set) var rule: RoutingRule?
+    /// The listener's own channel, if it has one.
     var dedicated: String?
-    /// What the log will say; `end(at:)` completes it.
+    /// What the log will say; `end` completes it.
     var record: ExchangeRecord
     /// The known fields of the app's request.
     let fields: KnownFieldSet
-    /// Those of the request that was made of it, before the channel's rules; none if none was made.
+    /// The known fields of the upstream request, before the channel's rules; empty if none was made.
     private(set) var forwarded = KnownFieldSet.none
-    /// Which of the channel's rare fields it had.
+    /// Which of the fields that only the channel's rules name the request had.
     private(set) var rareFields: UInt64 = 0
-    private let app: DownstreamConnection
     private let started: UInt64
 
-    /// Begins with a head; where it only stands for one, the record has no method and no target.
+    /// Begins with a head.
     ///
-    /// Nothing is changed here once it has its value: that would have all of it copied.
+    /// No property is changed here once it has its value: that would copy all of the exchange.
     init(
         of head: consuming RequestHead,
-        on app: DownstreamConnection,
-        id: String,
-        isKnown: Bool = true
+        from peer: DownstreamConnection.Peer,
+        on loop: EventLoop,
+        id: String
     ) {
-        let target = isKnown ? head.target.pathAndQuery ?? "" : ""
         record = ExchangeRecord(
-            time: WallTime(nanosecondsSince1970: app.loop.wallNow),
+            time: WallTime(nanosecondsSince1970: loop.wallNow),
             requestID: id,
-            client: app.client,
-            method: isKnown ? head.method.rawValue : "",
-            target: target
+            client: peer.address,
+            method: head.method.rawValue,
+            target: head.target.pathAndQuery ?? ""
         )
         fields = head.headers.knownFields
-        self.app = app
-        started = app.loop.now
+        started = loop.now
         self.head = head
     }
 
-    /// Notes what only some requests have.
+    /// Notes that the head only stands for one that could not be read.
+    mutating func noteUnreadable() {
+        record.method = ""
+        record.target = ""
+    }
+
+    /// Notes the facts that only some requests have.
     mutating func noteRequest() {
         switch head.target {
         case .authority(let authority): record.host = authority.description
@@ -62,7 +65,7 @@ struct Exchange: ~Copyable {
         }
     }
 
-    /// An id of the app's, if it can stand in the log: an identifier, not just any text.
+    /// The app's own id for the request, if it is fit for the log: an identifier, not just any text.
     private static func identifier(_ id: String) -> String? {
         guard (1...128).contains(id.utf8.count),
             id.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\"") })
@@ -70,16 +73,18 @@ struct Exchange: ~Copyable {
         return id
     }
 
-    /// Goes over to a channel, with the fields that it wants logged, before the section is edited.
-    mutating func enter(_ channel: Channel) {
+    /// Assigns the exchange to a channel, and notes the fields that it wants logged before the section
+    /// is edited.
+    mutating func enter(_ channel: Channel, by rule: RoutingRule) {
         self.channel = channel
+        self.rule = rule
         rareFields = channel.rareFields(in: head.headers)
         let names = channel.loggedHeaders
         if !names.isEmpty { record.headers = head.headers.filter { names.contains($0.name) } }
     }
 
-    /// Notes where the app wanted to go, of a request that goes nowhere.
-    mutating func noteWish() {
+    /// Notes the authority that a request named, where it is not sent on.
+    mutating func noteIntendedHost() {
         guard record.host == nil, case .absolute(let scheme, let authority, _) = head.target else {
             return
         }
@@ -92,7 +97,7 @@ struct Exchange: ~Copyable {
         guard let channel, channel.logsHeaders else { return }
         let names = channel.loggedHeaders
         let fields = response.headers.filter { names.contains($0.name) }
-        // An API may repeat what it was sent, in the reason of a 401 for one.
+        // An API may repeat what it was sent, for example in the reason of a 401.
         let secrets = (record.context.sentCredential?.secrets ?? []) + channel.shared.secrets
         guard !fields.isEmpty, !secrets.isEmpty else {
             record.responseHeaders = fields
@@ -103,10 +108,13 @@ struct Exchange: ~Copyable {
         }
     }
 
-    /// Begins a trace, if the app's request belongs to none and the channel wants one.
+    /// Begins a trace if the app's request belongs to none and the channel wants one.
     mutating func beginTrace(in request: inout Request, as rule: ChannelConfiguration.Trace) {
         guard rule != .pass, record.traceID == nil else { return }
-        record.traceID = TraceContext.begin(in: &request.headers, isSampled: rule == .sampled)
+        record.traceID = TraceContext.begin(
+            in: &request.headers,
+            flags: rule == .sampled ? "01" : "00"
+        )
     }
 
     /// Notes where the request goes, and what it was made of.
@@ -122,7 +130,7 @@ struct Exchange: ~Copyable {
         record.protocolVersion = "HTTP/1.1"
     }
 
-    /// What the app got; nothing if no head reached it.
+    /// What the app got; `nil` if no head reached it.
     var status: HTTPStatus? {
         get { record.status }
         set { record.status = newValue }
@@ -134,14 +142,21 @@ struct Exchange: ~Copyable {
         set { record.bytesOut = newValue }
     }
 
-    /// Whether netproxy itself had to end it with an error.
+    /// Whether netproxy ended it with an error.
     var hasFailed: Bool { record.error != nil }
 
-    /// Records why it failed, and who gave up.
-    mutating func fail(_ cause: any Error) {
-        let cause = ProxyHandler.networkError(cause)
+    /// Records why it failed, and which side gave up.
+    ///
+    /// - Parameters:
+    ///   - cause: the fault.
+    ///   - shutdown: whether the connection had to end.
+    mutating func fail(_ cause: NetworkError, _ shutdown: DownstreamState.Shutdown) {
         if cause.kind == .cancelled {
-            if app.ending == .cut { return failCut() }
+            guard shutdown != .cut else {
+                record.abortedBy = .proxy
+                let error = NetworkError.drainEndedInResponse
+                return (record.error, record.detail) = (error.kind, error.detail)
+            }
             record.abortedBy = .client
             if status == nil { status = 499 }
             return
@@ -150,7 +165,7 @@ struct Exchange: ~Copyable {
         guard status != nil else { return }
         record.abortedBy =
             switch (cause.kind, cause.side) {
-            // Whoever was slow, it is netproxy that gave up.
+            // Whichever side was slow, it is netproxy that gave up.
             case (.connectionReadTimeout, _), (.connectionWriteTimeout, _),
                 (.httpResponseTimeout, _), (_, .proxy):
                 .proxy
@@ -159,21 +174,13 @@ struct Exchange: ~Copyable {
             }
     }
 
-    /// Records that the time of the drain was over in the middle of it.
-    private mutating func failCut() {
-        record.abortedBy = .proxy
-        (record.error, record.detail) = (
-            ProxyHandler.cutShort.kind, "\(ProxyHandler.cutShort.detail) was complete"
-        )
-    }
-
-    /// Whether somebody ended it early.
+    /// Whether one side ended it early.
     var isAborted: Bool { record.abortedBy != nil }
 
-    /// Records why a tunnel ended, whose status the app has long got.
-    mutating func failTunnel(_ cause: NetworkError) {
+    /// Records why a tunnel ended, whose status the app got long ago.
+    mutating func failTunnel(_ cause: NetworkError, _ shutdown: DownstreamState.Shutdown) {
         switch cause.side {
-        case _ where app.ending == .cut: record.abortedBy = .proxy
+        case _ where shutdown == .cut: record.abortedBy = .proxy
         case .upstream: (record.abortedBy, record.error) = (.upstream, cause.kind)
         case .downstream: record.abortedBy = .client
         case .proxy: (record.abortedBy, record.error) = (.proxy, cause.kind)
@@ -182,12 +189,12 @@ struct Exchange: ~Copyable {
     }
 
     /// Completes the record.
-    mutating func end(at now: UInt64) {
+    mutating func end(at now: UInt64, bytesIn: Int, clientUID: UInt32?) {
         if let destination = record.context.destination {
             noteDestination(destination.origin, destination.target)
         }
-        record.clientUID = app.userID
-        record.bytesIn = app.current.bytesIn
+        record.clientUID = clientUID
+        record.bytesIn = bytesIn
         record.duration = Duration(elapsed: now &- started)
     }
 }

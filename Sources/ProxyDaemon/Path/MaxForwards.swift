@@ -3,15 +3,15 @@ import HTTP1
 import HTTPMessage
 import NetworkCore
 
-/// Where OPTIONS and TRACE requests turn back (RFC 9110 §7.6.2).
+/// Limits how far OPTIONS and TRACE requests are forwarded (RFC 9110 §7.6.2).
 enum MaxForwards {
-    /// The answer of the last stop, which is here when the count has come to 0.
+    /// The response of the last recipient, which netproxy is when the count is 0.
     ///
     /// - Parameters:
     ///   - head: the request.
     ///   - secrets: further fields that may be secret.
-    /// - Returns: nothing where the request goes on.
-    /// - Throws: `http_request_error` for a count that is no number.
+    /// - Returns: `nil` where the request is forwarded.
+    /// - Throws: `http_request_error` for a count that is not a number.
     static func answer(
         to head: RequestHead,
         hiding secrets: [HTTPFieldName] = []
@@ -20,7 +20,7 @@ enum MaxForwards {
         return head.method == .trace ? reflection(of: head, hiding: secrets) : options
     }
 
-    /// Takes one from the count.
+    /// Decrements the count.
     static func countDown(_ headers: inout HTTPHeaders, of method: HTTPMethod) throws(NetworkError)
     {
         guard let count = try count(in: headers, of: method), count > 0 else { return }
@@ -28,7 +28,7 @@ enum MaxForwards {
         headers.append(HTTPFieldName(known: .maxForwards), validated: String(count - 1))
     }
 
-    /// What netproxy itself says to OPTIONS: what its channels allow, nobody here can know.
+    /// The response of netproxy itself to OPTIONS: it does not know what its upstreams allow.
     static var options: Response {
         Response(
             status: 200,
@@ -37,7 +37,7 @@ enum MaxForwards {
         )
     }
 
-    /// The count; nothing where there is none, or where the method does not know it.
+    /// The count; `nil` where the request has none, or its method ignores it.
     private static func count(
         in headers: HTTPHeaders,
         of method: HTTPMethod
@@ -58,7 +58,7 @@ enum MaxForwards {
         return count
     }
 
-    /// The request as it came, without what may be secret (RFC 9110 §9.3.8).
+    /// The request as it arrived, without fields that may be secret (RFC 9110 §9.3.8).
     private static func reflection(
         of head: RequestHead,
         hiding secrets: [HTTPFieldName]

@@ -4,7 +4,7 @@ import HTTPMessage
 import NetworkCore
 import RequestLog
 
-/// The way back: the response, or why there is none, and the record.
+/// The way back: the response, or why there is none, and then the record.
 extension ProxyHandler {
     /// Writes the response to the app, and the record to the log.
     ///
@@ -15,35 +15,23 @@ extension ProxyHandler {
         on app: DownstreamConnection,
         _ exchange: inout Exchange
     ) async -> Bool {
-        let progress = start(response, on: app, &exchange)
-        if progress == .ended { return true }
-        return await conclude(response, progress, on: app, &exchange)
-    }
-
-    /// How far a response got without a wait.
-    private enum Progress {
-        /// Nothing is written: it opens a tunnel, or an interim answer is on its way.
-        case waiting
-        /// Some of it is.
-        case begun
-        /// All of it is, and another request may follow.
-        case ended
-        /// All of it is, and the connection has to be closed.
-        case closing
-        /// It broke off.
-        case lost
+        let state = start(response, on: app, &exchange)
+        if state == .done, app.state.persists { return true }
+        return await finish(response, state, on: app, &exchange)
     }
 
     /// Writes what goes out at once; for most responses that is all.
+    ///
+    /// - Returns: `idle` where the response opens a tunnel, or an interim response is being written.
     @inline(never)
     private func start(
         _ response: borrowing Response,
         on app: DownstreamConnection,
         _ exchange: inout Exchange
-    ) -> Progress {
+    ) -> ResponseWriter.State {
         exchange.noteResponse(response)
-        if app.isWritingInterim { return .waiting }
-        if case .tunnel = response.body { return .waiting }
+        if app.state.phase == .interim { return .idle }
+        if case .tunnel = response.body { return .idle }
         return write(response, on: app, &exchange)
     }
 
@@ -51,104 +39,99 @@ extension ProxyHandler {
         _ response: borrowing Response,
         on app: DownstreamConnection,
         _ exchange: inout Exchange
-    ) -> Progress {
+    ) -> ResponseWriter.State {
         exchange.status = response.status
-        do throws(DeliveryError) {
-            var opening = app.open(
-                response,
-                to: exchange.head,
-                mayContinue: exchange.head.keepAlive
-            )
-            guard try app.write(&opening) else {
-                app.begun = DownstreamConnection.Begun(opening)
-                return .begun
+        var writer = ResponseWriter(
+            response,
+            to: exchange.head,
+            exchange.head.persistence,
+            on: app
+        )
+        do throws(NetworkError) {
+            try writer.start()
+            if writer.state == .done {
+                exchange.bytesOut = writer.bytesOut
+                finish(&exchange, app)
+            } else {
+                app.pendingResponse = PendingResponse(writer)
             }
-            exchange.bytesOut = opening.delivery.bytesOut
-            finish(&exchange, app)
-            return opening.delivery.mayContinue ? .ended : .closing
         } catch {
-            giveUp(error, on: app, &exchange)
-            return .lost
+            giveUp(error, writer, on: app, &exchange)
         }
+        return writer.state
     }
 
-    /// Does with a response what has to wait.
-    // Never inlined: those that went out at once would make room for what this waits with.
+    /// Writes what has to wait.
+    // Never inlined: what this waits with would enlarge the frame of responses that go out at once.
     @inline(never)
-    private func conclude(
+    private func finish(
         _ response: Response,
-        _ progress: Progress,
+        _ started: ResponseWriter.State,
         on app: DownstreamConnection,
         _ exchange: inout Exchange
     ) async -> Bool {
-        var progress = progress
-        if progress == .waiting {
-            await app.settleInterim()
+        var state = started
+        if state == .idle {
+            await app.interimWritten()
             if case .tunnel(let upstream) = response.body {
                 await tunnel(
                     to: upstream,
                     opening: TunnelOpening(switching: response),
                     on: app,
-                    idleTimeout: app.current.idleTimeout,
+                    idleTimeout: app.request.idleTimeout,
                     &exchange
                 )
                 return false
             }
-            progress = write(response, on: app, &exchange)
+            state = write(response, on: app, &exchange)
         }
-        if progress == .begun, let opening = app.begun.take()?.opening {
-            do throws(DeliveryError) {
-                let delivery = try await app.finish(response, opening)
-                exchange.bytesOut = delivery.bytesOut
+        if var writer = app.pendingResponse.take()?.writer {
+            do {
+                try await writer.finish()
+                exchange.bytesOut = writer.bytesOut
                 finish(&exchange, app)
-                progress = delivery.mayContinue ? .ended : .closing
             } catch {
-                giveUp(error, on: app, &exchange)
-                progress = .lost
+                giveUp(NetworkError(ofExchange: error), writer, on: app, &exchange)
             }
+            state = writer.state
         }
-        if progress == .closing { await app.closeAfterLingering() }
-        return progress == .ended
+        guard state == .done else { return false }
+        if !app.state.persists { await app.closeAfterLingering() }
+        return app.state.persists
     }
 
     /// Ends an exchange whose response broke off: the head is out, or some of it, and the only honest
-    /// end is one that no app takes for a complete answer.
+    /// end is one that no app takes for a complete response.
     private func giveUp(
-        _ error: DeliveryError,
+        _ error: NetworkError,
+        _ writer: ResponseWriter,
         on app: DownstreamConnection,
         _ exchange: inout Exchange
     ) {
-        if !error.isHeadOut { exchange.status = nil }
-        exchange.bytesOut = error.bytesOut
-        exchange.fail(error.cause)
+        if !writer.isHeadOut { exchange.status = nil }
+        exchange.bytesOut = writer.bytesOut
+        exchange.fail(error, app.state.shutdown)
         finish(&exchange, app)
         app.reset()
     }
 
-    /// The error of an exchange that had the time of the drain, and did not get to its answer.
-    static var cutShort: NetworkError {
-        NetworkError(
-            .httpResponseTimeout,
-            side: .proxy,
-            detail: "netproxy stops, or listens there no more, and drain was over before the answer"
-        )
-    }
-
-    /// Writes to the app, in the place of a response, why there is none, and the record to the log.
+    /// Writes to the app why there is no response, and the record to the log.
+    ///
+    /// - Returns: whether the connection may be used for another request.
     func explain(
         _ error: NetworkError,
         on app: DownstreamConnection,
         _ exchange: inout Exchange
     ) async -> Bool {
-        exchange.noteWish()
-        let error = app.ending == .cut && error.kind == .cancelled ? ProxyHandler.cutShort : error
-        exchange.fail(error)
+        exchange.noteIntendedHost()
+        let error = error.kind == .cancelled && app.state.shutdown == .cut ? .drainEnded : error
+        exchange.fail(error, app.state.shutdown)
         guard error.kind != .cancelled else {
             finish(&exchange, app)
             app.reset()
             return false
         }
-        await app.settleInterim()
+        await app.interimWritten()
         let response = ErrorResponder.response(
             to: error,
             channel: exchange.channel?.name,
@@ -156,29 +139,25 @@ extension ProxyHandler {
             requestID: exchange.record.context.requestID
         )
         exchange.status = response.status
-        // After a doubt about the message nothing behind it can be trusted.
-        // Nor can what an app sends behind a CONNECT: it is meant for the tunnel.
-        let mayContinue =
-            exchange.head.keepAlive && error.kind != .httpRequestError
-            && exchange.head.method != .connect
-        do throws(DeliveryError) {
-            let delivery = try await app.write(
-                response,
-                to: exchange.head,
-                mayContinue: mayContinue
-            )
-            exchange.bytesOut = delivery.bytesOut
+        // After a malformed message nothing that follows can be trusted. Neither can what follows a
+        // CONNECT: it is meant for the tunnel.
+        let persistence =
+            error.kind == .httpRequestError || exchange.head.method == .connect
+            ? .close : exchange.head.persistence
+        var writer = ResponseWriter(response, to: exchange.head, persistence, on: app)
+        do {
+            try await writer.write()
+            exchange.bytesOut = writer.bytesOut
             finish(&exchange, app)
-            if !delivery.mayContinue { await app.closeAfterLingering() }
-            return delivery.mayContinue
+            if !writer.persists { await app.closeAfterLingering() }
+            return writer.persists
         } catch {
-            if !error.isHeadOut {
+            let cause = NetworkError(ofExchange: error)
+            if !writer.isHeadOut {
                 exchange.status = nil
-                if ProxyHandler.networkError(error.cause).kind == .cancelled {
-                    exchange.fail(error.cause)
-                }
+                if cause.kind == .cancelled { exchange.fail(cause, app.state.shutdown) }
             }
-            exchange.bytesOut = error.bytesOut
+            exchange.bytesOut = writer.bytesOut
             finish(&exchange, app)
             app.reset()
             return false

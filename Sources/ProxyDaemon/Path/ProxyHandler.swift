@@ -10,20 +10,20 @@ import RequestLog
 /// One per loop. Not `Sendable`.
 final class ProxyHandler {
     let loop: EventLoop
-    let requests: UpstreamRequest
+    private let requests: UpstreamRequest
     private let requestIDs: RequestIDs
-    /// What no channel claimed.
+    /// Counts the requests that no channel claimed.
     let unclaimed = ChannelTally()
-    /// What can be explained to a person.
+    /// The exchanges that `netproxy why` can explain.
     let recent = RecentExchanges()
-    /// Where a person reads along, if one does.
+    /// Prints exchanges, where `netproxy run` was started in a terminal.
     var console: ConsoleLines?
     /// Called after each record.
     var onLogged: (() -> Void)?
-    /// The channels as the configuration in force has them.
+    /// The channels of the configuration in force.
     var channels: ChannelTable
-    /// Where apps find this proxy.
-    var ownAddresses = OwnAddresses()
+    /// The addresses at which apps reach this proxy.
+    var listenAddresses = ListenAddresses()
 
     init(loop: EventLoop, requests: UpstreamRequest, channels: ChannelTable) {
         self.loop = loop
@@ -34,8 +34,8 @@ final class ProxyHandler {
 
     /// Answers one request.
     ///
-    /// What need not wait is done in functions that do not: what they hold on the way takes no room
-    /// among what is kept for each request that waits.
+    /// What need not wait happens in functions that do not: what they hold takes no room in the frame
+    /// that is kept for each waiting request.
     ///
     /// - Returns: whether the connection may be used for another.
     func handle(on app: DownstreamConnection) async -> Bool {
@@ -44,47 +44,59 @@ final class ProxyHandler {
             var response: Response
             switch try prepare(on: app, &exchange) {
             case .answer(let own): response = own
-            case .send(let request, let channel):
+            case .tunnel(let authority):
+                try await connect(to: authority, on: app, &exchange)
+                return false
+            case .send(let request):
                 do {
-                    if let total = channel.totalTimeout {
-                        response = try await channel.send(
-                            consume request,
-                            within: total,
-                            context: &exchange.record.context
-                        )
+                    if let channel = exchange.channel {
+                        if let total = channel.totalTimeout {
+                            response = try await channel.send(
+                                consume request,
+                                within: total,
+                                context: &exchange.record.context
+                            )
+                        } else {
+                            response = try await channel.chain.send(
+                                consume request,
+                                context: &exchange.record.context
+                            )
+                        }
                     } else {
-                        response = try await channel.chain.send(
-                            consume request,
+                        response = try await channels.forward.send(
+                            request,
                             context: &exchange.record.context
                         )
                     }
                 } catch {
-                    throw ProxyHandler.networkError(error)
+                    throw NetworkError(ofExchange: error)
                 }
                 response.headers.append(.via, validated: requests.via(exchange.record.context))
             }
             return await deliver(response, on: app, &exchange)
         } catch {
-            guard exchange.channel == nil else { return await explain(error, on: app, &exchange) }
-            return await serveUnclaimed(error, on: app, &exchange)
+            return await explain(error, on: app, &exchange)
         }
     }
 
-    /// What becomes of a request.
+    /// What happens to a request.
     private enum Step: ~Copyable {
-        /// It goes no further.
+        /// It is answered here.
         case answer(Response)
-        /// It goes through a channel.
-        case send(Request, Channel)
+        /// It goes upstream: through its channel, or as it is where no channel claims it.
+        case send(Request)
+        /// Its connection becomes a tunnel.
+        case tunnel(Authority)
     }
 
-    /// Begins the exchange of the head that came; a request that names this proxy becomes one to it.
+    /// Begins the exchange of the head that was read; a request that names this proxy in absolute-form
+    /// becomes one in origin-form.
     @inline(never)
     private func begin(on app: DownstreamConnection) -> Exchange {
-        var head = app.intake?.head.take() ?? app.unreadHead
-        var dedicated = app.dedicatedChannel
+        var head = app.takeHead()
+        var dedicated = app.listener.channel
         if case .absolute = head.target,
-            let own = ownAddresses.listener(
+            let own = listenAddresses.listener(
                 namedBy: head.target,
                 localAddress: app.socket.localAddress
             )
@@ -92,79 +104,96 @@ final class ProxyHandler {
             head.becomeDirect()
             if dedicated == nil { dedicated = own.channel }
         }
-        var exchange = Exchange(of: consume head, on: app, id: requestIDs.next())
+        var exchange = Exchange(of: consume head, from: app.peer, on: loop, id: requestIDs.next())
         exchange.dedicated = dedicated
         exchange.noteRequest()
         return exchange
     }
 
-    /// Finds the channel of a request, and makes the request that goes upstream.
+    /// Decides where a request goes, and makes the one that goes upstream.
     @inline(never)
     private func prepare(
         on app: DownstreamConnection,
         _ exchange: inout Exchange
     ) throws(NetworkError) -> Step {
+        var plan: ForwardPlan
+        do throws(NetworkError) {
+            plan = try planChannel(on: app, &exchange)
+        } catch {
+            guard exchange.channel == nil else { throw error }
+            switch try planUnclaimed(exchange.head, error, on: app) {
+            case .answer(let response): return .answer(response)
+            case .tunnel(let authority): return .tunnel(authority)
+            case .forward(let other): plan = other
+            }
+        }
+        for field in plan.keyFields { exchange.head.headers.remove(field) }
+        // RFC 9110 §15.2: HTTP/1.0 knows no interim responses.
+        if exchange.head.version == .http11 {
+            exchange.record.context.onInformational = app.service?.interim
+        }
+        if let own = try lastStop(exchange.head, exchange.channel) { return .answer(own) }
+        var request = try requests.make(
+            &exchange.head,
+            &plan,
+            body: app.requestBody(exchange.head.framing),
+            requestID: exchange.record.context.requestID
+        )
+        if let channel = exchange.channel {
+            exchange.beginTrace(in: &request, as: channel.trace)
+        }
+        exchange.noteDestination(of: request)
+        if !plan.refusedNominations.isEmpty { warn(of: plan.refusedNominations, in: exchange) }
+        return .send(request)
+    }
+
+    /// Finds the channel of a request, and checks that the app may use it so.
+    private func planChannel(
+        on app: DownstreamConnection,
+        _ exchange: inout Exchange
+    ) throws(NetworkError) -> ForwardPlan {
         let table = channels
         let route = try table.router.route(exchange.head, dedicated: exchange.dedicated)
         let channel = table.channels[route.channel]
-        exchange.enter(channel)
-        exchange.rule = route.rule
-        app.current.idleTimeout = channel.idleTimeout
-        let keyFields = try channel.shared.access.check(
+        exchange.enter(channel, by: route.rule)
+        app.request.idleTimeout = channel.idleTimeout
+        let keyFields = try channel.access.check(
             exchange.head,
             isChannelHost: { table.isChannelHost($0) },
-            userID: app.userID
+            userID: app.peer.userID
         )
-        for field in keyFields { exchange.head.headers.remove(field) }
         try channel.shared.scope.check(exchange.head, target: route.target)
-        // RFC 9110 §15.2: HTTP/1.0 knows no interim answers.
-        if exchange.head.version == .http11 {
-            exchange.record.context.onInformational = app.interim
-        }
-        if let own = try lastStop(exchange.head, channel) { return .answer(own) }
-        var nominated: [HTTPFieldName] = []
-        var request = try requests.make(
-            &exchange.head,
-            for: channel.origin,
+        return ForwardPlan(
+            origin: channel.origin,
             target: route.target,
-            body: app.requestBody(exchange.head.framing),
-            requestID: exchange.record.context.requestID,
-            protecting: channel.credentialFields,
-            ruling: channel.shared.ruledFields,
-            nominated: &nominated
+            keyFields: keyFields,
+            credentialFields: channel.credentialFields,
+            ruledFields: channel.shared.ruledFields
         )
-        exchange.beginTrace(in: &request, as: channel.trace)
-        exchange.noteDestination(of: request)
-        if !nominated.isEmpty { tell(nominated, of: exchange, in: channel) }
-        return .send(request, channel)
     }
 
-    /// The answer to a request that goes no further.
+    /// The response to a request that goes no further.
     private func lastStop(
         _ head: RequestHead,
-        _ channel: Channel
+        _ channel: Channel?
     ) throws(NetworkError) -> Response? {
         // The length of TRACE first: it spares almost every request the comparison of texts.
         guard
             head.headers.contains(KnownField.maxForwards)
                 || (head.method.rawValue.utf8.count == 5 && head.method == .trace)
         else { return nil }
-        if let answer = try MaxForwards.answer(to: head, hiding: channel.credentialFields) {
+        if let answer = try MaxForwards.answer(to: head, hiding: channel?.credentialFields ?? []) {
             return answer
         }
-        try channel.checkTrace(head.method)
+        try channel?.checkTrace(head.method)
         return nil
     }
 
-    /// Tells of fields that `Connection` named in vain: an app that tries to have a credential taken
-    /// out is worth a look.
-    private func tell(
-        _ nominated: [HTTPFieldName],
-        of exchange: borrowing Exchange,
-        in channel: Channel
-    ) {
+    /// Logs that `Connection` named fields that it cannot remove: an app that tries to get rid of a
+    /// credential is worth a look.
+    private func warn(of nominated: [HTTPFieldName], in exchange: borrowing Exchange) {
         let names = nominated.map(\.description).joined(separator: ", ")
-        channel.log.write(
+        (exchange.channel?.log ?? channels.ownLog).write(
             EventRecord(
                 time: .now,
                 level: .warning,
@@ -179,34 +208,34 @@ final class ProxyHandler {
         )
     }
 
-    /// What an attempt threw, as a fault of the exchange.
-    static func networkError(_ error: any Error) -> NetworkError {
-        error is CancellationError
-            ? NetworkError(.cancelled, side: .downstream, detail: "the app went away")
-            : NetworkError.of(error)
+    /// Forwards interim responses to an app (RFC 9110 §15.2); made once for a task.
+    func interimWriter(for app: DownstreamConnection) -> InterimWriter {
+        let bound = LoopBound(app, on: loop)
+        let pseudonym = requests.pseudonym
+        return { status, headers in
+            var headers = headers
+            headers.append(.via, validated: "1.1 \(pseudonym)")
+            try await bound.value.writeInterim(status, headers)
+        }
     }
 
-    /// Refuses what is no request, and closes the connection.
+    /// Refuses a malformed request, and closes the connection.
     func refuse(_ error: NetworkError, on app: DownstreamConnection) async {
-        app.current.idleTimeout = DownstreamConnection.Current.idleTimeout
+        app.request.idleTimeout = DownstreamConnection.CurrentRequest.idleTimeout
         let line = app.requestLine
-        let head = line ?? app.unreadHead
-        let id = requestIDs.next()
-        var exchange = Exchange(of: head, on: app, id: id, isKnown: line != nil)
-        if line != nil { exchange.noteRequest() }
+        var exchange = Exchange(
+            of: line ?? app.unreadHead,
+            from: app.peer,
+            on: loop,
+            id: requestIDs.next()
+        )
+        if line != nil { exchange.noteRequest() } else { exchange.noteUnreadable() }
         _ = await explain(error, on: app, &exchange)
     }
 
-    /// Writes the record.
+    /// Ends an exchange: counts, logs and remembers it.
     func finish(_ exchange: inout Exchange, _ app: DownstreamConnection) {
-        exchange.end(at: loop.now)
-        record(&exchange)
-    }
-
-    /// Counts, logs and remembers an exchange that has ended.
-    ///
-    /// `inout`, though nothing changes: a borrowed exchange is copied to a place of its own.
-    private func record(_ exchange: inout Exchange) {
+        exchange.end(at: loop.now, bytesIn: app.request.bytesIn, clientUID: app.peer.userID)
         (exchange.channel?.tally ?? unclaimed).counters.count(&exchange.record)
         let log = exchange.channel?.log ?? channels.ownLog
         log.write(exchange.record, now: .now, keepingIn: recent.lines)

@@ -1,6 +1,6 @@
 import Bytes
 
-/// Makes the ids of exchanges: 15 characters, which a `String` holds without memory of its own.
+/// Makes the ids of exchanges: 15 characters, which a `String` holds without an allocation.
 ///
 /// 40 random bits for the loop of a process, and a counter of 35 bits, both in base 32.
 ///

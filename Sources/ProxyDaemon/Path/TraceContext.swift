@@ -1,10 +1,10 @@
 import HTTPMessage
 import NetworkCore
 
-/// W3C Trace Context, as far as a proxy without spans of its own takes part in it.
+/// W3C Trace Context, as far as a proxy without its own spans takes part in it.
 enum TraceContext {
-    /// The trace id of a `traceparent` value, if it is one that others go on with (W3C Trace Context
-    /// §3.2.2): small digits, no id of zeros, no version `ff`, nothing behind it in version `00`.
+    /// The trace id of a valid `traceparent` value (W3C Trace Context §3.2.2): lower-case digits, no id of
+    /// zeros, no version `ff`, nothing after the flags in version `00`.
     static func traceID(_ value: String) -> String? {
         let parts = value.split(separator: "-", omittingEmptySubsequences: false)
         guard parts.count >= 4, isHexadecimal(parts[0], 2), parts[0] != "ff",
@@ -26,21 +26,21 @@ enum TraceContext {
 
     /// Begins a trace with a request that belongs to none.
     ///
-    /// A `tracestate` that came without its trace goes (W3C Trace Context §3.3.1.1).
+    /// A `tracestate` without a valid `traceparent` is removed (W3C Trace Context §3.3.1.1).
     ///
     /// - Parameters:
     ///   - headers: of the request.
-    ///   - isSampled: what the flag says to those who have not decided for themselves.
+    ///   - flags: `01` where the trace is sampled, else `00`.
     /// - Returns: the trace id.
-    static func begin(in headers: inout HTTPHeaders, isSampled: Bool) -> String {
+    static func begin(in headers: inout HTTPHeaders, flags: String) -> String {
         let (trace, parent) = (hexadecimal(words: 2), hexadecimal(words: 1))
         headers.remove(HTTPFieldName.traceparent)
         headers.remove(HTTPFieldName.tracestate)
-        headers.append(.traceparent, validated: "00-\(trace)-\(parent)-\(isSampled ? "01" : "00")")
+        headers.append(.traceparent, validated: "00-\(trace)-\(parent)-\(flags)")
         return trace
     }
 
-    /// Random words of 16 digits each, none of them zero.
+    /// Random words of 16 digits each, none of them all zeros.
     private static func hexadecimal(words: Int) -> String {
         var text = ""
         for _ in 0..<words {

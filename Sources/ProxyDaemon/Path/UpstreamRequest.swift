@@ -3,10 +3,25 @@ import HTTP1
 import HTTPMessage
 import NetworkCore
 
-/// Turns an app's request into the one that goes upstream: what is meant for this hop is taken out
-/// before any interceptor puts its own in.
+/// Where a request goes, and what is special about some of its fields.
+struct ForwardPlan {
+    let origin: Origin
+    /// Path and query for the upstream, byte for byte.
+    let target: String
+    /// The fields in which the app showed a key for this proxy: they are removed.
+    var keyFields: [HTTPFieldName] = []
+    /// The fields of the channel's credential, which `Connection` must not name.
+    var credentialFields: [HTTPFieldName] = []
+    /// The fields that only the channel sets, in any spelling.
+    var ruledFields: [HTTPFieldName] = []
+    /// The protected fields that `Connection` named all the same.
+    var refusedNominations: [HTTPFieldName] = []
+}
+
+/// Turns an app's request into the one that goes upstream: what is meant for this hop is removed before
+/// any interceptor adds fields.
 struct UpstreamRequest {
-    /// The pseudonym in `Via`, different for every process so that a loop is told from a chain.
+    /// The pseudonym in `Via`, different for every process, so that a loop can be told from a chain.
     let pseudonym: String
     private let via10: String
     private let via11: String
@@ -17,35 +32,37 @@ struct UpstreamRequest {
         via11 = "1.1 \(pseudonym)"
     }
 
-    /// Builds the request, and takes the field section out of the head for it.
+    /// Makes the request, and takes the field section out of the head for it.
     ///
+    /// - Parameters:
+    ///   - head: the app's request.
+    ///   - plan: where it goes; learns which fields `Connection` may not remove.
+    ///   - body: the content.
+    ///   - requestID: its id, unless the app gave it one.
     /// - Throws: `proxy_loop_detected` when the request passed here before.
     func make(
         _ head: inout RequestHead,
-        for origin: Origin,
-        target: String,
+        _ plan: inout ForwardPlan,
         body: HTTPBody,
-        requestID: String,
-        protecting credential: [HTTPFieldName],
-        ruling ruled: [HTTPFieldName],
-        nominated: inout [HTTPFieldName]
+        requestID: String
     ) throws(NetworkError) -> Request {
         let upgrade =
             head.headers.contains(KnownField.upgrade) ? try UpgradeOffer.protocols(of: head) : nil
         let takesTrailers = head.takesTrailers
-        // Moved, not copied: what is added below is written in place.
+        // Moved, not copied: fields are added in place.
         var headers = HTTPHeaders()
         swap(&headers, &head.headers)
-        nominated = HopByHop(removingFrom: &headers, protecting: credential).refused
-        headers.removeImitations(of: ruled)
+        plan.refusedNominations =
+            HopByHop(removingFrom: &headers, protecting: plan.credentialFields).refused
+        headers.removeImitations(of: plan.ruledFields)
         if headers.contains(HTTPFieldName.expect) {
-            // Only a body that is still to come can wait for a 100.
+            // Only content that is still to come can wait for a 100.
             if case .stream = body, head.expectsContinue {
             } else {
                 headers.remove(HTTPFieldName.expect)
             }
         }
-        // Trailers of a request are dropped, so none are announced.
+        // Trailers of a request are dropped, so they are not announced.
         if headers.contains(KnownField.trailer) { headers.remove(HTTPFieldName.trailer) }
         if takesTrailers { headers.append(.te, validated: "trailers") }
         if headers.contains(KnownField.maxForwards) {
@@ -59,8 +76,8 @@ struct UpstreamRequest {
         }
         return Request(
             method: head.method,
-            origin: origin,
-            target: target,
+            origin: plan.origin,
+            target: plan.target,
             headers: headers,
             body: body
         )

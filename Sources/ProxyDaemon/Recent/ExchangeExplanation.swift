@@ -5,10 +5,10 @@ import NetworkCore
 import ProxyConfig
 import RequestLog
 
-/// What happened to one exchange, step by step, in sentences: the answer of `/why/ID` and what
-/// `netproxy why` prints.
+/// An explanation of one exchange in steps and sentences: the response of `/why/ID` and the output of
+/// `netproxy why`.
 ///
-/// Made on demand, out of the line of the log and what the loop noted beside it.
+/// Made on demand from the log line and the note that its loop kept with it.
 package struct ExchangeExplanation: Codable, Sendable {
     /// One step.
     package struct Step: Codable, Sendable {
@@ -28,7 +28,7 @@ package struct ExchangeExplanation: Codable, Sendable {
         case requestID = "request_id"
     }
 
-    /// Reads the daemon's answer; nothing if it is none.
+    /// Parses the daemon's response; `nil` if it is malformed.
     package init?(json: String) {
         let decoder = JSONDecoder()
         guard let read = try? decoder.decode(ExchangeExplanation.self, from: Data(json.utf8)) else {
@@ -37,7 +37,7 @@ package struct ExchangeExplanation: Codable, Sendable {
         self = read
     }
 
-    /// The lines for a person, each step with its name in front.
+    /// Readable lines, one for each step, which begins with its name.
     package var lines: [String] {
         let width = 12
         return ["exchange \(requestID)"]
@@ -47,7 +47,7 @@ package struct ExchangeExplanation: Codable, Sendable {
             }
     }
 
-    /// The answer: the explanation, and the line of the log as it is.
+    /// The response: the explanation, and the unchanged log line.
     func json(record: [UInt8]) -> String {
         let output = OutputBuffer(capacity: 2048)
         output.append("{\"request_id\":")
@@ -68,13 +68,13 @@ package struct ExchangeExplanation: Codable, Sendable {
 }
 
 extension ExchangeExplanation {
-    /// Explains an exchange; nothing if its line cannot be read.
+    /// Explains an exchange; `nil` if its line cannot be parsed.
     init?(_ exchange: RecentExchange) {
         guard let line = LogLine(exchange.line.filter { $0 != UInt8(ascii: "\n") }) else {
             return nil
         }
         requestID = line["request_id"]?.text ?? ""
-        let teller = ExchangeTeller(exchange: exchange, line: line)
-        steps = teller.steps.map { Step(step: $0.step, text: $0.text) }
+        let describer = ExchangeDescriber(exchange: exchange, line: line)
+        steps = describer.steps.map { Step(step: $0.step, text: $0.text) }
     }
 }

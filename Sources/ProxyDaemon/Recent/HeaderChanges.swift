@@ -1,8 +1,7 @@
 import HTTPMessage
 import ProxyConfig
 
-/// What became of the fields of one request on its way upstream, by name; values are nobody's
-/// business.
+/// How the fields of one request changed on its way upstream, by name; values are never recorded.
 struct HeaderChanges {
     private(set) var added: [String] = []
     private(set) var replaced: [String] = []
@@ -10,8 +9,7 @@ struct HeaderChanges {
     private var present: Set<HTTPFieldName>
     private let rare: [HTTPFieldName]
 
-    /// Holds what was made of the request against what came, and works out what the channel's rules
-    /// did then.
+    /// Compares the upstream request with the app's, and applies the channel's rules to the difference.
     init(_ exchange: RecentExchange, rules: HeaderRules?) {
         rare = rules?.rareNames ?? []
         present = Set(
@@ -48,14 +46,5 @@ struct HeaderChanges {
 
     private mutating func remove(_ name: HTTPFieldName) {
         if present.remove(name) != nil { removed.append(name.text) }
-    }
-}
-
-extension HeaderRules {
-    /// The names in the rules that are not in the table of known fields: whether a request has them
-    /// must be noted one by one.
-    var rareNames: [HTTPFieldName] {
-        let names = remove + defaults.map(\.name) + set.map(\.name) + secrets.map(\.name)
-        return names.compactMap { HTTPFieldName($0) }.filter { $0.known == nil }
     }
 }

@@ -4,44 +4,45 @@ import HTTPMessage
 import NetworkCore
 import RequestLog
 
-/// What one loop remembers of the exchanges that ended, for `netproxy why`.
+/// The exchanges that ended on one loop lately, for `netproxy why`.
 ///
 /// The last 1024 exchanges and the last 256 that were not plain successes, with at most 512 KiB and
-/// 256 KiB of log lines: whatever is known of an exchange is in its line, so that remembering it
-/// is one copy; what the line has not is in a note of a few words.
+/// 256 KiB of log lines. Most facts of an exchange are in its line, so that keeping it is one copy; the
+/// rest is in a small note.
 ///
 /// Not `Sendable`.
 final class RecentExchanges {
-    /// What the line of an exchange does not say.
+    /// The facts of an exchange that its line lacks.
     struct Note {
-        /// What its channel was made of; the channel itself may be gone.
+        /// The settings of its channel, which may be gone.
         var channel: ChannelShared?
         var rule: RoutingRule?
         /// The known fields of the app's request.
         var fields = KnownFieldSet.none
-        /// Those of the request that was made of it; none if none was made.
+        /// The known fields of the upstream request; empty if none was made.
         var forwarded = KnownFieldSet.none
-        /// Which of the channel's rare fields it had.
+        /// Which of the fields that only the channel's rules name it had.
         var rareFields: UInt64 = 0
-        var more: More?
+        /// Kept in an object, because most exchanges have none.
+        var earlierAttempts: EarlierAttempts?
     }
 
-    /// What only an exchange has in which something happened.
-    final class More {
-        let earlierAttempts: [AttemptFacts]
+    /// The attempts of an exchange before its last.
+    final class EarlierAttempts {
+        let facts: [AttemptFacts]
 
-        init(earlierAttempts: [AttemptFacts]) {
-            self.earlierAttempts = earlierAttempts
+        init(_ facts: [AttemptFacts]) {
+            self.facts = facts
         }
     }
 
-    /// Takes the line of each exchange, just before its note.
+    /// Receives the line of each exchange just before its note.
     let lines = LineRing(lines: 1024, bytes: 512 * 1024)
     private let remarkable = LineRing(lines: 256, bytes: 256 * 1024)
     private var notes = [Note](repeating: Note(), count: 1024)
     private var remarkableNotes = [Note](repeating: Note(), count: 256)
 
-    /// Remembers what the line that was kept last does not say.
+    /// Adds a note to the line that was kept last.
     func note(_ exchange: inout Exchange) {
         var note = Note(channel: exchange.channel?.shared, rule: exchange.rule)
         note.fields = exchange.fields
@@ -50,19 +51,19 @@ final class RecentExchanges {
         let number = lines.nextNumber - 1
         if exchange.record.level != .info {
             let earlier = exchange.record.context.earlierAttempts
-            if !earlier.isEmpty { note.more = More(earlierAttempts: earlier) }
-            // Otherwise a minute of successes would push out what somebody wants to know.
+            if !earlier.isEmpty { note.earlierAttempts = EarlierAttempts(earlier) }
+            // Otherwise a minute of successes would displace the interesting ones.
             let copy = lines.withLine(number) { remarkable.append($0) }
             if let copy { remarkableNotes[copy % remarkable.lineLimit] = note }
         }
         notes[number % lines.lineLimit] = note
     }
 
-    /// Whose id an exchange is looked for by.
+    /// The id by which an exchange is found.
     enum Key: String {
-        /// Ours, which only one exchange has.
+        /// netproxy's own, which is unique.
         case own = "request_id"
-        /// An app's, which it may have given to many.
+        /// The app's, which several exchanges may share.
         case client = "client_request_id"
     }
 
@@ -91,11 +92,11 @@ final class RecentExchanges {
     /// A member of a line's object, as it is written.
     private struct Member {
         let bytes: [UInt8]
-        /// As far as the quotation mark in front of the value.
+        /// Up to the quotation mark before the value.
         let keyLength: Int
 
-        /// Whether it is the line's first mention of its key, which is the line's own: behind it
-        /// everything may be an app's words.
+        /// Whether the line mentions the key for the first time here: that member is netproxy's own, while
+        /// an app may have chosen the text that follows.
         func isFirst(in line: Span<UInt8>) -> Bool {
             guard line.count >= bytes.count else { return false }
             for start in 0...(line.count - bytes.count) {
@@ -111,7 +112,7 @@ final class RecentExchanges {
     }
 }
 
-/// An exchange that a loop remembered, on its way to whoever asks.
+/// A remembered exchange, as another task may read it.
 struct RecentExchange: Sendable {
     let line: [UInt8]
     let channel: ChannelShared?
@@ -128,6 +129,6 @@ struct RecentExchange: Sendable {
         fields = note.fields
         forwarded = note.forwarded
         rareFields = note.rareFields
-        earlierAttempts = note.more?.earlierAttempts ?? []
+        earlierAttempts = note.earlierAttempts?.facts ?? []
     }
 }

@@ -1,6 +1,6 @@
 import HTTPMessage
 
-/// A path of a channel's own, in which a star stands for anything, slashes too: `/orders/*`.
+/// A pattern for paths in which `*` matches any characters, slashes included: `/orders/*`.
 struct PathPattern: Sendable, CustomStringConvertible {
     let description: String
     private let bytes: [UInt8]
@@ -10,12 +10,12 @@ struct PathPattern: Sendable, CustomStringConvertible {
         bytes = Array(text.utf8)
     }
 
-    /// Whether it stands for the path.
+    /// Whether the pattern matches a path.
     func matches(_ path: String) -> Bool {
         PathPattern.matches(bytes.span, path.utf8.span)
     }
 
-    /// The path of a target without the query, and without what the upstream's base path puts in front.
+    /// The path of a target, without the query and the upstream's base path.
     static func path(of target: String, below base: String) -> String {
         let path = TargetPath(target).path
         guard !base.isEmpty, path.hasPrefix(base) else { return String(path) }

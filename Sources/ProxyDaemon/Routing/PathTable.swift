@@ -1,23 +1,23 @@
 import Bytes
 import HTTPMessage
 
-/// The channels by path prefix: a hash of the first segment, then the longest prefix that ends at a
-/// segment's end.
+/// The channels by path prefix: a hash of the first segment leads to the longest prefix that ends where a
+/// segment does.
 ///
-/// A thousand channels cost a request no more than one.
+/// A lookup among a thousand channels costs no more than among one.
 struct PathTable: Sendable {
     /// One channel's prefix.
     struct Rule: Sendable {
         let channel: Int
-        /// Without the slash at the end: `/orders`, or nothing for `/`.
+        /// Without the slash at the end: `/orders`; empty for `/`.
         let prefix: String
-        /// Whether the prefix is taken off.
+        /// Whether the prefix is removed.
         let strips: Bool
     }
 
     /// Lists of rules, longest prefix first; the number of slots is a power of two.
     private let slots: [[Rule]]
-    /// The rules for `/`, which claim what nobody else does.
+    /// The rules for `/`, which match what no other does.
     private let roots: [Rule]
 
     init(_ rules: [Rule]) {
@@ -42,8 +42,8 @@ struct PathTable: Sendable {
         return roots.first
     }
 
-    /// On segment boundaries: `/orders` matches `/orders`, `/orders/1` and `/orders?x`, and nothing
-    /// else that begins so.
+    /// Whether a target begins with the prefix at a segment boundary: `/orders` matches `/orders`,
+    /// `/orders/1` and `/orders?x`, but not `/orders2`.
     private static func matches(_ prefix: Span<UInt8>, _ target: Span<UInt8>) -> Bool {
         guard target.count >= prefix.count else { return false }
         for index in prefix.indices where prefix[index] != target[index] { return false }

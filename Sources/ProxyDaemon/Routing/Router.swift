@@ -4,52 +4,52 @@ import HTTPMessage
 import NetworkCore
 import ProxyConfig
 
-/// What decided about the channel of a request.
+/// The rule that chose the channel of a request.
 enum RoutingRule: UInt8, Sendable {
     /// It came over the channel's own listener.
     case listener
     /// Its host is one of the channel's.
     case host
-    /// The authority of its absolute form is the channel's upstream.
+    /// The authority of its absolute-form target is the channel's upstream.
     case upstream
     /// Its path begins with the channel's.
     case path
 }
 
-/// Finds the channel of a request, and the target to ask its upstream for: an immutable table that
-/// every loop shares.
+/// Finds the channel of a request and the target for its upstream: an immutable table that every loop
+/// shares.
 final class Router: Sendable {
-    /// Which channel, and what to send it.
+    /// A channel, and the target for its upstream.
     struct Route {
         /// Position in the configuration's list of channels.
         let channel: Int
         /// Path and query for the upstream, byte for byte.
         let target: String
-        /// What decided.
+        /// The rule that chose it.
         let rule: RoutingRule
     }
 
-    /// One of a channel's URLs.
+    /// One upstream URL of a channel.
     private struct Upstream {
         let channel: Int
         let port: UInt16
         let isDefaultPort: Bool
         let basePath: String
 
-        /// Whether an authority with the same host is its, with or without a port.
+        /// Whether an authority with the same host names it, with or without a port.
         func isNamed(by authority: Authority) -> Bool {
             authority.port.map { $0 == port } ?? true
         }
     }
 
-    /// For people: each with its path, unless that is its name.
+    /// The channels' names for messages, each with its path unless that is its name.
     private let names: [String]
     private let basePaths: [String]
     private let channelsByName: [String: Int]
-    private let channelsByHost: HostTable
+    private let channelsByHost: HostIndex
     private let upstreamsByHost: [String: [Upstream]]
     private let paths: PathTable
-    /// Whether a channel is found by an address in the place of a name.
+    /// Whether an IP address is the host of any channel.
     private let hasAddresses: Bool
 
     init(_ channels: [ChannelConfiguration]) {
@@ -85,13 +85,13 @@ final class Router: Sendable {
             )
         }
         channelsByName = byName
-        channelsByHost = HostTable(byHost)
+        channelsByHost = HostIndex(byHost)
         hasAddresses = byHost.keys.contains { Authority($0)?.isIPLiteral ?? false }
         upstreamsByHost = byUpstream.mapValues { $0.sorted(by: Router.precedes) }
         paths = PathTable(rules)
     }
 
-    /// Whether the name belongs to a channel, so that a `Host` field may carry it.
+    /// Whether the host belongs to a channel, so that a `Host` field may name it.
     func isChannelHost(_ host: String) -> Bool { channelsByHost[host] != nil }
 
     /// The route of a request (contract section 3): the listener's channel, else the longest host,
@@ -110,7 +110,7 @@ final class Router: Sendable {
         }
         if let dedicated {
             guard let channel = channelsByName[dedicated] else {
-                throw NetworkError(.noChannel, side: .downstream, detail: nobody, status: 404)
+                throw NetworkError(.noChannel, side: .downstream, detail: noMatch, status: 404)
             }
             return try over(listenerOf: channel, head.target, target)
         }
@@ -120,7 +120,7 @@ final class Router: Sendable {
             }
             return try absolute(authority, target, by: .upstream) { _ in true }
         }
-        // Few configurations name an address, and most requests do.
+        // Most requests name an address, and few configurations do.
         if let host = head.host, !host.isIPLiteral || hasAddresses,
             let channel = channelsByHost[host.host]
         {
@@ -133,7 +133,7 @@ final class Router: Sendable {
                 by: .path
             )
         }
-        throw NetworkError(.noChannel, side: .downstream, detail: nobody, status: 404)
+        throw NetworkError(.noChannel, side: .downstream, detail: noMatch, status: 404)
     }
 
     /// Whether a channel forwards to the authority.
@@ -141,7 +141,7 @@ final class Router: Sendable {
         upstreamsByHost[authority.host]?.contains { $0.isNamed(by: authority) } ?? false
     }
 
-    /// `OPTIONS *`: of the channel that the listener or the Host names.
+    /// The route of `OPTIONS *`: to the channel of the listener or of the Host.
     private func wholeServer(
         _ head: RequestHead,
         _ dedicated: String?
@@ -150,7 +150,7 @@ final class Router: Sendable {
             return try wholeServer(channel, by: .listener)
         }
         guard let channel = head.host.flatMap({ channelsByHost[$0.host] }) else {
-            throw NetworkError(.noChannel, side: .downstream, detail: nobody, status: 404)
+            throw NetworkError(.noChannel, side: .downstream, detail: noMatch, status: 404)
         }
         return try wholeServer(channel, by: .host)
     }
@@ -163,19 +163,19 @@ final class Router: Sendable {
             throw NetworkError(
                 .httpRequestDenied,
                 side: .downstream,
-                detail: "OPTIONS * asks for the whole server, of which the channel is a part",
+                detail: "OPTIONS * cannot be routed to a channel whose upstream has a base path",
                 status: 403
             )
         }
         return Route(channel: channel, target: "*", rule: rule)
     }
 
-    private var nobody: String {
+    private var noMatch: String {
         "no channel matches; there are: \(names.joined(separator: ", "))"
     }
 
-    /// A request that came over a channel's own listener is the channel's, whatever it names; where it
-    /// names the channel's upstream, its path is the upstream's.
+    /// The route of a request over a channel's own listener: to that channel, whatever the request names.
+    /// Where it names the channel's upstream, its path is the upstream's.
     private func over(
         listenerOf channel: Int,
         _ form: RequestTarget,
@@ -188,7 +188,7 @@ final class Router: Sendable {
         return try absolute(authority, target, by: .listener) { $0.channel == channel }
     }
 
-    /// A forward-proxy request: the authority names the upstream, and the path is sent as it came.
+    /// The route of a forward-proxy request: the authority names the upstream, and the path stays as it is.
     private func absolute(
         _ authority: Authority,
         _ target: String,
@@ -199,7 +199,7 @@ final class Router: Sendable {
         where upstream.isNamed(by: authority) && isCandidate(upstream) {
             let base = upstream.basePath
             guard target == "*" ? base.isEmpty : Router.begins(target, with: base) else { continue }
-            // A route has the base path of the first upstream; whoever sends elsewhere exchanges it.
+            // A route has the base path of the first upstream; failover replaces it.
             let first = basePaths[upstream.channel]
             if target == "*" {
                 return Route(channel: upstream.channel, target: target, rule: rule)
@@ -213,10 +213,10 @@ final class Router: Sendable {
                 rule: rule
             )
         }
-        throw NetworkError(.noChannel, side: .downstream, detail: nobody, status: 403)
+        throw NetworkError(.noChannel, side: .downstream, detail: noMatch, status: 403)
     }
 
-    /// A path of the channel's own, which the base path goes in front of.
+    /// The route of a path relative to the channel: after the base path.
     private func below(
         _ channel: Int,
         _ target: String,
@@ -225,17 +225,16 @@ final class Router: Sendable {
         let base = basePaths[channel]
         guard target.utf8.first == UInt8(ascii: "/") else {
             if target == "*" { return try wholeServer(channel, by: rule) }
-            // Behind a prefix that is taken off may be nothing, or a query alone: then the upstream is
-            // asked for the base path itself.
+            // After the prefix there may be nothing, or only a query: that is the base path itself.
             return Route(channel: channel, target: (base.isEmpty ? "/" : base) + target, rule: rule)
         }
         guard TargetPath.staysUnder("", target) else { throw Router.leaves() }
         return Route(channel: channel, target: base.isEmpty ? target : base + target, rule: rule)
     }
 
-    /// The longest base path first: the channel that says most about the request has it.
+    /// The longest base path comes first, because it says most about the request.
     ///
-    /// Of equals, the one whose own URL needs no port: that is whom an authority without a port names.
+    /// Of equals, the one whose URL needs no port: it is what an authority without a port names.
     private static func precedes(_ left: Upstream, _ right: Upstream) -> Bool {
         let (length, other) = (left.basePath.utf8.count, right.basePath.utf8.count)
         return length == other ? left.isDefaultPort && !right.isDefaultPort : length > other
@@ -245,7 +244,7 @@ final class Router: Sendable {
         NetworkError(
             .httpRequestError,
             side: .downstream,
-            detail: "the path's dot segments leave the channel",
+            detail: "the path's dot segments lead out of the channel",
             status: 400
         )
     }
@@ -266,5 +265,22 @@ final class Router: Sendable {
         var path = Substring(path)
         while path.hasSuffix("/") { path = path.dropLast() }
         return String(path)
+    }
+}
+
+/// The error for a channel name that the configuration does not have.
+package struct UnknownChannel: CustomStringConvertible {
+    private let name: String
+    private let present: [String]
+
+    /// Names the channel, and those that exist.
+    package init(name: String, present: [String]) {
+        self.name = name
+        self.present = present
+    }
+
+    /// A sentence with the names that exist.
+    package var description: String {
+        "there is no channel \(name); there are: \(present.joined(separator: ", "))"
     }
 }

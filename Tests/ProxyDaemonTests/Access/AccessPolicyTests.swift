@@ -51,7 +51,7 @@ import Testing
             ("Origin: https://app.example.evil.example", 403),
         ] as [(String, Int?)]
     )
-    func `a web page is let in by its origin alone`(field: String, status: Int?) throws {
+    func `only its origin admits a web page`(field: String, status: Int?) throws {
         let policy = AccessPolicy(origins: ["https://app.example"])
         #expect(try refusal(policy, field) == status)
     }
@@ -60,13 +60,13 @@ import Testing
         ["Sec-Fetch-Site: none", "Sec-Fetch-Site: cross-site"],
         ["Origin: https://app.example", "Origin: https://evil.example"],
     ])
-    func `a field that stands there twice is judged twice`(fields: [String]) throws {
+    func `a repeated field is checked each time`(fields: [String]) throws {
         let policy = AccessPolicy(origins: ["https://app.example"])
         #expect(try refusal(policy, fields[0], fields[1]) == 403)
     }
 
     @Test(arguments: [(1000, nil), (0, 403), (nil, 403)] as [(UInt32?, Int?)])
-    func `users are let in by their number, over a unix socket`(
+    func `users are admitted by user id, over a unix socket`(
         user: UInt32?,
         status: Int?
     ) throws {
@@ -81,7 +81,8 @@ import Testing
             ("Token a:b", 407), ("a:b", 407), ("Bearer", 407),
         ] as [(String, Int?)]
     )
-    func `a key is a bearer's, or the password of anybody`(value: String, status: Int?) throws {
+    func `a key is a bearer token, or the password of any user`(value: String, status: Int?) throws
+    {
         let policy = AccessPolicy(key: Secret("a:b"))
         #expect(try refusal(policy, "Proxy-Authorization: \(value)") == status)
     }
@@ -94,14 +95,14 @@ import Testing
             ("X-Api-Key: sesame", 407), ("X-Key: other", 407),
         ] as [(String, Int?)]
     )
-    func `a key may be where an API key would be`(field: String, status: Int?) throws {
+    func `a key may replace an API key`(field: String, status: Int?) throws {
         let policy = AccessPolicy(key: Secret("sesame"), credentialField: "X-Key")
         #expect(try refusal(policy, field) == status)
         // What a proxy is shown counts, if it is shown anything.
         #expect(try refusal(policy, "Proxy-Authorization: Bearer other", field) == 407)
     }
 
-    @Test func `a key in place of an API key is named, so that it goes no further`() throws {
+    @Test func `a key that replaces an API key is reported, so that it is not forwarded`() throws {
         let keys = ClientKeys()
         let grant = keys.issue(for: ["orders"], opening: [])
         let policy = AccessPolicy(lent: ("orders", keys))
@@ -121,14 +122,14 @@ import Testing
         #expect(try fields(shown) == [])
     }
 
-    @Test func `a key that stands in two fields goes no further in either`() throws {
+    @Test func `a key in two fields is forwarded in neither`() throws {
         let policy = AccessPolicy(key: Secret("sesame"), credentialField: "X-Key")
         let head = try head(["Host: localhost", "Authorization: Bearer sesame", "X-Key: sesame"])
         let fields = try policy.check(head, isChannelHost: { _ in false }, userID: nil)
         #expect(fields == [.authorization, "X-Key"])
     }
 
-    @Test func `a lent key counts for its channels`() throws {
+    @Test func `a lent key is valid for its channels`() throws {
         let keys = ClientKeys()
         let policy = AccessPolicy(key: Secret("own"), lent: ("orders", keys))
         for (channel, status) in [("orders", nil), ("bills", 407)] as [(String, Int?)] {
@@ -139,7 +140,7 @@ import Testing
         #expect(try refusal(policy, "Proxy-Authorization: Bearer \(closed)") == 407)
     }
 
-    @Test func `a lent key is refused elsewhere, also where no key is demanded`() throws {
+    @Test func `a lent key is refused elsewhere, even where no key is required`() throws {
         let keys = ClientKeys()
         let policy = AccessPolicy(lent: ("orders", keys))
         for (channels, status) in [(["orders"], nil), (["bills"], 407), (nil, nil)]

@@ -18,7 +18,7 @@ import Testing
         #expect(pace.deadline(after: 0, now: 0) == 5 * Self.second)
     }
 
-    @Test func `without a rate nobody is too slow`() {
+    @Test func `without a rate no app is too slow`() {
         #expect(BodyPace(rate: nil).deadline(after: 0, now: 0) == .max)
     }
 }

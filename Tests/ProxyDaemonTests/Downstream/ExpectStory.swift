@@ -33,7 +33,7 @@ import Testing
     }
 
     @Test(arguments: ["/nobody", "/orders/../x"])
-    func `a local refusal asks for nothing of the body`(path: String) async throws {
+    func `a local refusal does not request the body`(path: String) async throws {
         try await DaemonHarness.run(channels: "orders: { upstream: http://127.0.0.1:1 }") { proxy in
             let app = try await proxy.connect()
             try await app.send(
@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    @Test func `a connection fault asks for nothing of the body`() async throws {
+    @Test func `a connection fault does not request the body`() async throws {
         let port = RefusingPort.any()
         try await DaemonHarness.run(
             channels: "orders: { upstream: http://127.0.0.1:\(port), retry: { attempts: 0 } }"
@@ -83,7 +83,7 @@ import Testing
         }
     }
 
-    @Test func `an answer in the middle of an upload stops it`() async throws {
+    @Test func `a response during an upload stops it`() async throws {
         let origin = try await OriginServer.start { wire in
             try await wire.read(through: "part")
             try await wire.send(Raw.response("401 Unauthorized", body: "no"))

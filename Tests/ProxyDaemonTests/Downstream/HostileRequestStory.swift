@@ -12,7 +12,7 @@ import Testing
 
     // Hundreds of connections each: a second or two.
     @Test(arguments: topics, Form.allCases)
-    func `a refused request reaches no origin, and nothing behind it does`(
+    func `a refused request reaches no origin, and neither does anything after it`(
         topic: String,
         form: Form
     ) async throws {
@@ -20,7 +20,7 @@ import Testing
     }
 
     @Test(arguments: topics)
-    func `an accepted request reaches the origin once and as it was`(topic: String) async throws {
+    func `an accepted request reaches the origin once and unchanged`(topic: String) async throws {
         try await run(topic, .asWritten) { corpusCase in
             !corpusCase.isRefused && corpusCase.verdict.last != "unfinished"
                 && Conversation(corpusCase).requests.allSatisfy(isOrdinary)
@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test(arguments: topics)
-    func `a request that never ends never reaches the origin whole`(topic: String) async throws {
+    func `an incomplete request never reaches the origin complete`(topic: String) async throws {
         try await run(topic, .asWritten) { $0.verdict.last == "unfinished" }
     }
 

@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    @Test func `a bad rest of a head takes what stands behind it along`() async throws {
+    @Test func `a malformed rest of a head invalidates everything after it`() async throws {
         let origin = try await echo()
         try await run(origin) { proxy in
             let app = try await proxy.connect()
@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    @Test func `the rest of a body that nobody wanted is no request`() async throws {
+    @Test func `the rest of an unread body is not a request`() async throws {
         let origin = try await OriginServer.start { wire in
             try await wire.read(through: "\r\n\r\n")
             try await wire.send(Raw.response("403 Forbidden", body: "early"))
@@ -97,7 +97,7 @@ import Testing
         }
     }
 
-    @Test func `a body that was announced with an expectation and refused is no request`()
+    @Test func `a body that was refused after an expectation is not a request`()
         async throws
     {
         let origin = try await OriginServer.start { wire in
@@ -123,7 +123,7 @@ import Testing
         "GET /x/../../y HTTP/1.1\r\nHost: a\r\n", "GET http://b/ HTTP/1.1\r\nHost: b\r\n",
         "GET / HTTP/1.1\r\nHost: rebound.example\r\n",
     ])
-    func `the body of a request that is refused here is no request`(head: String) async throws {
+    func `the body of a request that is refused here is not a request`(head: String) async throws {
         let origin = try await echo()
         try await run(origin) { proxy in
             let hidden = get("/hidden")
@@ -168,7 +168,7 @@ import Testing
         }
     }
 
-    @Test func `an app that leaves in its body leaves no half request behind for others`()
+    @Test func `an app that disconnects in its body leaves no partial request for others`()
         async throws
     {
         let begun = Gate()
@@ -201,7 +201,7 @@ import Testing
         "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil", "HTTP/1.1 408 x\r\n\r\n", "x",
         "HTTP/1.1 100 Continue\r\n\r\n", "\r\n", "HTTP/1.1 200 OK\r\nX: ",
     ])
-    func `what an origin says while nobody asks is nobody's answer`(surplus: String) async throws {
+    func `bytes that an origin sends unasked answer no request`(surplus: String) async throws {
         let wanted = Gate()
         let said = Gate()
         let origin = try await OriginServer.start { wire in
@@ -258,7 +258,7 @@ import Testing
         }
     }
 
-    @Test func `an answer that is there before its request answers no later one`() async throws {
+    @Test func `a response that arrives before its request answers no later one`() async throws {
         let origin = try await OriginServer.start { wire in
             if wire.number == 0 { try await wire.send(Raw.ok("too early")) }
             while let request = try await wire.next() {
@@ -276,7 +276,7 @@ import Testing
         }
     }
 
-    @Test func `interim answers without end are 502`() async throws {
+    @Test func `endless interim responses are 502`() async throws {
         let origin = try await OriginServer.start { wire in
             while let request = try await wire.next() {
                 guard request.startLine.contains("/flood") else {
@@ -303,7 +303,7 @@ import Testing
     @Test(arguments: [
         "Content-Length: 99\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n4\r\n", "\r\n",
     ])
-    func `an answer cut by a reset is never a whole one`(framing: String) async throws {
+    func `a response cut by a reset is never complete`(framing: String) async throws {
         let origin = try await OriginServer.start { wire in
             while let request = try await wire.next() {
                 guard request.startLine.contains("/cut") else {

@@ -34,14 +34,14 @@ import Testing
         }
     }
 
-    @Test func `a 100 that nobody asked for stays here`() async throws {
+    @Test func `an unexpected 100 is not forwarded`() async throws {
         try await InterimStory.story("HTTP/1.1 100 Continue\r\n\r\n") { proxy in
             let answer = try await proxy.exchange(Raw.get("/orders/1"))
             #expect(answer.status == 200)
         }
     }
 
-    @Test func `an app of HTTP 1-0 gets the final answer only`() async throws {
+    @Test func `an HTTP 1-0 app gets only the final response`() async throws {
         try await InterimStory.story(InterimStory.hints) { proxy in
             let app = try await proxy.connect()
             try await app.send("GET /orders/1 HTTP/1.0\r\nHost: localhost\r\n\r\n")
@@ -50,7 +50,7 @@ import Testing
     }
 
     @Test(arguments: [("1.1", ["103", "200"]), ("1.0", ["200"])])
-    func `what is only forwarded has its early hints, too`(
+    func `early hints reach the app without a channel too`(
         version: String,
         statuses: [String]
     ) async throws {
@@ -72,7 +72,7 @@ import Testing
         }
     }
 
-    @Test func `an endless row of interim answers is 502`() async throws {
+    @Test func `too many interim responses are 502`() async throws {
         let flood = String(repeating: InterimStory.hints, count: 100)
         try await InterimStory.story(flood) { proxy in
             let app = try await proxy.connect()
@@ -84,7 +84,7 @@ import Testing
         }
     }
 
-    @Test func `an upstream that dies behind an interim answer has not gone stale`() async throws {
+    @Test func `a connection that ends after an interim response is not stale`() async throws {
         let origin = try await OriginServer.start { wire in
             _ = try await wire.message()
             try await wire.send(Raw.ok())

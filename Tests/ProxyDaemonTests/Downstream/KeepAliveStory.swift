@@ -70,8 +70,7 @@ import Testing
         return [pool?.open, pool?.idle]
     }
 
-    @Test func `a connection that nobody needs is kept for as long as the pool says`() async throws
-    {
+    @Test func `an idle connection is kept for the pool's keep-alive time`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         try await DaemonHarness.run(
             channels: """
@@ -124,7 +123,7 @@ import Testing
         }
     }
 
-    @Test func `an app that asks to close gets its answer and the end`() async throws {
+    @Test func `an app that asks to close gets its response and the end`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         try await DaemonHarness.run(
             channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
@@ -142,7 +141,7 @@ import Testing
         ("GET", "304 Not Modified", "Content-Length: 4"),
         ("GET", "304 Not Modified", "Transfer-Encoding: chunked"),
     ])
-    func `what announces content without having any does not answer the next request`(
+    func `a response that announces content without having any does not swallow the next one`(
         method: String,
         status: String,
         framing: String
@@ -175,7 +174,7 @@ import Testing
         }
     }
 
-    @Test func `an upstream that asks to close is not used again`() async throws {
+    @Test func `an upstream connection that asks to close is not reused`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok("x", "Connection: close") }
         try await DaemonHarness.run(
             channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
@@ -189,7 +188,7 @@ import Testing
         }
     }
 
-    @Test func `an app of HTTP 1-0 gets the end of the connection`() async throws {
+    @Test func `the connection of an HTTP 1-0 app ends after the response`() async throws {
         let origin = try await OriginServer.start { wire in
             _ = try await wire.message()
             try await wire.send(

@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    @Test func `chunks of a request go on as they come`() async throws {
+    @Test func `chunks of a request are forwarded as they arrive`() async throws {
         let seen = Gate()
         let origin = try await OriginServer.start { wire in
             try await wire.read(through: "3\r\none\r\n")

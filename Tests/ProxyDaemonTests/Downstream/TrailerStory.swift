@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test(arguments: [[], ["TE: gzip"]])
-    func `trailers end here for any other app`(fields: [String]) async throws {
+    func `other apps get no trailers`(fields: [String]) async throws {
         let origin = try await OriginServer.start { _ in TrailerStory.answer }
         try await DaemonHarness.run(
             channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"

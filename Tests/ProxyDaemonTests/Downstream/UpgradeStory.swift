@@ -54,7 +54,7 @@ import Testing
         }
     }
 
-    @Test func `the fields of the upgrade are written anew`() async throws {
+    @Test func `the fields of the upgrade are regenerated`() async throws {
         let origin = try await UpgradeStory.echo()
         try await DaemonHarness.run(
             channels: UpgradeStory.channel(origin, ", auth: { bearer: 'literal:sesame' }")
@@ -89,7 +89,7 @@ import Testing
         ["Upgrade: websocket"], ["Connection: Upgrade", "Upgrade: h2c"],
         ["Connection: Upgrade"], ["Connection: Upgrade", "Upgrade: HTTP/3.0, tls/1.2"],
     ])
-    func `what is no offer to tunnel is an ordinary request`(fields: [String]) async throws {
+    func `a request that offers no tunnel is an ordinary one`(fields: [String]) async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         try await DaemonHarness.run(channels: UpgradeStory.channel(origin)) { proxy in
             let app = try await proxy.connect()
@@ -102,7 +102,7 @@ import Testing
         }
     }
 
-    @Test func `an upgrade that the origin declines is an ordinary answer`() async throws {
+    @Test func `an upgrade that the origin declines has an ordinary response`() async throws {
         let origin = try await OriginServer.start { _ in Raw.response("426 Upgrade Required") }
         try await DaemonHarness.run(channels: UpgradeStory.channel(origin)) { proxy in
             let app = try await proxy.connect()
@@ -129,7 +129,7 @@ import Testing
         "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: other\r\n\r\n",
         "HTTP/1.1 101 Switching Protocols\r\n\r\n",
     ])
-    func `a switch to what nobody offered is 502`(answer: String) async throws {
+    func `a switch to a protocol that was not offered is 502`(answer: String) async throws {
         let origin = try await OriginServer.start { wire in
             _ = try await wire.message()
             try await wire.send(answer)
@@ -142,7 +142,7 @@ import Testing
         }
     }
 
-    @Test func `a tunnel in which nothing moves ends`() async throws {
+    @Test func `an idle tunnel ends`() async throws {
         let origin = try await UpgradeStory.echo()
         // Waits for a timeout of 100 ms.
         try await DaemonHarness.run(
@@ -160,7 +160,7 @@ import Testing
         }
     }
 
-    @Test func `a tunnel in which one side alone speaks goes on`() async throws {
+    @Test func `a tunnel with traffic in one direction stays open`() async throws {
         let gates = [Gate(), Gate(), Gate()]
         let origin = try await OriginServer.start { wire in
             _ = try await wire.message()
@@ -226,7 +226,7 @@ import Testing
         }
     }
 
-    @Test func `an app that breaks a tunnel is told as the one that did`() async throws {
+    @Test func `a tunnel that the app breaks is logged as aborted by the client`() async throws {
         let origin = try await UpgradeStory.echo()
         try await DaemonHarness.run(channels: UpgradeStory.channel(origin)) { proxy in
             let app = try await proxy.connect()
@@ -241,7 +241,7 @@ import Testing
         }
     }
 
-    @Test func `a reader that stops holds the writer up`() async throws {
+    @Test func `a reader that stops blocks the writer`() async throws {
         let (moved, isFull) = (Counter(), Gate())
         let origin = try await OriginServer.start { wire in
             _ = try await wire.message()

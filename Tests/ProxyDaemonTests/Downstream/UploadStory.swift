@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 @Suite struct UploadStory {
-    @Test func `an answer before the end of an upload reaches the app`() async throws {
+    @Test func `a response before the end of an upload reaches the app`() async throws {
         let origin = try await OriginServer.start { wire in
             try await wire.read(through: "part")
             try await wire.send(Raw.response("413 Content Too Large", body: "no"))
@@ -36,7 +36,7 @@ import Testing
     }
 
     @Test(arguments: [("/orders/1", 413), ("/nobody", 404)])
-    func `an app that sends a long upload whole before it reads gets the answer`(
+    func `an app that sends a whole long upload before it reads gets the response`(
         target: String,
         status: Int
     ) async throws {
@@ -62,7 +62,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `an origin may read on while it answers`(_ isChunked: Bool) async throws {
+    func `an origin may keep reading while it responds`(_ isChunked: Bool) async throws {
         let origin = try await OriginServer.start { wire in
             let head = try await wire.read(through: "part one")
             #expect(head.hasPrefix("POST /1 "))
@@ -127,7 +127,7 @@ import Testing
         try await app.read(through: "one,")
     }
 
-    @Test func `an answer outlives an upload that its origin does not take`() async throws {
+    @Test func `a response outlives an upload that its origin does not read`() async throws {
         let ending = Gate()
         let origin = try await earlyOrigin(ending)
         try await DaemonHarness.run(
@@ -147,7 +147,7 @@ import Testing
         }
     }
 
-    @Test func `an answer may be silent for as long as the upload moves`() async throws {
+    @Test func `a response may pause while the upload moves`() async throws {
         let ending = Gate()
         let origin = try await earlyOrigin(ending, reading: "partdone")
         try await DaemonHarness.run(
@@ -171,7 +171,9 @@ import Testing
         }
     }
 
-    @Test func `an app that leaves while both sides talk ends it upstream`() async throws {
+    @Test func `an app that disconnects during an upload and its response ends both upstream`()
+        async throws
+    {
         let origin = try await earlyOrigin()
         try await DaemonHarness.run(
             channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
@@ -186,7 +188,7 @@ import Testing
         }
     }
 
-    @Test func `a malformed rest of an upload cuts the answer that is on its way`() async throws {
+    @Test func `a malformed rest of an upload cuts the response in progress`() async throws {
         let origin = try await earlyOrigin()
         try await DaemonHarness.run(
             channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
@@ -205,7 +207,7 @@ import Testing
         }
     }
 
-    @Test func `a refusal does not wait for an upload that nobody reads`() async throws {
+    @Test func `a refusal does not wait for an unread upload`() async throws {
         let flooded = Gate()
         let over = Gate()
         let origin = try await OriginServer.start { wire in
@@ -262,7 +264,7 @@ import Testing
         }
     }
 
-    @Test func `an origin that refuses the expectation costs no body`() async throws {
+    @Test func `no body is sent to an origin that refuses the expectation`() async throws {
         let origin = try await OriginServer.start { wire in
             try await wire.read(through: "\r\n\r\n")
             try await wire.send(Raw.response("417 Expectation Failed"))
@@ -282,7 +284,7 @@ import Testing
         }
     }
 
-    @Test func `an app that leaves in its upload is 499`() async throws {
+    @Test func `an app that disconnects during its upload is 499`() async throws {
         let (begun, ended) = (Gate(), Gate())
         let origin = try await OriginServer.start { wire in
             try await wire.read(through: "part")

@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    @Test func `a name that is spelled out may be a private one`() async throws {
+    @Test func `a name that a pattern spells out may be private`() async throws {
         try await ConnectStory.run(connect: "'localhost:%'", ConnectStory.echo) { proxy, origin in
             let app = try await proxy.connect()
             try await app.send(ConnectStory.ask("LOCALHOST:\(origin.port)") + "hello;")
@@ -71,7 +71,7 @@ import Testing
     }
 
     @Test(arguments: ["'*:%'", "'127.0.0.1:1'", "'localhost:%'", ""])
-    func `what no pattern names is 403`(patterns: String) async throws {
+    func `a destination without a pattern is 403`(patterns: String) async throws {
         try await ConnectStory.run(connect: patterns, ConnectStory.echo) { proxy, origin in
             let app = try await proxy.connect()
             // What follows was meant for the tunnel: it must not be taken for a request.
@@ -90,7 +90,7 @@ import Testing
         }
     }
 
-    @Test func `metadata is not reached under another name`() async throws {
+    @Test func `no name leads to the metadata service`() async throws {
         // 169.254.0.0/16 by a pattern that does not say so.
         try await ConnectStory.run(connect: "'*:80'", ConnectStory.echo) { proxy, _ in
             let answer = try await proxy.exchange(ConnectStory.ask("169.254.169.254:80"))
@@ -109,7 +109,7 @@ import Testing
         }
     }
 
-    @Test func `a channel's own listener opens no tunnel`() async throws {
+    @Test func `a channel's own listener opens no tunnels`() async throws {
         let origin = try await OriginServer.start(ConnectStory.echo)
         let upstream = "upstream: http://127.0.0.1:\(origin.port)"
         try await DaemonHarness.run(
@@ -125,7 +125,7 @@ import Testing
         }
     }
 
-    @Test func `a web page opens no tunnel`() async throws {
+    @Test func `a web page cannot open a tunnel`() async throws {
         try await ConnectStory.run(connect: "'127.0.0.1:%'", ConnectStory.echo) {
             proxy,
             origin in

@@ -16,7 +16,7 @@ import Testing
             ("10.0.0.2", nil),
         ] as [(String, DestinationPolicy?)]
     )
-    func `what a pattern spells out may be nearer than what it covers`(
+    func `a spelled-out pattern allows more addresses than a wildcard`(
         host: String,
         policy: DestinationPolicy?
     ) throws {
@@ -40,7 +40,7 @@ import Testing
         #expect(proxy.policy(for: host, 80) == nil)
     }
 
-    @Test func `another host has a pool in place of those that rest`() async throws {
+    @Test func `a new host's pool replaces idle ones`() async throws {
         let settings = ForwardProxy.Settings(unmatched: .forward, connect: [], destinations: .any)
         let loop = try TestLoop.shared()
         let kinds = await Task(executorPreference: loop) {
@@ -67,7 +67,7 @@ import Testing
         ("127.0.0.1", true, false), ("169.254.169.254", false, false), ("10.0.0.1", true, false),
         ("192.0.2.1", false, false), ("1.1.1.1", true, true),
     ])
-    func `a policy admits what is near enough`(
+    func `a policy admits the addresses of its range`(
         address: String,
         anyButLink: Bool,
         world: Bool

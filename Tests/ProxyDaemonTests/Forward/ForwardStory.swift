@@ -16,7 +16,7 @@ import Testing
           headers: { set: { X-Client: netproxy } }
         """
 
-    @Test func `a request that no channel claims is sent on as it is`() async throws {
+    @Test func `a request that no channel claims is forwarded unchanged`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok("from outside") }
         try await DaemonHarness.run(
             channels: ForwardStory.channels,
@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    @Test func `a key of this proxy's does not leave it`() async throws {
+    @Test func `a key for this proxy is not forwarded`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         try await DaemonHarness.run(
             channels: "\(ForwardStory.channels)\n  access: { key: 'literal:c4nary' }",
@@ -67,7 +67,7 @@ import Testing
     }
 
     @Test(arguments: ["127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]"])
-    func `a name that leads to this machine is 403`(host: String) async throws {
+    func `a name that resolves to this machine is 403`(host: String) async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         try await DaemonHarness.run(
             channels: ForwardStory.channels,
@@ -82,7 +82,7 @@ import Testing
     }
 
     @Test(arguments: ["169.254.169.254", "10.0.0.1", "192.168.0.1", "100.64.1.1", "[fd00::1]"])
-    func `an address that is not on the Internet is 403`(host: String) async throws {
+    func `a private address is 403`(host: String) async throws {
         try await DaemonHarness.run(
             channels: ForwardStory.channels,
             root: "unmatched: forward"
@@ -92,7 +92,7 @@ import Testing
         }
     }
 
-    @Test func `nothing is sent on unless the configuration says so`() async throws {
+    @Test func `nothing is forwarded unless the configuration allows it`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         try await DaemonHarness.run(
             channels: ForwardStory.channels,
@@ -105,7 +105,7 @@ import Testing
         }
     }
 
-    @Test func `a web page reaches nothing through it`() async throws {
+    @Test func `a web page reaches no other host`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         try await DaemonHarness.run(
             channels: ForwardStory.channels,
@@ -120,7 +120,7 @@ import Testing
         }
     }
 
-    @Test func `the channel's authority on another port is not the channel's`() async throws {
+    @Test func `the channel's host on another port is another server`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         try await DaemonHarness.run(
             channels: """

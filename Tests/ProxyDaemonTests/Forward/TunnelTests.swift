@@ -59,7 +59,7 @@ import Testing
         }.value
     }
 
-    @Test func `an end is silent no longer than since something was written to it`() async throws {
+    @Test func `a write to one end counts as activity`() async throws {
         let written = Gate()
         let failure = try await run { loop in
             let app = ScriptedStream { $0 == 0 ? "word" : nil }
@@ -76,7 +76,7 @@ import Testing
         #expect(failure == nil)
     }
 
-    @Test func `what the other end has just said counts before it is written`() async throws {
+    @Test func `a read from the other end counts as activity before it is written`() async throws {
         let (writing, timedOut) = (Gate(), Gate())
         let failure = try await run { loop in
             let app = ScriptedStream { number in
@@ -97,7 +97,7 @@ import Testing
         #expect(failure == nil)
     }
 
-    @Test func `both ends are closed when nothing moved for too long`() async throws {
+    @Test func `both ends of an idle tunnel are closed`() async throws {
         let waiting = Gate()
         let failure = try await run { loop in
             let app = ScriptedStream { _ in

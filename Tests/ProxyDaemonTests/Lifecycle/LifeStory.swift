@@ -44,7 +44,7 @@ import Testing
     ) async throws {
         try await stopAmid(request) { text, _, facts in
             #expect(text.hasPrefix("HTTP/1.1 504 "))
-            #expect(text.contains("drain was over before the answer"))
+            #expect(text.contains("the drain period ended before the upstream answered"))
             #expect(facts.status == 504)
             #expect(facts.error == "http_response_timeout")
         }

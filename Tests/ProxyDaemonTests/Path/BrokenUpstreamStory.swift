@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    @Test func `an exchange as a whole that takes too long is 504`() async throws {
+    @Test func `an exchange beyond its total timeout is 504`() async throws {
         let origin = try await OriginServer.start { wire in try await wire.rest() }
         // Waits for a timeout of 50 ms.
         try await DaemonHarness.run(
@@ -56,7 +56,9 @@ import Testing
     }
 
     @Test(arguments: Rest.allCases)
-    func `content that takes too long is cut, whether it comes or not`(rest: Rest) async throws {
+    func `content beyond the total timeout is cut, whether it arrives or not`(rest: Rest)
+        async throws
+    {
         // Short, so that what comes in the time is no load for the one who reads it.
         let piece = "40\r\n" + String(repeating: "x", count: 0x40) + "\r\n"
         let origin = try await OriginServer.start { wire in
@@ -89,7 +91,7 @@ import Testing
         "SSH-2.0-OpenSSH_9.2\r\n\r\n",
         "HTTP/1.1 101 Switching Protocols\r\n\r\n",
     ])
-    func `a malformed answer is 502 and its connection is not used again`(
+    func `a malformed response is 502 and its connection is not reused`(
         raw: String
     ) async throws {
         let origin = try await OriginServer.start { wire in
@@ -114,7 +116,7 @@ import Testing
     enum Cut: CaseIterable { case resetInLength, closeInLength, closeInChunks, resetUntilClose }
 
     @Test(arguments: Cut.allCases)
-    func `a cut answer is cut for the app, too`(cut: Cut) async throws {
+    func `an incomplete response is incomplete for the app too`(cut: Cut) async throws {
         let arrived = Gate()
         let origin = try await OriginServer.start { wire in
             _ = try await wire.message()
@@ -172,7 +174,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `an app that leaves takes its upstream connection with it`(isReset: Bool) async throws {
+    func `an app that disconnects ends its upstream connection`(isReset: Bool) async throws {
         let asked = Gate()
         let ended = Gate()
         let origin = try await OriginServer.start { wire in

@@ -25,7 +25,7 @@ import Testing
             (.connectionRefused, nil, nil), (.httpResponseTimeout, nil, nil),
         ] as [(ErrorKind, Int?, String?)]
     )
-    func `who answers 503 says when to try again, where that helps`(
+    func `a 503 says when to retry, where that helps`(
         kind: ErrorKind,
         retryAfter: Int?,
         field: String?
@@ -33,7 +33,7 @@ import Testing
         #expect(response(kind, retryAfter: retryAfter).headers[.retryAfter] == field)
     }
 
-    @Test func `who must sign in is told how`() async throws {
+    @Test func `an error that requires a sign-in says how`() async throws {
         let response = response(.reauthorizationRequired, detail: "there is no token; sign in")
         let body = try await response.body.collect(upTo: 1 << 16)
         let problem = try #require(

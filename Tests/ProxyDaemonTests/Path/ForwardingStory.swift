@@ -85,7 +85,7 @@ import Testing
         }
     }
 
-    @Test func `an id that the app brings goes on, and is logged beside ours`() async throws {
+    @Test func `an app's own request id is forwarded, and logged with ours`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         try await DaemonHarness.run(
             channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
@@ -100,7 +100,7 @@ import Testing
     }
 
     @Test(arguments: ["", "Bearer c4nary", String(repeating: "x", count: 129)])
-    func `a request id that is no identifier goes on, but not into the log`(
+    func `a request id that is not an identifier is forwarded but not logged`(
         _ id: String
     ) async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }

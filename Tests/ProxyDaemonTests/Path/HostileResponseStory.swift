@@ -13,7 +13,7 @@ import Testing
 
     // A hundred daemons each: some seconds.
     @Test(arguments: topics, Pace.allCases)
-    func `a hostile response is refused or cut, and the next request gets its own answer`(
+    func `a hostile response is refused or cut, and the next request gets its own response`(
         topic: String,
         pace: Pace
     ) async throws {

@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    @Test func `a chunk size that is no number ends the exchange with 400`() async throws {
+    @Test func `an invalid chunk size ends the exchange with 400`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         try await DaemonHarness.run(
             channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"

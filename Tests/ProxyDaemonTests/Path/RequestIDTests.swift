@@ -3,7 +3,7 @@ import Testing
 @testable import ProxyDaemon
 
 @Suite struct RequestIDTests {
-    @Test func `ids count up over every carry, and none comes twice`() {
+    @Test func `ids count up over every carry and never repeat`() {
         // The carry of the second digit, of the third, and of all.
         for start in [0, 1000, 32_000, (1 << 30) - 40] as [UInt64] {
             let ids = RequestIDs(counter: start)

@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    @Test func `an upload that a stale connection cuts goes on over a new one`() async throws {
+    @Test func `an upload cut by a stale connection continues over a new one`() async throws {
         let origin = try await staleOrigin(closingBehind: "one\r\n")
         try await DaemonHarness.run(channels: channel(origin)) { proxy in
             let app = try await proxy.connect()
@@ -99,7 +99,7 @@ import Testing
     }
 
     @Test(arguments: [("PUT", 200), ("POST", 503), ("PATCH", 503)])
-    func `a 503 to a stream is asked again where the method allows it`(
+    func `a streamed request is retried after a 503 if its method allows it`(
         method: String,
         status: Int
     ) async throws {
@@ -134,7 +134,7 @@ import Testing
         ("replay_body: 1KiB", 503), ("replay_body: off", 503), ("replay_body: 256KiB", 200),
         ("replay_body: 1KiB, spill: 1MiB", 200), ("replay_body: 256KiB, attempts: 0", 503),
     ])
-    func `what is kept for it is what the channel says`(
+    func `the channel limits what is kept for a retry`(
         retry: String,
         status: Int
     ) async throws {
@@ -151,7 +151,7 @@ import Testing
         }
     }
 
-    @Test func `a 503 that asked for nothing of the body leaves the expectation`() async throws {
+    @Test func `a 503 before the body was requested keeps the expectation`() async throws {
         let origin = try await busyOrigin(after: "")
         try await DaemonHarness.run(
             channels: channel(origin),
@@ -173,7 +173,7 @@ import Testing
         }
     }
 
-    @Test func `a 503 to a body that was asked for drops the expectation`() async throws {
+    @Test func `a 503 after the body was requested drops the expectation`() async throws {
         let origin = try await busyOrigin(
             after: "one\r\n",
             asking: "HTTP/1.1 100 Continue\r\n\r\n"
@@ -189,7 +189,8 @@ import Testing
     }
 
     @Test(arguments: [1, 2])
-    func `an app that leaves in its upload ends the attempts`(_ attempts: Int) async throws {
+    func `an app that disconnects during its upload ends the attempts`(_ attempts: Int) async throws
+    {
         let begun = Gate()
         let origin = try await OriginServer.start { wire in
             if wire.number == 0 {

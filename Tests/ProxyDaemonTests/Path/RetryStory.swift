@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    @Test func `an upstream that is silent for too long is not asked again`() async throws {
+    @Test func `a request is not retried after an upstream timed out`() async throws {
         let asked = Gate()
         let origin = try await OriginServer.start { wire in
             _ = try await wire.message()
@@ -125,7 +125,7 @@ import Testing
         }
     }
 
-    @Test func `who has given up takes nobody's place in the queue`() async throws {
+    @Test func `a request that was given up takes no place in the queue`() async throws {
         let asked = Gate()
         let done = Gate()
         let origin = try await OriginServer.start { wire in
@@ -184,7 +184,7 @@ import Testing
         }
     }
 
-    @Test func `a 503 is asked again, and the last answer goes to the app`() async throws {
+    @Test func `a 503 is retried, and the app gets the last response`() async throws {
         let origin = try await OriginServer.start { _ in Raw.response("503 Busy", body: "busy") }
         try await DaemonHarness.run(
             channels: """

@@ -23,7 +23,7 @@ import Testing
         #expect(next.facts.traceID != line.facts.traceID)
     }
 
-    @Test func `an app's own trace goes on`() async throws {
+    @Test func `an app's own trace continues`() async throws {
         let value = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
         let (line, sent) = try await exchange(
             trace: "start",
@@ -34,7 +34,7 @@ import Testing
         #expect(sent["traceparent"] == value && sent["tracestate"] == "a=1")
     }
 
-    @Test func `what is no trace is replaced by one`() async throws {
+    @Test func `an invalid trace is replaced`() async throws {
         let (line, sent) = try await exchange(trace: "start", "traceparent: 00-xyz-1-01")
         let id = try #require(line.facts.traceID)
         #expect(sent["traceparent"]?.hasPrefix("00-\(id)-") == true)

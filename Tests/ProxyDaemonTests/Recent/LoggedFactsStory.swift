@@ -4,7 +4,7 @@ import Testing
 
 /// What the line of an exchange says beyond its numbers.
 @Suite struct LoggedFactsStory {
-    @Test func `named fields of the answer are logged, and credentials among them are not`()
+    @Test func `configured response fields are logged, but never credentials`()
         async throws
     {
         let origin = try await OriginServer.start { _ in
@@ -38,7 +38,7 @@ import Testing
         ("auth: { header: { name: X-Key, value: literal:s3cret-key } }", "s3cret-key"),
         ("headers: { secret: { X-Key: literal:s3cret-key } }", "s3cret-key"),
     ])
-    func `what an API repeats of the credential is not logged`(
+    func `a credential that the API repeats is not logged`(
         credential: String,
         secret: String
     ) async throws {
@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    @Test func `a request that no channel claims tells where it wanted to go`() async throws {
+    @Test func `a request that no channel claims logs its destination`() async throws {
         try await DaemonHarness.run(channels: "orders: { upstream: http://127.0.0.1:9 }") { proxy in
             _ = try await proxy.exchange(
                 "GET http://other.example:81/a HTTP/1.1\r\nHost: other.example:81\r\n\r\n"
@@ -97,7 +97,7 @@ import Testing
             "the field section holds a control byte"
         ),
     ])
-    func `of a head that is refused, the log has what its request line tells, and a reason`(
+    func `a refused head is logged with its request line and a reason`(
         head: String,
         method: String?,
         path: String?,
@@ -113,7 +113,7 @@ import Testing
         }
     }
 
-    @Test func `a refusal's reason has no field of the app's in it`() async throws {
+    @Test func `a refusal's reason contains no field of the request`() async throws {
         try await DaemonHarness.run(channels: "orders: { upstream: http://127.0.0.1:9 }") { proxy in
             _ = try await proxy.exchange(Raw.get("/orders/1", "Origin: https://page.example"))
             let line = try await proxy.onlyLine("orders")
@@ -131,7 +131,7 @@ import Testing
         ("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-more", false),
         ("ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", false),
     ])
-    func `only a trace's id is one`(value: String, isOne: Bool) async throws {
+    func `only a valid trace id is logged`(value: String, isOne: Bool) async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         try await DaemonHarness.run(
             channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
@@ -141,7 +141,7 @@ import Testing
         }
     }
 
-    @Test func `connecting has its time in the line of the exchange that did it`() async throws {
+    @Test func `the line of an exchange that connected has the time for it`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         try await DaemonHarness.run(
             channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"

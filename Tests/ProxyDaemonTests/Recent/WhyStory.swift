@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    @Test func `every attempt is told`() async throws {
+    @Test func `every attempt is explained`() async throws {
         let answers = Counter()
         try await run(
             { _ in
@@ -94,7 +94,7 @@ import Testing
         }
     }
 
-    @Test func `an attempt that the budget did not allow is told`() async throws {
+    @Test func `a retry that the budget did not allow is explained`() async throws {
         try await run(
             { _ in Raw.response("503 Service Unavailable") },
             channel: "retry: { attempts: 1, budget: 1%, backoff: { base: 1ms, max: 1ms } }"
@@ -109,7 +109,7 @@ import Testing
         }
     }
 
-    @Test func `a tunnel is told as one`() async throws {
+    @Test func `a tunnel is explained as one`() async throws {
         let origin = try await OriginServer.start { wire in _ = try await wire.rest() }
         let authority = "127.0.0.1:\(origin.port)"
         try await DaemonHarness.run(
@@ -128,12 +128,12 @@ import Testing
             let id = behind.prefix { $0 != "\"" }
             let text = try await why(String(id), proxy).body
             #expect(text.contains("CONNECT \(authority) from 127.0.0.1"))
-            #expect(text.contains("no channel; connect lists the host"))
+            #expect(text.contains("no channel; a tunnel to a host that connect lists"))
             #expect(!text.contains(#""step":"headers""#))
         }
     }
 
-    @Test func `an id of the app's may have any character`() async throws {
+    @Test func `an app's id may contain any character`() async throws {
         try await run({ _ in Raw.ok() }, channel: "log: { query: off }") { proxy in
             _ = try await proxy.exchange(Raw.get("/orders/42", "X-Request-Id: a+b/c"))
             #expect(try await why("a+b%2Fc", proxy).status == 200)
@@ -174,7 +174,7 @@ import Testing
         }
     }
 
-    @Test func `of equal ids of apps the youngest is found, by ours each`() async throws {
+    @Test func `of equal app ids the newest is found, by our ids each`() async throws {
         try await run({ _ in Raw.ok() }, channel: "log: { query: full }") { proxy in
             var ours: [String] = []
             for number in 1...2 {
@@ -190,7 +190,7 @@ import Testing
     }
 
     @Test(arguments: ["a+b/c", #"a\"#, "a'b"])
-    func `whatever an app calls its request, its line can be read`(id: String) async throws {
+    func `the line can be parsed whatever id an app chooses`(id: String) async throws {
         try await run({ _ in Raw.ok() }, channel: "log: { query: off }") { proxy in
             _ = try await proxy.exchange(Raw.get("/orders/42", "X-Request-Id: \(id)"))
             let encoded = id.replacing("/", with: "%2F").replacing(#"\"#, with: "%5C")
@@ -199,7 +199,7 @@ import Testing
         }
     }
 
-    @Test func `no app makes its exchange pass for another`() async throws {
+    @Test func `no app can pass its exchange off as another`() async throws {
         try await run({ _ in Raw.ok() }, channel: "log: { query: off }") { proxy in
             _ = try await proxy.exchange(Raw.get("/orders/first", "X-Request-Id: theirs"))
             let ours = try #require(requestID(in: try await why("theirs", proxy).body))
@@ -213,7 +213,7 @@ import Testing
             .map(String.init)
     }
 
-    @Test func `an app's words are not taken for an id`() async throws {
+    @Test func `text from an app is not mistaken for an id`() async throws {
         try await run({ _ in Raw.ok() }, channel: "log: { query: full }") { proxy in
             _ = try await proxy.exchange(
                 Raw.get(#"/orders/42?a="request_id":"forged""#, "X-Request-Id: real")

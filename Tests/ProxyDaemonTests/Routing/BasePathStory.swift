@@ -19,7 +19,7 @@ import Testing
     }
 
     @Test(arguments: ["/v1", "/v1/"])
-    func `the slash behind the prefix is the slash behind the base path`(
+    func `the slash after the prefix becomes the slash after the base path`(
         base: String
     ) async throws {
         try await run(base) { proxy, origin in
@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    @Test func `the upstream's own URL goes over the channel's listener as it came`() async throws {
+    @Test func `the upstream's own URL passes the channel's listener unchanged`() async throws {
         try await run("/v1", ", match: { listen: '127.0.0.1:0' }") { proxy, origin in
             let port = await proxy.ports[1]
             let authority = "127.0.0.1:\(origin.port)"

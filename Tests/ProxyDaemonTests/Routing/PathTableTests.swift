@@ -12,13 +12,13 @@ import Testing
     )
 
     @Test(arguments: ["", "/", "/1", "?x", "/../channel1"])
-    func `prefixes in one slot are told apart`(rest: String) {
+    func `prefixes in one slot are distinguished`(rest: String) {
         for (number, name) in PathTableTests.names.enumerated() {
             #expect(PathTableTests.table.rule(for: name + rest)?.channel == number)
         }
     }
 
-    @Test func `what has no prefix of its own is the root's`() {
+    @Test func `a path without a longer prefix belongs to the root`() {
         for number in 200..<1000 {
             #expect(PathTableTests.table.rule(for: "/channel\(number)/1")?.prefix == "")
         }

@@ -26,7 +26,7 @@ import Testing
     @Test(arguments: [
         ("api.test", "plain"), ("api.test:80", "plain"), ("api.test:8443", "other"),
     ])
-    func `an authority without a port names the server at the usual one`(
+    func `an authority without a port names the server at the default port`(
         authority: String,
         channel: String
     ) throws {
@@ -42,7 +42,7 @@ import Testing
         "a", "orders.internal", String(repeating: "a.", count: 40) + "test",
         String(repeating: "a.", count: 60) + "test",
     ])
-    func `a host of any length is its channel's, and no other of that length is`(
+    func `a host of any length finds its channel, and no other of that length does`(
         host: String
     ) throws {
         let configuration = try ConfigurationLoader.load(
@@ -66,8 +66,7 @@ import Testing
     }
 
     @Test(arguments: [("192.0.2.7", "first"), ("192.0.2.8", "second")])
-    func `an address may stand in the place of a host's name`(host: String, channel: String) throws
-    {
+    func `a host may be an IP address`(host: String, channel: String) throws {
         let configuration = try ConfigurationLoader.load(
             text: """
                 channels:
@@ -89,7 +88,7 @@ import Testing
         ("api.test:8443", "/v1/x"), ("api.test", "/v1/x"), ("api.test:1", "/v1/v1/x"),
         ("other.test", "/v1/v1/x"), ("elsewhere.test", "/v1/v1/x"),
     ])
-    func `behind a channel's listener, its upstream's name is that of the upstream alone`(
+    func `on a channel's own listener its upstream's name keeps the path`(
         authority: String,
         target: String
     ) throws {

@@ -8,7 +8,7 @@ import Testing
         ("/api/v2?x", "long /?x"), ("/api/v20", "short /v20"), ("/apis", "root /apis"),
         ("/other/api/v2", "root /other/api/v2"),
     ])
-    func `the longest prefix has the request`(path: String, answer: String) async throws {
+    func `the longest prefix wins`(path: String, answer: String) async throws {
         let origin = try await OriginServer.start { request in
             Raw.ok("\(request["X-Name"] ?? "") \(request.startLine.split(separator: " ")[1])")
         }
@@ -34,7 +34,7 @@ import Testing
     @Test(arguments: [
         ("/v1/7", "short"), ("/v1/admin/7", "long"), ("/v1/admin", "long"), ("/v1/adm", "short"),
     ])
-    func `the longest base path has a request that names its upstream`(
+    func `the longest base path wins among upstreams with the same authority`(
         path: String,
         name: String
     ) async throws {

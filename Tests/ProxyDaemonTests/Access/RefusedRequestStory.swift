@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 /// What the proxy answers by itself, before any upstream is asked.
-@Suite struct RefusalStory {
+@Suite struct RefusedRequestStory {
     private func refusal(
         of request: String,
         access: String = "{}"
@@ -54,7 +54,7 @@ import Testing
         #expect(line.facts.status == 403)
     }
 
-    @Test func `a web page is refused, and told of no channel, where it asks for none`()
+    @Test func `a web page that names no channel is refused without their names`()
         async throws
     {
         let page = "Origin: https://evil.example"
@@ -83,7 +83,8 @@ import Testing
         #expect(log == "netproxy")
     }
 
-    @Test func `a host that a channel lists gets the names for an unknown path`() async throws {
+    @Test func `a host in access.hosts gets the channels' names for an unknown path`() async throws
+    {
         let (answer, _, _, _) = try await refusal(
             of: "GET /nobody HTTP/1.1\r\nHost: proxy.example\r\n\r\n",
             access: "{ hosts: [proxy.example] }"
@@ -92,7 +93,7 @@ import Testing
         #expect(answer.body.contains("orders"))
     }
 
-    @Test func `a host that a channel lists is served without a path, too`() async throws {
+    @Test func `a host in access.hosts is also served without a path`() async throws {
         let (answer, _, _, _) = try await refusal(
             of: "OPTIONS * HTTP/1.1\r\nHost: proxy.example\r\n\r\n",
             access: "{ hosts: [proxy.example] }"
@@ -115,7 +116,7 @@ import Testing
         #expect(answer.status == 200)
     }
 
-    @Test func `a channel with a key wants it`() async throws {
+    @Test func `a channel with a key requires it`() async throws {
         let access = "{ key: 'literal:sesame' }"
         let (answer, _, _, reached) = try await refusal(of: Raw.get("/orders/1"), access: access)
         #expect(answer.status == 407)
@@ -141,7 +142,7 @@ import Testing
         #expect(reached == 0)
     }
 
-    @Test func `a request that passed here before is 508`() async throws {
+    @Test func `a request that passed through this proxy before is 508`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         try await DaemonHarness.run(
             channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
@@ -155,7 +156,7 @@ import Testing
     }
 
     @Test(arguments: ["/orders/1", "/nobody/1"])
-    func `an answer of our own to HEAD has no content`(target: String) async throws {
+    func `our own response to HEAD has no content`(target: String) async throws {
         let port = RefusingPort.any()
         try await DaemonHarness.run(
             channels: """

@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 /// Channels that exchange somebody else's token for one of their own.
-@Suite struct ExchangeStory {
+@Suite struct TokenExchangeStory {
     private func channel(_ origin: OriginServer, _ tokens: OriginServer, _ exchange: String)
         -> String
     {
@@ -31,7 +31,7 @@ import Testing
             "subject_token: 'literal:alice', requested_token_type: 'urn:b'"
         ),
     ])
-    func `another token to exchange is another person, from the reload on`(
+    func `a new subject token takes effect with the reload`(
         before: String,
         after: String
     ) async throws {

@@ -2,27 +2,27 @@ import EventIO
 import HTTP1
 import HTTPMessage
 
-/// The TCP addresses under which apps find this proxy, so that a request which names one of them in
-/// absolute-form is told from one for another server.
+/// The TCP addresses at which apps reach this proxy: a request in absolute-form for one of them is for the
+/// proxy, not for another server.
 ///
-/// Programs that are told of a proxy send it `GET http://127.0.0.1:8080/orders/42`, and RFC 9112
-/// §3.2.2 has every server accept that form for itself.
-struct OwnAddresses {
+/// A program that uses a proxy sends it `GET http://127.0.0.1:8080/orders/42`, and RFC 9112 §3.2.2 requires
+/// every server to accept that form for itself.
+struct ListenAddresses {
     /// A listener of this proxy.
     struct Entry {
-        /// What the loop calls it.
+        /// Its number on the loop.
         let number: Int
         let port: UInt16
-        /// As an authority names it; nothing where it has every address of the machine.
+        /// As an authority names it; `nil` where it has every address of the machine.
         let host: String?
         let isLoopback: Bool
-        /// Whose it is, if it is a channel's own.
+        /// The channel that it belongs to, if it does not serve all of them.
         var channel: String?
     }
 
     private var entries: [Entry] = []
 
-    /// Takes in a listener; a unix socket has no authority.
+    /// Adds a listener; a unix socket has no authority.
     mutating func add(_ address: SocketAddress, number: Int, channel: String?) {
         guard let port = address.port else { return }
         entries.append(
@@ -43,7 +43,7 @@ struct OwnAddresses {
         }
     }
 
-    /// Forgets a listener that is closed.
+    /// Removes a listener that is closed.
     mutating func remove(_ number: Int) {
         entries.removeAll { $0.number == number }
     }
@@ -52,9 +52,9 @@ struct OwnAddresses {
     ///
     /// - Parameters:
     ///   - target: the request's.
-    ///   - localAddress: the address that the app has connected to; asked for only where a listener
-    ///     has every address of the machine.
-    /// - Returns: nothing for every other form, and for other servers.
+    ///   - localAddress: the address that the app connected to; evaluated only where a listener has every
+    ///     address of the machine.
+    /// - Returns: `nil` for every other form, and for other servers.
     func listener(
         namedBy target: RequestTarget,
         localAddress: @autoclosure () -> SocketAddress?
@@ -77,8 +77,8 @@ struct OwnAddresses {
 }
 
 extension RequestHead {
-    /// Makes a target that names this proxy what it would be without a proxy on the app's side, so
-    /// that channels are found and apps are judged by the same rules.
+    /// Turns a target that names this proxy into origin-form, so that the same rules find its channel and
+    /// check the app.
     mutating func becomeDirect() {
         guard case .absolute(_, let authority, let pathAndQuery) = target else { return }
         target = pathAndQuery == "*" ? .asterisk : .origin(pathAndQuery)

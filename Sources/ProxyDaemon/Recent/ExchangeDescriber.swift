@@ -3,8 +3,8 @@ import NetworkCore
 import ProxyConfig
 import RequestLog
 
-/// Finds the words for what a loop remembers of an exchange.
-struct ExchangeTeller {
+/// Describes in sentences what a loop remembers of an exchange.
+struct ExchangeDescriber {
     let exchange: RecentExchange
     let line: LogLine
 
@@ -16,7 +16,7 @@ struct ExchangeTeller {
         if attempts > 0, !isConnect { steps.append(("headers", headers)) }
         if let credential { steps.append(("credential", credential)) }
         for (index, attempt) in exchange.earlierAttempts.enumerated() {
-            steps.append(("attempt \(index + 1)", told(attempt)))
+            steps.append(("attempt \(index + 1)", described(attempt)))
         }
         if attempts > exchange.earlierAttempts.count {
             steps.append(("attempt \(attempts)", lastAttempt))
@@ -34,7 +34,7 @@ struct ExchangeTeller {
     private var request: String {
         let who = plain("client_uid").map { ", user \($0)," } ?? ""
         let target = plain("path") ?? plain("host") ?? ""
-        let what = plain("method").map { "\($0) \(target)" } ?? "what is no request"
+        let what = plain("method").map { "\($0) \(target)" } ?? "a malformed request"
         return "\(what) from \(plain("client") ?? "?")\(who) at \(line.time)"
     }
 
@@ -44,15 +44,15 @@ struct ExchangeTeller {
         guard let channel = configuration, let rule = exchange.rule else {
             guard attempts > 0 else { return "no channel" }
             return isConnect
-                ? "no channel; connect lists the host, and nothing of the request goes to it"
-                : "no channel; unmatched: forward, without any credential"
+                ? "no channel; a tunnel to a host that connect lists, without a credential"
+                : "no channel; unmatched: forward, without a credential"
         }
         let reason =
             switch rule {
-            case .listener: "it came over the channel's own listener"
+            case .listener: "it arrived on the channel's own listener"
             case .host: "its host is one of \(channel.match.hosts.joined(separator: ", "))"
             case .upstream:
-                "its absolute form names the channel's upstream; the path stays as it is"
+                "its absolute form names the channel's upstream; the path is unchanged"
             case .path: "its path begins with \(channel.match.path)\(prefix(of: channel))"
             }
         guard channel.stub == nil else {
@@ -63,7 +63,7 @@ struct ExchangeTeller {
     }
 
     private func prefix(of channel: ChannelConfiguration) -> String {
-        channel.match.strip == .remove ? ", which is removed" : ", which stays"
+        channel.match.strip == .remove ? ", which is removed" : ", which is kept"
     }
 
     private func base(_ upstream: UpstreamURL) -> String {
@@ -105,16 +105,16 @@ struct ExchangeTeller {
             text += "; the app's own credential was replaced"
         }
         if let reason = plain("auth.not_replayed") {
-            text += "; the 401 was not cured (\(reason)"
-            text += NotReplayed(rawValue: reason).map { ": \($0.words))" } ?? ")"
+            text += "; the request was not repeated after the 401 (\(reason)"
+            text += NotReplayed(rawValue: reason).map { ": \($0.explanation))" } ?? ")"
         }
         return text
     }
 
-    private func told(_ attempt: AttemptFacts) -> String {
+    private func described(_ attempt: AttemptFacts) -> String {
         let origin = attempt.destination?.origin ?? exchange.channel?.origin
         var parts = [
-            place(
+            connection(
                 attempt.upstreamAddress,
                 isReused: attempt.isConnectionReused,
                 of: origin?.authority
@@ -134,7 +134,11 @@ struct ExchangeTeller {
 
     private var lastAttempt: String {
         var parts = [
-            place(plain("upstream"), isReused: line["reused"] == .flag(true), of: plain("host"))
+            connection(
+                plain("upstream"),
+                isReused: line["reused"] == .flag(true),
+                of: plain("host")
+            )
         ]
         if !exchange.earlierAttempts.isEmpty, let generation = plain("auth.generation") {
             parts.append("token generation \(generation)")
@@ -154,8 +158,8 @@ struct ExchangeTeller {
         return parts.joined(separator: ", ")
     }
 
-    /// Which connection it was; without one, whom it was not made to, where there are several.
-    private func place(_ address: String?, isReused: Bool, of upstream: String?) -> String {
+    /// The connection; without one, the upstream that it was not made to, if there are several.
+    private func connection(_ address: String?, isReused: Bool, of upstream: String?) -> String {
         guard let address else {
             guard let upstream, let configuration, configuration.upstreams.count > 1 else {
                 return "no connection"

@@ -3,7 +3,7 @@ import Testing
 
 /// Requests in absolute-form whose authority is the proxy itself, as programs send them that are told
 /// of a proxy and asked for one of its URLs (RFC 9112 §3.2.2).
-@Suite struct OwnAddressStory {
+@Suite struct ListenAddressStory {
     private static func ask(_ authority: String, _ path: String, _ fields: String...) -> String {
         (["GET http://\(authority)\(path) HTTP/1.1", "Host: \(authority)"] + fields)
             .map { "\($0)\r\n" }.joined() + "\r\n"
@@ -22,12 +22,12 @@ import Testing
     }
 
     @Test(arguments: ["127.0.0.1", "localhost", "LOCALHOST"])
-    func `a program that asks the proxy for the proxy's own URL is served`(
+    func `a request in absolute-form for the proxy itself is served`(
         host: String
     ) async throws {
         try await run { proxy, origin in
             let answer = try await proxy.exchange(
-                OwnAddressStory.ask("\(host):\(proxy.port)", "/orders/42?x=1")
+                ListenAddressStory.ask("\(host):\(proxy.port)", "/orders/42?x=1")
             )
             #expect(answer.status == 200)
             #expect(origin.requests.map(\.startLine) == ["GET /v1/42?x=1 HTTP/1.1"])
@@ -36,16 +36,16 @@ import Testing
     }
 
     @Test(arguments: ["127.0.0.1", "[::1]", "localhost"])
-    func `a listener with every address is found under those of this machine`(
+    func `a wildcard listener is found at the addresses of this machine`(
         host: String
     ) async throws {
         try await run(root: "listen: 0.0.0.0:0\nallow_remote: true") { proxy, origin in
             let answer = try await proxy.exchange(
-                OwnAddressStory.ask("\(host):\(proxy.port)", "/orders/42")
+                ListenAddressStory.ask("\(host):\(proxy.port)", "/orders/42")
             )
             #expect(answer.status == 200)
             let foreign = try await proxy.exchange(
-                OwnAddressStory.ask("192.0.2.1:\(proxy.port)", "/orders/42")
+                ListenAddressStory.ask("192.0.2.1:\(proxy.port)", "/orders/42")
             )
             #expect(foreign.status == 403)
             #expect(origin.requests.count == 1)
@@ -55,7 +55,7 @@ import Testing
     @Test func `another port of the same host is another server`() async throws {
         try await run { proxy, origin in
             let answer = try await proxy.exchange(
-                OwnAddressStory.ask("127.0.0.1:\(proxy.port - 1)", "/orders/42")
+                ListenAddressStory.ask("127.0.0.1:\(proxy.port - 1)", "/orders/42")
             )
             #expect(answer.status == 403)
             #expect(answer["Proxy-Status"] == "netproxy; error=no_channel")
@@ -68,10 +68,10 @@ import Testing
         }
     }
 
-    @Test func `what no channel claims there is 404, and never sent on`() async throws {
+    @Test func `a path that no channel claims is 404 there and never forwarded`() async throws {
         try await run(root: "unmatched: forward") { proxy, origin in
             let answer = try await proxy.exchange(
-                OwnAddressStory.ask("127.0.0.1:\(proxy.port)", "/nowhere")
+                ListenAddressStory.ask("127.0.0.1:\(proxy.port)", "/nowhere")
             )
             #expect(answer.status == 404)
             #expect(answer["Proxy-Status"] == "netproxy; error=no_channel")
@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    @Test func `OPTIONS of the proxy itself is answered by it`() async throws {
+    @Test func `OPTIONS of the proxy itself is answered here`() async throws {
         try await run { proxy, origin in
             let authority = "127.0.0.1:\(proxy.port)"
             let answer = try await proxy.exchange(
@@ -94,7 +94,7 @@ import Testing
         try await run(", match: { listen: '127.0.0.1:0' }") { proxy, origin in
             let ports = await proxy.ports
             let answer = try await proxy.exchange(
-                OwnAddressStory.ask("127.0.0.1:\(ports[1])", "/orders/42")
+                ListenAddressStory.ask("127.0.0.1:\(ports[1])", "/orders/42")
             )
             #expect(answer.status == 200)
             // There the channel has no prefix.
@@ -102,7 +102,7 @@ import Testing
         }
     }
 
-    @Test func `a listener that a reload gave to another channel is that one's`() async throws {
+    @Test func `a reload can give a listener to another channel`() async throws {
         let origin = try await OriginServer.start { Raw.ok($0.startLine) }
         func channel(_ name: String, at port: Int) -> String {
             let upstream = "http://127.0.0.1:\(origin.port)/\(name)"
@@ -110,7 +110,7 @@ import Testing
         }
         try await DaemonHarness.run(channels: channel("a", at: 0)) { proxy in
             let port = await proxy.ports[1]
-            let request = OwnAddressStory.ask("127.0.0.1:\(port)", "/42")
+            let request = ListenAddressStory.ask("127.0.0.1:\(port)", "/42")
             let before = try await proxy.exchange(request)
             await proxy.reload(channels: channel("b", at: port))
             let after = try await proxy.exchange(request)
@@ -119,12 +119,12 @@ import Testing
         }
     }
 
-    @Test func `a listener that a reload closed is the proxy no more`() async throws {
+    @Test func `a listener that a reload closed no longer names the proxy`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         let upstream = "upstream: http://127.0.0.1:\(origin.port)"
         let own = ", match: { listen: '127.0.0.1:0' }"
         try await DaemonHarness.run(channels: "orders: { \(upstream)\(own) }") { proxy in
-            let request = OwnAddressStory.ask("127.0.0.1:\(await proxy.ports[1])", "/42")
+            let request = ListenAddressStory.ask("127.0.0.1:\(await proxy.ports[1])", "/42")
             let before = try await proxy.exchange(request)
             await proxy.reload(channels: "orders: { \(upstream) }")
             let after = try await proxy.exchange(request)
@@ -140,14 +140,14 @@ import Testing
         ("Proxy-Authorization: Bearer k", "{ key: 'literal:k' }", 200),
         ("X-Nothing: 1", "{ users: [4294967294] }", 403),
     ])
-    func `the channel's rules hold in this form, too`(
+    func `the channel's rules hold in this form too`(
         field: String,
         access: String,
         status: Int
     ) async throws {
         try await run(", access: \(access)") { proxy, origin in
             let answer = try await proxy.exchange(
-                OwnAddressStory.ask("127.0.0.1:\(proxy.port)", "/orders/42", field)
+                ListenAddressStory.ask("127.0.0.1:\(proxy.port)", "/orders/42", field)
             )
             #expect(answer.status == status)
             #expect(origin.connections.isEmpty == (status != 200))
@@ -161,7 +161,7 @@ import Testing
                 channels: "orders: { upstream: http://127.0.0.1:\(proxy.port)/orders }"
             )
             let answer = try await proxy.exchange(
-                OwnAddressStory.ask("127.0.0.1:\(proxy.port)", "/orders/42")
+                ListenAddressStory.ask("127.0.0.1:\(proxy.port)", "/orders/42")
             )
             #expect(answer.status == 508)
         }

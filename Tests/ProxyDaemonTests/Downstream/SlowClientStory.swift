@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 /// Apps that take their time, on clocks that the stories move.
-@Suite struct SlowAppStory {
+@Suite struct SlowClientStory {
     /// The limits of a daemon of which nothing is said; stories about anything else have none.
     private static let limits = "limits: {}"
 
@@ -22,14 +22,12 @@ import Testing
     }
 
     @Test func `a head that does not end in time is 408`() async throws {
-        try await SlowAppStory.run { proxy, origin in
+        try await SlowClientStory.run { proxy, origin in
             let app = try await proxy.connect()
             // The answer to the first says that the beginning of the second has arrived, too.
             try await app.send(Raw.get("/orders/1") + "GET /orders/2 HTTP/1.1\r\nHost: loc")
             #expect(try await app.message().status == 200)
-            await proxy.advance(by: .seconds(9))
-            try await app.send("al")
-            await proxy.advance(by: .seconds(2))
+            await proxy.advance(by: .seconds(11))
             let answer = try await app.message()
             #expect(answer.status == 408)
             #expect(answer["Proxy-Status"] == "netproxy; error=request_head_timeout")
@@ -39,8 +37,22 @@ import Testing
         }
     }
 
-    @Test func `an empty line behind the content is not the beginning of a head`() async throws {
-        try await SlowAppStory.run { proxy, _ in
+    @Test func `a byte just before the deadline of a head does not extend it`() async throws {
+        try await SlowClientStory.run { proxy, _ in
+            let app = try await proxy.connect()
+            try await app.send(Raw.get("/orders/1") + "GET /orders/2 HTTP/1.1\r\nHost: loc")
+            #expect(try await app.message().status == 200)
+            await proxy.advance(by: .milliseconds(9900))
+            try await app.send("a")
+            // When a later exchange is over, that byte has been read.
+            #expect(try await proxy.exchange(Raw.get("/orders/3")).status == 200)
+            await proxy.advance(by: .milliseconds(200))
+            #expect(try await app.message().status == 408)
+        }
+    }
+
+    @Test func `an empty line after the content is not the beginning of a head`() async throws {
+        try await SlowClientStory.run { proxy, _ in
             let app = try await proxy.connect()
             let post = "POST /orders/1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\nab"
             try await app.send("\(post)\r\n")
@@ -63,8 +75,8 @@ import Testing
         }
     }
 
-    @Test func `a connection without a request ends without a word`() async throws {
-        try await SlowAppStory.run { proxy, _ in
+    @Test func `an idle connection is closed without a response`() async throws {
+        try await SlowClientStory.run { proxy, _ in
             let app = try await proxy.connect()
             try await app.send(Raw.get("/orders/1"))
             #expect(try await app.message().status == 200)
@@ -89,7 +101,8 @@ import Testing
             more.open()
             try await wire.rest()
         }
-        try await DaemonHarness.run(channels: SlowAppStory.channel(origin), root: root) { proxy in
+        try await DaemonHarness.run(channels: SlowClientStory.channel(origin), root: root) {
+            proxy in
             let app = try await proxy.connect()
             try await app.send(
                 "POST /orders/1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10000\r\n\r\npart"
@@ -101,7 +114,7 @@ import Testing
     }
 
     @Test func `content that comes too slowly is 408`() async throws {
-        try await SlowAppStory.upload { proxy, app, _ in
+        try await SlowClientStory.upload { proxy, app, _ in
             // 5 s of grace, and what four bytes have earned at 240 a second.
             await proxy.advance(by: .seconds(6))
             let answer = try await app.message()
@@ -113,7 +126,7 @@ import Testing
         }
     }
 
-    @Test func `each request has a time of its own to be slow in`() async throws {
+    @Test func `each request has its own time to be slow`() async throws {
         let arrived = [Gate(), Gate()]
         let origin = try await OriginServer.start { wire in
             for gate in arrived {
@@ -124,8 +137,8 @@ import Testing
             }
         }
         try await DaemonHarness.run(
-            channels: SlowAppStory.channel(origin),
-            root: SlowAppStory.limits
+            channels: SlowClientStory.channel(origin),
+            root: SlowClientStory.limits
         ) { proxy in
             let app = try await proxy.connect()
             for gate in arrived {
@@ -141,8 +154,8 @@ import Testing
         }
     }
 
-    @Test func `content may stand still for a while where no pace is asked for`() async throws {
-        try await SlowAppStory.upload(root: "limits: { body_rate: off }") { proxy, app, more in
+    @Test func `content may pause where no pace is configured`() async throws {
+        try await SlowClientStory.upload(root: "limits: { body_rate: off }") { proxy, app, more in
             await proxy.advance(by: .seconds(59))
             try await app.send("more")
             try await more.wait()
@@ -153,7 +166,7 @@ import Testing
         }
     }
 
-    @Test func `an upstream that takes its time is not the app's slowness`() async throws {
+    @Test func `a slow upstream does not count against the app's pace`() async throws {
         let (asked, goOn) = (Gate(), Gate())
         let origin = try await OriginServer.start { wire in
             let request = try await wire.message()
@@ -163,8 +176,8 @@ import Testing
             _ = try await wire.next()
         }
         try await DaemonHarness.run(
-            channels: SlowAppStory.channel(origin),
-            root: SlowAppStory.limits
+            channels: SlowClientStory.channel(origin),
+            root: SlowClientStory.limits
         ) { proxy in
             let app = try await proxy.connect()
             try await app.send(Raw.post("/orders/1", body: "all of it"))
@@ -176,7 +189,7 @@ import Testing
     }
 
     @Test func `a thousand slow apps do not hold up an honest one`() async throws {
-        try await SlowAppStory.run { proxy, _ in
+        try await SlowClientStory.run { proxy, _ in
             let slow = try await withThrowingTaskGroup(of: Wire.self) { group in
                 for _ in 0..<1000 {
                     group.addTask {
@@ -199,7 +212,7 @@ import Testing
     }
 
     @Test func `more connections than allowed are reset`() async throws {
-        try await SlowAppStory.run(root: "limits: { connections: 2 }") { proxy, _ in
+        try await SlowClientStory.run(root: "limits: { connections: 2 }") { proxy, _ in
             let apps = try await [proxy.connect(), proxy.connect()]
             for app in apps {
                 try await app.send(Raw.get("/orders/1"))

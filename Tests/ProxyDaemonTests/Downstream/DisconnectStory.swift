@@ -2,8 +2,8 @@ import TestSupport
 import Testing
 
 /// Apps and upstreams that go away without a word.
-@Suite struct LeavingStory {
-    @Test func `an app that resets right behind its request is 499`() async throws {
+@Suite struct DisconnectStory {
+    @Test func `an app that resets right after its request is 499`() async throws {
         let origin = try await OriginServer.start { wire in
             // The reset may come before the request is sent on: then there is nothing to read.
             _ = try await wire.rest()
@@ -21,7 +21,7 @@ import Testing
         }
     }
 
-    @Test func `an app that resets behind a part of its upload is 499`() async throws {
+    @Test func `an app that resets during its upload is 499`() async throws {
         let origin = try await OriginServer.start { wire in
             try await wire.rest()
         }
@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    @Test func `an app that leaves in the middle of a stream ends it upstream`() async throws {
+    @Test func `an app that disconnects during a stream ends it upstream`() async throws {
         let origin = try await OriginServer.start { wire in
             _ = try await wire.message()
             try await wire.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n")
@@ -64,7 +64,7 @@ import Testing
         }
     }
 
-    @Test func `an upstream that resets right behind a part of its answer cuts the app`()
+    @Test func `an upstream that resets during its response cuts the app's`()
         async throws
     {
         let origin = try await OriginServer.start { wire in

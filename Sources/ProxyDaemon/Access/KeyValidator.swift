@@ -2,10 +2,10 @@ import NetworkCore
 import OAuth
 package import ProxyConfig
 
-/// What a start would say of the keys that a configuration names, for those who only check it.
-package enum KeyInspection {
-    /// Reads a key as its user does, and forgets it again.
-    package static let judge: ConfigurationChecker.KeyJudge = { resource, bytes in
+/// Checks the keys that a configuration names, as a start would.
+package enum KeyValidator {
+    /// Parses a key; returns what is wrong with it.
+    package static let validate: ConfigurationChecker.KeyJudge = { resource, bytes in
         let text = Secret(String(decoding: bytes, as: UTF8.self))
         do {
             switch resource {

@@ -6,20 +6,20 @@ import TestSupport
 import Testing
 
 /// What `netproxy check` says of keys and certificates that a start could not use.
-@Suite struct KeyInspectionTests {
+@Suite struct KeyValidatorTests {
     private func problems(_ text: String) throws -> [String] {
         let loaded = ConfigurationLoader.load(
             text: text,
             file: "n.yaml",
             environment: ["HOME": "/home/someone"],
             resolver: SecretResolver(environment: [:]),
-            judge: KeyInspection.judge
+            judge: KeyValidator.validate
         )
         guard case .failure(let failure) = loaded else { return [] }
         return failure.errors.map(\.description)
     }
 
-    @Test func `keys that cannot be used are told where they are named`() throws {
+    @Test func `unusable keys are reported where they are named`() throws {
         let oauth = "token_url: https://l.example/t, client_id: a"
         let text = """
             state_key: literal:short
@@ -45,7 +45,7 @@ import Testing
         )
     }
 
-    @Test func `certificates that cannot be used are told where they are named`() throws {
+    @Test func `unusable certificates are reported where they are named`() throws {
         let directory = FileManager.default.temporaryDirectory
             .appendingPathComponent("netproxy-keys-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)

@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 /// What passes through as it is.
-@Suite struct UntouchedStory {
+@Suite struct PassThroughStory {
     @Test func `range, conditional, cache and coding fields pass in both directions`() async throws
     {
         let asked = [
@@ -30,12 +30,12 @@ import Testing
             )
             let request = try #require(origin.requests.first)
             #expect(
-                UntouchedStory.lines(request).starts(
+                PassThroughStory.lines(request).starts(
                     with: ["Host: 127.0.0.1:\(origin.port)"] + asked
                 )
             )
             #expect(answer.startLine == "HTTP/1.1 206 Partial Content")
-            #expect(UntouchedStory.lines(answer).starts(with: answered))
+            #expect(PassThroughStory.lines(answer).starts(with: answered))
             #expect(answer.body == "\u{1f}\u{08}xx")
         }
     }
@@ -44,7 +44,7 @@ import Testing
         message.fields.map { "\($0.name): \($0.value)" }
     }
 
-    @Test func `an answer says when it was made, or else when it came`() async throws {
+    @Test func `a response keeps its Date, or gets one`() async throws {
         let dated = "Date: Sat, 29 Oct 1994 19:43:31 GMT"
         let origin = try await OriginServer.start(answering: { request in
             Raw.response("200 OK", fields: request.startLine.contains("/old") ? [dated] : [])
@@ -53,7 +53,7 @@ import Testing
             channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
         ) { proxy in
             let old = try await proxy.exchange(Raw.get("/orders/old"))
-            #expect(UntouchedStory.lines(old).filter { $0.hasPrefix("Date") } == [dated])
+            #expect(PassThroughStory.lines(old).filter { $0.hasPrefix("Date") } == [dated])
             for path in ["/orders/new", "/nowhere"] {
                 let answer = try await proxy.exchange(Raw.get(path))
                 #expect(answer.values("Date").count == 1)
@@ -62,7 +62,7 @@ import Testing
         }
     }
 
-    @Test func `an answer may have a longer head than a request`() async throws {
+    @Test func `a response head may be longer than a request head`() async throws {
         let long = "X-Long: " + String(repeating: "y", count: 40_000)
         let fields = (0..<200).map { "X-Field-\($0): x" } + [long]
         let origin = try await OriginServer.start(answering: { _ in
@@ -72,11 +72,11 @@ import Testing
             channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
         ) { proxy in
             let answer = try await proxy.exchange(Raw.get("/orders/1"))
-            #expect(UntouchedStory.lines(answer).starts(with: fields))
+            #expect(PassThroughStory.lines(answer).starts(with: fields))
         }
     }
 
-    @Test func `nothing is told of the app that it does not tell itself`() async throws {
+    @Test func `no field about the app is added`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         try await DaemonHarness.run(
             channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    @Test func `redirects are the app's to follow`() async throws {
+    @Test func `redirects are left to the app`() async throws {
         let origin = try await OriginServer.start { _ in
             Raw.response("307 Temporary Redirect", fields: ["Location: /elsewhere"])
         }
@@ -108,7 +108,7 @@ import Testing
     }
 
     @Test(arguments: ["GET", "HEAD", "DELETE", "OPTIONS", "TRACE", "PROPFIND", "X-MINE"])
-    func `content on any method goes on and ends where it ends`(method: String) async throws {
+    func `content is forwarded for any method`(method: String) async throws {
         let origin = try await OriginServer.start { wire in
             while let request = try await wire.next() {
                 let length = request.body.utf8.count
@@ -135,7 +135,7 @@ import Testing
         }
     }
 
-    @Test func `an app of HTTP 1-0 may keep its connection`() async throws {
+    @Test func `an HTTP 1-0 app may keep its connection`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         try await DaemonHarness.run(
             channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
@@ -157,7 +157,9 @@ import Testing
         }
     }
 
-    @Test func `chunks become the end of the connection for an app of HTTP 1-0`() async throws {
+    @Test func `an HTTP 1-0 app gets a chunked response up to the end of the connection`()
+        async throws
+    {
         let origin = try await OriginServer.start { _ in
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n"
         }

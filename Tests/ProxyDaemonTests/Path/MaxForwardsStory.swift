@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 /// OPTIONS and TRACE: how far they go.
-@Suite struct LastStopStory {
+@Suite struct MaxForwardsStory {
     private static func story(
         base: String = "",
         auth: String = "",
@@ -15,8 +15,8 @@ import Testing
     }
 
     @Test(arguments: ["OPTIONS", "TRACE"])
-    func `each hop takes one from Max-Forwards`(method: String) async throws {
-        try await LastStopStory.story { proxy, origin in
+    func `each hop decrements Max-Forwards`(method: String) async throws {
+        try await MaxForwardsStory.story { proxy, origin in
             let answer = try await proxy.exchange(
                 Raw.request(method, "/orders/1", fields: ["Max-Forwards: 7"])
             )
@@ -25,8 +25,8 @@ import Testing
         }
     }
 
-    @Test func `OPTIONS turns back at zero`() async throws {
-        try await LastStopStory.story { proxy, origin in
+    @Test func `OPTIONS is answered here when Max-Forwards is zero`() async throws {
+        try await MaxForwardsStory.story { proxy, origin in
             let answer = try await proxy.exchange(
                 Raw.request("OPTIONS", "/orders/1", fields: ["Max-Forwards: 0"])
             )
@@ -37,8 +37,8 @@ import Testing
         }
     }
 
-    @Test func `TRACE turns back at zero, without secrets`() async throws {
-        try await LastStopStory.story { proxy, origin in
+    @Test func `TRACE is answered here when Max-Forwards is zero, without secrets`() async throws {
+        try await MaxForwardsStory.story { proxy, origin in
             let answer = try await proxy.exchange(
                 Raw.request(
                     "TRACE",
@@ -59,8 +59,8 @@ import Testing
     @Test(arguments: [
         ["Max-Forwards: -1"], ["Max-Forwards: 1, 2"], ["Max-Forwards: 1", "Max-Forwards: 1"],
     ])
-    func `a count that is no number is 400`(fields: [String]) async throws {
-        try await LastStopStory.story { proxy, origin in
+    func `a Max-Forwards that is not a number is 400`(fields: [String]) async throws {
+        try await MaxForwardsStory.story { proxy, origin in
             let answer = try await proxy.exchange(
                 Raw.request("OPTIONS", "/orders/1", fields: fields)
             )
@@ -69,8 +69,8 @@ import Testing
         }
     }
 
-    @Test func `other methods do not know Max-Forwards`() async throws {
-        try await LastStopStory.story { proxy, origin in
+    @Test func `other methods ignore Max-Forwards`() async throws {
+        try await MaxForwardsStory.story { proxy, origin in
             let answer = try await proxy.exchange(Raw.get("/orders/1", "Max-Forwards: 0"))
             #expect(answer.body == "origin")
             #expect(origin.requests.first?["Max-Forwards"] == "0")
@@ -81,8 +81,8 @@ import Testing
         "auth: { bearer: 'literal:sesame' }", "headers: { secret: { X-Key: 'literal:sesame' } }",
         "proxy: { url: 'http://127.0.0.1:9', username: me, password: 'literal:sesame' }",
     ])
-    func `TRACE shows nothing that is the channel's secret`(keys: String) async throws {
-        try await LastStopStory.story(auth: ", \(keys)") {
+    func `TRACE shows no secret of the channel`(keys: String) async throws {
+        try await MaxForwardsStory.story(auth: ", \(keys)") {
             proxy,
             origin in
             let answer = try await proxy.exchange(Raw.request("TRACE", "/orders/1"))
@@ -92,8 +92,8 @@ import Testing
         }
     }
 
-    @Test func `OPTIONS for the whole server goes to the channel that Host names`() async throws {
-        try await LastStopStory.story { proxy, origin in
+    @Test func `OPTIONS * goes to the channel that Host names`() async throws {
+        try await MaxForwardsStory.story { proxy, origin in
             let answer = try await proxy.exchange(
                 "OPTIONS * HTTP/1.1\r\nHost: orders.localhost\r\n\r\n"
             )
@@ -110,8 +110,8 @@ import Testing
         }
     }
 
-    @Test func `OPTIONS for the whole server stays within the channel's base path`() async throws {
-        try await LastStopStory.story(base: "/v1") { proxy, origin in
+    @Test func `OPTIONS * is refused for a channel with a base path`() async throws {
+        try await MaxForwardsStory.story(base: "/v1") { proxy, origin in
             let answer = try await proxy.exchange(
                 "OPTIONS * HTTP/1.1\r\nHost: orders.localhost\r\n\r\n"
             )
@@ -120,8 +120,8 @@ import Testing
         }
     }
 
-    @Test func `OPTIONS for this server is answered here`() async throws {
-        try await LastStopStory.story { proxy, origin in
+    @Test func `OPTIONS * for netproxy itself is answered here`() async throws {
+        try await MaxForwardsStory.story { proxy, origin in
             let answer = try await proxy.exchange("OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n")
             #expect(answer.status == 200)
             #expect(answer["Allow"]?.contains("GET") == true)
@@ -133,7 +133,7 @@ import Testing
         }
     }
 
-    @Test func `an upstream of HTTP 1-0 is called so in Via`() async throws {
+    @Test func `Via names the version of an HTTP 1-0 upstream`() async throws {
         let origin = try await OriginServer.start { wire in
             _ = try await wire.message()
             try await wire.send("HTTP/1.0 200 OK\r\n\r\nold")

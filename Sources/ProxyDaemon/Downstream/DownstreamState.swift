@@ -1,0 +1,206 @@
+/// The rules of a connection from an app: which event is allowed when, and what follows from it.
+///
+/// A value without I/O: `DownstreamConnection` reports events and performs the actions.
+///
+/// | phase      | task | `drain()`  | `cut()`    | interim response | left by                        |
+/// |------------|------|------------|------------|------------------|--------------------------------|
+/// | parked     | no   | cancelRead | abort      | no               | bytes, a deadline, drain, cut  |
+/// | resting    | no   | cancelRead | abort      | no               | the same                       |
+/// | waiting    | yes  | cancelRead | abort      | no               | a request's first bytes        |
+/// | receiving  | yes  | none       | cancelRead | may begin        | the response                   |
+/// | interim    | yes  | none       | abort      | is being written | the end of that response       |
+/// | responding | yes  | none       | abort      | no               | the next request, or the close |
+/// | closed     | –    | none       | none       | no               | never                          |
+///
+/// `shutdown` goes only from `none` to `draining` to `cut`; it may change in every phase.
+struct DownstreamState {
+    /// How long an app may keep a connection open without a request, like nginx's 75 s.
+    static let keepAlive: UInt64 = 75_000_000_000
+
+    /// What the connection is doing.
+    enum Phase: CaseIterable {
+        /// It waits for a request, with its task.
+        case waiting
+        /// It is left to the loop, because its task had nothing to do.
+        case parked
+        /// Parked, and its app has sent no request for some time.
+        case resting
+        /// A request is being read, or its response awaited.
+        case receiving
+        /// A 1xx response is being written.
+        case interim
+        /// The final response has begun.
+        case responding
+        /// The socket is closed.
+        case closed
+    }
+
+    /// Whether the connection goes on after its exchange.
+    enum Shutdown: CaseIterable {
+        case none
+        /// It ends as soon as there is no exchange.
+        case draining
+        /// It has to end, whatever it is doing.
+        case cut
+    }
+
+    /// What to do with the socket when the connection is to end.
+    enum EndAction: Equatable {
+        case none
+        /// Wake the task that reads, so that it finds out.
+        case cancelRead
+        case abort
+    }
+
+    /// What to do before the next request.
+    enum WaitAction: Equatable {
+        /// End the connection, or leave it to the loop if it is parked now.
+        case leave
+        /// Wait for its first byte.
+        case wait(until: UInt64)
+    }
+
+    private(set) var phase = Phase.waiting
+    private(set) var shutdown = Shutdown.none
+    /// Whether another request may follow the response that has begun.
+    private(set) var persists = false
+    /// The number of requests so far.
+    private var served = 0
+    /// Until when the connection may stay open without a request.
+    private(set) var idleDeadline = UInt64.max
+    /// Until when the head that has begun must be complete: counted from its first byte.
+    private var headDeadline: UInt64?
+    /// How long the task waits for a request before it parks the connection; `nil` if it never does.
+    private let parkDelay: UInt64?
+
+    init(parkDelay: UInt64? = nil) {
+        self.parkDelay = parkDelay
+    }
+
+    /// Whether the connection has no task, or is about to have none.
+    var isParked: Bool { phase == .parked || phase == .resting }
+
+    // MARK: - Between requests
+
+    /// A new connection is left to the loop: its app may take its time.
+    mutating func beginParked(now: UInt64) {
+        idleDeadline = now &+ DownstreamState.keepAlive
+        phase = .parked
+    }
+
+    /// The connection has something to do again.
+    ///
+    /// - Returns: whether it was resting.
+    mutating func wake() -> Bool {
+        defer { phase = .parked }
+        return phase == .resting
+    }
+
+    /// The task has nothing to read.
+    ///
+    /// Many apps send one request and keep the connection: after the first, a quiet connection is
+    /// parked at once, so that the next one uses the memory of its task.
+    mutating func awaitRequest(now: UInt64, isQuiet: @autoclosure () -> Bool) -> WaitAction {
+        let wasParked = isParked
+        phase = .waiting
+        guard shutdown == .none else { return .leave }
+        // A connection that was parked has waited already.
+        if !wasParked { idleDeadline = now &+ DownstreamState.keepAlive }
+        guard let parkDelay else { return .wait(until: idleDeadline) }
+        if served <= 1, now < idleDeadline, isQuiet() {
+            phase = .parked
+            return .leave
+        }
+        return .wait(until: min(idleDeadline, now &+ parkDelay))
+    }
+
+    /// No request arrived by the deadline of `awaitRequest`: rests, unless it was the last deadline.
+    ///
+    /// - Returns: whether the connection is parked now.
+    mutating func requestWaitTimedOut(at deadline: UInt64) -> Bool {
+        guard deadline < idleDeadline, shutdown == .none else { return false }
+        phase = .resting
+        return true
+    }
+
+    // MARK: - A request
+
+    /// Bytes are here, or may be read.
+    mutating func beginReceiving() {
+        phase = .receiving
+        headDeadline = nil
+    }
+
+    /// A head is incomplete, and no bytes are here.
+    ///
+    /// - Parameters:
+    ///   - hasBegun: whether any of its bytes came; an empty line after a request's content begins
+    ///     none.
+    ///   - headTimeout: how long a head may take from its first byte.
+    ///   - now: the loop's time.
+    /// - Returns: how long to wait; `leave` where no request has begun and none is wanted.
+    mutating func awaitHead(hasBegun: Bool, headTimeout: UInt64, now: UInt64) -> WaitAction {
+        guard hasBegun else {
+            guard shutdown == .none else { return .leave }
+            phase = .waiting
+            return .wait(until: now &+ DownstreamState.keepAlive)
+        }
+        let deadline = headDeadline ?? now &+ headTimeout
+        headDeadline = deadline
+        return .wait(until: deadline)
+    }
+
+    /// More of a head is here.
+    mutating func resumeReceiving() { phase = .receiving }
+
+    /// A head is complete.
+    mutating func requestArrived() { served += 1 }
+
+    // MARK: - Its responses
+
+    /// Begins a 1xx response.
+    ///
+    /// - Returns: `false` if the final response came first.
+    mutating func beginInterim() -> Bool {
+        guard phase == .receiving else { return false }
+        phase = .interim
+        return true
+    }
+
+    mutating func endInterim() {
+        if phase == .interim { phase = .receiving }
+    }
+
+    /// Begins the final response.
+    ///
+    /// - Parameter mayPersist: whether the message lets another request follow.
+    mutating func beginResponse(mayPersist: Bool) {
+        phase = .responding
+        persists = mayPersist && shutdown == .none
+    }
+
+    // MARK: - Its end
+
+    /// Ends the connection if it waits for a request, else after its exchange.
+    mutating func drain() -> EndAction {
+        if shutdown == .none { shutdown = .draining }
+        return phase == .waiting || isParked ? .cancelRead : .none
+    }
+
+    /// Ends the connection in the middle of what it does; an app whose response has not begun gets one
+    /// that says why.
+    mutating func cut() -> EndAction {
+        shutdown = .cut
+        return switch phase {
+        case .receiving: .cancelRead
+        case .closed: .none
+        default: .abort
+        }
+    }
+
+    mutating func close() { phase = .closed }
+
+    /// How long what an app still sends is read before the close, like nginx's `lingering_time`; a
+    /// shutdown does not wait for it.
+    var lingerTime: UInt64 { shutdown == .none ? 30_000_000_000 : 1_000_000_000 }
+}

@@ -1,0 +1,140 @@
+import Testing
+
+@testable import ProxyDaemon
+
+/// The rules of a connection from an app, without a connection.
+@Suite struct DownstreamStateTests {
+    private static let second: UInt64 = 1_000_000_000
+
+    /// A state in each phase.
+    private static func state(in phase: DownstreamState.Phase) -> DownstreamState {
+        var state = DownstreamState(parkDelay: second)
+        switch phase {
+        case .waiting: break
+        case .parked: state.beginParked(now: 0)
+        case .resting:
+            _ = state.awaitRequest(now: 0, isQuiet: false)
+            _ = state.requestWaitTimedOut(at: second)
+        case .receiving: state.beginReceiving()
+        case .interim:
+            state.beginReceiving()
+            _ = state.beginInterim()
+        case .responding: state.beginResponse(mayPersist: true)
+        case .closed: state.close()
+        }
+        return state
+    }
+
+    /// What each phase does at a drain and at a cut, and whether an interim response may begin.
+    private static let table:
+        [(
+            phase: DownstreamState.Phase, drain: DownstreamState.EndAction,
+            cut: DownstreamState.EndAction, interim: Bool
+        )] = [
+            (.waiting, .cancelRead, .abort, false),
+            (.parked, .cancelRead, .abort, false),
+            (.resting, .cancelRead, .abort, false),
+            (.receiving, .none, .cancelRead, true),
+            (.interim, .none, .abort, false),
+            (.responding, .none, .abort, false),
+            (.closed, .none, .none, false),
+        ]
+
+    @Test func `every phase has one answer to a drain, a cut and an interim response`() {
+        #expect(Set(Self.table.map(\.phase)) == Set(DownstreamState.Phase.allCases))
+        for row in Self.table {
+            var state = Self.state(in: row.phase)
+            #expect(state.phase == row.phase)
+            let drained = state.drain()
+            let begins = state.beginInterim()
+            #expect(drained == row.drain, "\(row.phase)")
+            #expect(begins == row.interim, "\(row.phase)")
+            #expect(state.shutdown == .draining)
+            state = Self.state(in: row.phase)
+            let cut = state.cut()
+            #expect(cut == row.cut, "\(row.phase)")
+            _ = state.drain()
+            #expect(state.shutdown == .cut)
+        }
+    }
+
+    @Test func `a head has its time from its first byte`() {
+        var state = Self.state(in: .receiving)
+        let timeout = 10 * Self.second
+        let first = state.awaitHead(hasBegun: true, headTimeout: timeout, now: 5)
+        state.resumeReceiving()
+        let later = state.awaitHead(hasBegun: true, headTimeout: timeout, now: 9 * Self.second)
+        #expect(first == .wait(until: timeout + 5))
+        #expect(later == first)
+        state.beginReceiving()
+        let next = state.awaitHead(hasBegun: true, headTimeout: timeout, now: 20 * Self.second)
+        #expect(next == .wait(until: 30 * Self.second))
+    }
+
+    @Test func `before a head begins, its connection is idle`() {
+        var state = Self.state(in: .receiving)
+        let wait = state.awaitHead(hasBegun: false, headTimeout: Self.second, now: 0)
+        #expect(wait == .wait(until: DownstreamState.keepAlive))
+        #expect(state.phase == .waiting)
+        let drained = state.drain()
+        #expect(drained == .cancelRead)
+        let end = state.awaitHead(hasBegun: false, headTimeout: Self.second, now: 0)
+        #expect(end == .leave)
+    }
+
+    @Test func `a quiet connection is parked after its first request, a busy one waits`() {
+        var state = DownstreamState(parkDelay: Self.second)
+        state.requestArrived()
+        let first = state.awaitRequest(now: 0, isQuiet: true)
+        #expect(first == .leave)
+        #expect(state.phase == .parked)
+        var wasResting = state.wake()
+        #expect(!wasResting)
+        state.requestArrived()
+        let second = state.awaitRequest(now: 0, isQuiet: true)
+        #expect(second == .wait(until: Self.second))
+        let isParked = state.requestWaitTimedOut(at: Self.second)
+        #expect(isParked)
+        #expect(state.phase == .resting)
+        wasResting = state.wake()
+        #expect(wasResting)
+    }
+
+    @Test func `parking does not extend the time that a connection may stay open unused`() {
+        var state = DownstreamState(parkDelay: Self.second)
+        state.beginParked(now: 0)
+        #expect(state.idleDeadline == 75 * Self.second)
+        let wait = state.awaitRequest(now: 74 * Self.second + 1, isQuiet: false)
+        #expect(wait == .wait(until: 75 * Self.second))
+        let isParked = state.requestWaitTimedOut(at: 75 * Self.second)
+        #expect(!isParked)
+    }
+
+    @Test func `without a delay for parking a connection is never parked`() {
+        var state = DownstreamState()
+        let wait = state.awaitRequest(now: 0, isQuiet: true)
+        #expect(wait == .wait(until: DownstreamState.keepAlive))
+        let isParked = state.requestWaitTimedOut(at: DownstreamState.keepAlive)
+        #expect(!isParked)
+    }
+
+    @Test func `a response lets another request follow unless the connection has to end`() {
+        var state = Self.state(in: .receiving)
+        state.beginResponse(mayPersist: true)
+        #expect(state.persists)
+        state.beginResponse(mayPersist: false)
+        #expect(!state.persists)
+        _ = state.drain()
+        state.beginResponse(mayPersist: true)
+        #expect(!state.persists)
+    }
+
+    @Test func `the end of an interim response is not the end of the final one`() {
+        var state = Self.state(in: .interim)
+        state.endInterim()
+        #expect(state.phase == .receiving)
+        state.beginResponse(mayPersist: true)
+        state.endInterim()
+        #expect(state.phase == .responding)
+    }
+}
