@@ -2,6 +2,7 @@ import Bytes
 import EventIO
 import HTTPMessage
 import NetworkCore
+import RequestLog
 import Synchronization
 
 /// The demo's API: it wants a token for everything but `/public`.

@@ -194,3 +194,15 @@ extension DownstreamConnection {
         await withCheckedContinuation { upload.wait($0) }
     }
 }
+
+extension NetworkError {
+    /// A request that HTTP/1 does not allow, with the status that says so.
+    init(_ error: HTTP1Error) {
+        self.init(
+            .httpRequestError,
+            side: .downstream,
+            detail: "\(error.reason)",
+            status: error.status
+        )
+    }
+}

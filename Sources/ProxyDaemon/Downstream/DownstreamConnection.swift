@@ -28,7 +28,7 @@ final class DownstreamConnection {
     let peer: Peer
     /// The listener over which it came.
     var listener: Source
-    /// A response that waits for the app to read. Rare, so kept in its own object.
+    /// A response that waits for the app to read: rare, so kept in its own object.
     var pendingResponse: PendingResponse?
     /// Those that wait for the end of an interim response.
     private var interimWaiters: [CheckedContinuation<Void, Never>] = []

@@ -1,5 +1,4 @@
 import Bytes
-import HTTP1
 import HTTPMessage
 import NetworkCore
 import RequestLog
@@ -36,6 +35,7 @@ enum ErrorResponder {
     ///   - channel: the channel's name, if the request has one.
     ///   - signIn: how to sign in to the channel.
     ///   - requestID: of the exchange.
+    /// - Returns: the response.
     static func response(
         to error: NetworkError,
         channel: String?,
@@ -121,15 +121,6 @@ enum ErrorResponder {
     }
 }
 
-/// Text as a JSON string.
-enum JSONText {
-    static func append(_ text: String, to output: OutputBuffer) {
-        output.append(UInt8(ascii: "\""))
-        output.append(escaped: text)
-        output.append(UInt8(ascii: "\""))
-    }
-}
-
 extension NetworkError {
     /// The fault of an exchange: a task is cancelled when its client disconnects.
     init(ofExchange error: any Error) {
@@ -137,16 +128,6 @@ extension NetworkError {
             error is CancellationError
             ? NetworkError(.cancelled, side: .downstream, detail: "the client disconnected")
             : NetworkError.of(error)
-    }
-
-    /// A request that HTTP/1 does not allow, with the status that says so.
-    init(_ error: HTTP1Error) {
-        self.init(
-            .httpRequestError,
-            side: .downstream,
-            detail: "\(error.reason)",
-            status: error.status
-        )
     }
 
     /// The drain period ended before an exchange had a response.

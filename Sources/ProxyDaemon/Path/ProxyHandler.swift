@@ -121,7 +121,7 @@ final class ProxyHandler {
             plan = try planChannel(on: app, &exchange)
         } catch {
             guard exchange.channel == nil else { throw error }
-            switch try planUnclaimed(exchange.head, error, on: app) {
+            switch try UnclaimedRequests(channels: channels).plan(exchange.head, error, on: app) {
             case .answer(let response): return .answer(response)
             case .tunnel(let authority): return .tunnel(authority)
             case .forward(let other): plan = other
@@ -239,7 +239,7 @@ final class ProxyHandler {
         (exchange.channel?.tally ?? unclaimed).counters.count(&exchange.record)
         let log = exchange.channel?.log ?? channels.ownLog
         log.write(exchange.record, now: .now, keepingIn: recent.lines)
-        recent.note(&exchange)
+        recent.add(exchange.note, to: &exchange.record)
         console?.show(exchange.record, channel: exchange.channel?.name)
         onLogged?()
     }

@@ -39,6 +39,7 @@ struct UpstreamRequest {
     ///   - plan: where it goes; learns which fields `Connection` may not remove.
     ///   - body: the content.
     ///   - requestID: its id, unless the app gave it one.
+    /// - Returns: the upstream request.
     /// - Throws: `proxy_loop_detected` when the request passed here before.
     func make(
         _ head: inout RequestHead,

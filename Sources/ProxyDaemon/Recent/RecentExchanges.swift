@@ -42,15 +42,14 @@ final class RecentExchanges {
     private var notes = [Note](repeating: Note(), count: 1024)
     private var remarkableNotes = [Note](repeating: Note(), count: 256)
 
-    /// Adds a note to the line that was kept last.
-    func note(_ exchange: inout Exchange) {
-        var note = Note(channel: exchange.channel?.shared, rule: exchange.rule)
-        note.fields = exchange.fields
-        note.forwarded = exchange.forwarded
-        note.rareFields = exchange.rareFields
+    /// Adds a note to the line that was kept last, which is that of `record`.
+    ///
+    /// `inout`, although nothing changes: a borrowed record would be copied.
+    func add(_ note: Note, to record: inout ExchangeRecord) {
+        var note = note
         let number = lines.nextNumber - 1
-        if exchange.record.level != .info {
-            let earlier = exchange.record.context.earlierAttempts
+        if record.level != .info {
+            let earlier = record.context.earlierAttempts
             if !earlier.isEmpty { note.earlierAttempts = EarlierAttempts(earlier) }
             // Otherwise a minute of successes would displace the interesting ones.
             let copy = lines.withLine(number) { remarkable.append($0) }

@@ -175,6 +175,7 @@ final class Router: Sendable {
     }
 
     /// The route of a request over a channel's own listener: to that channel, whatever the request names.
+    ///
     /// Where it names the channel's upstream, its path is the upstream's.
     private func over(
         listenerOf channel: Int,

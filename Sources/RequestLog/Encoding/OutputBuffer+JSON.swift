@@ -80,3 +80,13 @@ extension OutputBuffer {
         return UInt64(clamping: attoseconds / 1_000_000_000_000)
     }
 }
+
+/// Text as a JSON string.
+package enum JSONText {
+    /// Appends a text with its quotation marks.
+    package static func append(_ text: String, to output: OutputBuffer) {
+        output.append(UInt8(ascii: "\""))
+        output.append(escaped: text)
+        output.append(UInt8(ascii: "\""))
+    }
+}

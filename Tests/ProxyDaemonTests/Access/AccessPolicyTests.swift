@@ -14,7 +14,7 @@ import Testing
         return try #require(try decoder.decode(bytes.span)).head
     }
 
-    /// The status of the refusal; nothing where the request is let in.
+    /// The status of the refusal; `nil` where the request is admitted.
     private func refusal(
         _ policy: AccessPolicy,
         host: String = "localhost",
@@ -98,7 +98,7 @@ import Testing
     func `a key may replace an API key`(field: String, status: Int?) throws {
         let policy = AccessPolicy(key: Secret("sesame"), credentialField: "X-Key")
         #expect(try refusal(policy, field) == status)
-        // What a proxy is shown counts, if it is shown anything.
+        // A key in Proxy-Authorization decides, if there is one.
         #expect(try refusal(policy, "Proxy-Authorization: Bearer other", field) == 407)
     }
 
@@ -113,7 +113,7 @@ import Testing
         let shown = "Bearer \(grant.key.reveal())"
         #expect(try fields(shown) == [.authorization])
         #expect(try fields("Bearer the-app's-own") == [])
-        // A program under `netproxy exec` may show it in both places.
+        // A program under `netproxy exec` may send it in both places.
         #expect(try fields(shown, "Proxy-Authorization: \(shown)") == [.authorization])
         let elsewhere = keys.issue(for: ["bills"], opening: []).key.reveal()
         #expect(throws: NetworkError.self) { try fields("Bearer \(elsewhere)") }
@@ -150,7 +150,7 @@ import Testing
             let field = "Proxy-Authorization: Bearer \(grant.key.reveal())"
             #expect(try refusal(policy, field) == status)
             keys.revoke(grant)
-            // As any other that nobody asked for.
+            // Like any other key that is not required.
             #expect(try refusal(policy, field) == nil)
         }
         #expect(try refusal(policy) == nil)

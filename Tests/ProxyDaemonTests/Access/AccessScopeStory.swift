@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// What may be asked of a channel, by method and by path.
+/// The methods and paths that a channel allows.
 @Suite struct AccessScopeStory {
     private func run(
         _ access: String,

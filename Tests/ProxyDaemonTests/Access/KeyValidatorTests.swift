@@ -5,7 +5,7 @@ import ProxyDaemon
 import TestSupport
 import Testing
 
-/// What `netproxy check` says of keys and certificates that a start could not use.
+/// What `netproxy check` reports about unusable keys and certificates.
 @Suite struct KeyValidatorTests {
     private func problems(_ text: String) throws -> [String] {
         let loaded = ConfigurationLoader.load(

@@ -1,8 +1,8 @@
 import TestSupport
 import Testing
 
-/// Requests in absolute-form whose authority is the proxy itself, as programs send them that are told
-/// of a proxy and asked for one of its URLs (RFC 9112 §3.2.2).
+/// Requests in absolute-form whose authority is the proxy itself, as a program sends them that uses a proxy
+/// and requests one of its URLs (RFC 9112 §3.2.2).
 @Suite struct ListenAddressStory {
     private static func ask(_ authority: String, _ path: String, _ fields: String...) -> String {
         (["GET http://\(authority)\(path) HTTP/1.1", "Host: \(authority)"] + fields)

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// What the proxy answers by itself, before any upstream is asked.
+/// Requests that the proxy refuses before it contacts any upstream.
 @Suite struct RefusedRequestStory {
     private func refusal(
         of request: String,
@@ -73,7 +73,7 @@ import Testing
         #expect(reached == 0)
     }
 
-    /// A page whose own name was led here could read the refusal, and the channels' names in it.
+    /// A page whose own name was pointed here could read the refusal, and the channels' names in it.
     @Test func `a rebound host learns nothing from an unknown path`() async throws {
         let request = "GET /nobody HTTP/1.1\r\nHost: evil.example\r\n\r\n"
         let (answer, line, log, _) = try await refusal(of: request)
@@ -120,7 +120,7 @@ import Testing
         let access = "{ key: 'literal:sesame' }"
         let (answer, _, _, reached) = try await refusal(of: Raw.get("/orders/1"), access: access)
         #expect(answer.status == 407)
-        // Both are taken; who waits for a challenge, such as curl --proxy-anyauth, sends what is named.
+        // Both are accepted; a client that waits for a challenge, such as curl --proxy-anyauth, sends what is named.
         #expect(
             answer.values("Proxy-Authenticate")
                 == ["Bearer realm=\"netproxy\"", "Basic realm=\"netproxy\""]
@@ -137,7 +137,7 @@ import Testing
     func `a path that leaves the base path is 400`(path: String) async throws {
         let (answer, _, _, reached) = try await refusal(of: Raw.get(path))
         #expect(answer.status == 400)
-        // What stands behind a doubtful message is not read.
+        // Bytes after an ambiguous message are not read.
         #expect(answer["Connection"] == "close")
         #expect(reached == 0)
     }

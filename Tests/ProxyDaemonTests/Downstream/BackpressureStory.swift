@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// Whoever does not read holds the writer up: no body is ever kept here.
+/// A peer that does not read blocks the writer: no body is buffered here.
 @Suite struct BackpressureStory {
     private static let piece = String(repeating: "x", count: 64 * 1024)
     /// Far more than the system's buffers on both connections hold, far less than was announced.

@@ -2,7 +2,7 @@ import Testing
 
 @testable import ProxyDaemon
 
-/// How slow a request's content may come.
+/// The slowest pace of a request's content.
 @Suite struct BodyPaceTests {
     private static let second: UInt64 = 1_000_000_000
 

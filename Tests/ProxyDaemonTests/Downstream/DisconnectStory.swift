@@ -1,11 +1,11 @@
 import TestSupport
 import Testing
 
-/// Apps and upstreams that go away without a word.
+/// Apps and upstreams that disconnect without notice.
 @Suite struct DisconnectStory {
     @Test func `an app that resets right after its request is 499`() async throws {
         let origin = try await OriginServer.start { wire in
-            // The reset may come before the request is sent on: then there is nothing to read.
+            // The reset may come before the request is forwarded: then there is nothing to read.
             _ = try await wire.rest()
         }
         try await DaemonHarness.run(
@@ -13,7 +13,7 @@ import Testing
         ) { proxy in
             let app = try await RawClient.connect(to: proxy.port, sending: Raw.get("/orders/1"))
             try await app.reset()
-            // At once: not at the idle deadline, and not when the answer is written.
+            // At once: not at the idle deadline, and not when the response is written.
             #expect(await proxy.hasLoggedExchange("orders"))
             let facts = try await proxy.onlyLine("orders").facts
             #expect(facts.status == 499)
@@ -57,7 +57,7 @@ import Testing
             try await app.close()
             try await origin.connections[0].closed.wait()
             let facts = try await proxy.onlyLine("orders").facts
-            // What it got, and that it did not wait for the rest.
+            // It got this much, and did not wait for the rest.
             #expect(facts.status == 200)
             #expect(facts.abortedBy == "client")
             #expect(facts.bytesOut == 3)

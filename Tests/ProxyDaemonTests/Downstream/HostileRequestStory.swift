@@ -3,7 +3,7 @@ import HTTPMessage
 import TestSupport
 import Testing
 
-/// The requests of the corpus against the whole daemon, with an origin behind it.
+/// The requests of the corpus, sent to a whole daemon with an origin.
 @Suite struct HostileRequestStory {
     enum Form: CaseIterable { case asWritten, absolute }
     enum Pace: CaseIterable { case whole, singleBytes }
@@ -32,7 +32,7 @@ import Testing
         try await run(topic, .asWritten) { $0.verdict.last == "unfinished" }
     }
 
-    /// Whether the daemon forwards it like any other: its own rules for tunnels and hops aside.
+    /// Whether the daemon forwards it like any other, apart from its rules for tunnels and hops.
     private func isOrdinary(_ request: Conversation.Request) -> Bool {
         let head = request.head
         guard head.host?.host ?? "a" == "a", head.target.pathAndQuery?.hasPrefix("/") ?? false,
@@ -75,7 +75,7 @@ import Testing
                 }
             }
             await proxy.stop()
-            // The proxy adds fields of its own.
+            // The proxy adds its own fields.
             var limits = HTTP1Limits()
             limits.fieldCount += 10
             for wire in origin.connections {
@@ -85,7 +85,7 @@ import Testing
         }
     }
 
-    /// The proxy may close before everything is out.
+    /// The proxy may close before all bytes are sent.
     private func send(_ bytes: [UInt8], at pace: Pace, on app: Wire) async {
         do {
             switch pace {
@@ -119,12 +119,12 @@ import Testing
         }
         try? await app.finishWriting()
         let (text, _) = try await app.rest()
-        // One that never ends may run into a timeout on a busy machine.
+        // An endless one may time out on a busy machine.
         let isLate = conversation.verdict.last == "unfinished" && text.hasPrefix("HTTP/1.1 408 ")
         #expect(text.isEmpty || isLate, "\(comment)")
     }
 
-    /// The same bytes with every origin-form target behind `http://a`.
+    /// The same bytes with `http://a` before every origin-form target.
     private func absolute(_ bytes: [UInt8]) -> [UInt8] {
         let slash = Array(" /".utf8)
         let version = Array(" HTTP/".utf8)

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// Messages that are harmless as such, and cruel by the moment at which their bytes come.
+/// Harmless messages whose bytes arrive at awkward moments.
 @Suite struct HostileTimingStory {
     private func run(
         _ origin: OriginServer,
@@ -35,7 +35,7 @@ import Testing
         try await run(origin) { proxy in
             let app = try await proxy.connect()
             try await app.send(get("/one") + "GET /two HTTP/1.1\r\nHo")
-            // The answer says that the daemon has read so far.
+            // The response shows that the daemon has read so far.
             #expect(try await app.message().body == "GET /one HTTP/1.1 ")
             try await app.send("st: a\r\nX: y\r\n\r\n" + get("/three"))
             #expect(try await app.message().body == "GET /two HTTP/1.1 ")
@@ -158,7 +158,7 @@ import Testing
                 "POST /one HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"
             )
             try await begun.wait()
-            // However long the machine takes for it.
+            // However long the machine takes.
             await proxy.advance(by: .seconds(20))
             try await app.send("0x0\r\n\r\n" + get("/two"))
             #expect(try await app.message().status == 400)
@@ -283,7 +283,7 @@ import Testing
                     try await wire.send(Raw.ok("own answer"))
                     continue
                 }
-                // Until the proxy has had enough.
+                // Until the proxy gives up.
                 for _ in 0..<10_000 {
                     try await wire.send("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n")
                 }
@@ -317,7 +317,7 @@ import Testing
         try await run(origin) { proxy in
             let app = try await proxy.connect()
             try await app.send(get("/cut"))
-            // Everything at once: it may be refused before its head goes out.
+            // All at once: it may be refused before its head goes out.
             let (text, end) = try await app.rest()
             #expect(text.hasPrefix("HTTP/1.1 502") || !text.contains("0\r\n\r\n") && end == .reset)
             #expect(try await proxy.exchange(get("/after")).body == "own answer")

@@ -2,7 +2,7 @@ import OriginTransport
 import TestSupport
 import Testing
 
-/// 1xx answers in front of the final one.
+/// 1xx responses before the final one.
 @Suite struct InterimStory {
     private static let hints =
         "HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\nConnection: X-Hop\r\nX-Hop: 1\r\n\r\n"

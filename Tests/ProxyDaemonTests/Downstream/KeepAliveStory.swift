@@ -45,7 +45,7 @@ import Testing
                 #expect(isHere)
                 apps.append(app)
             }
-            // One after the other, so that the pool has them in this order.
+            // One after another, so that the pool has them in this order.
             for (turn, app) in zip(turns, apps) {
                 turn.open()
                 #expect(try await app.message().status == 200)
@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    /// How many connections to the first channel's origin are open, and how many of them idle.
+    /// The numbers of open and of idle connections to the first channel's origin.
     private func pool(of proxy: DaemonHarness) async -> [Int?] {
         let answer = try? await proxy.ask(Raw.get("/status"))
         let pool = answer.flatMap { DaemonStatus(json: $0.body) }?.channels[0].pool
@@ -160,13 +160,13 @@ import Testing
             channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
         ) { proxy in
             let app = try await proxy.connect()
-            // Pipelined: the second is there at once, and the content could still be on its way.
+            // Pipelined: the second request is here at once, while the content could still be on its way.
             try await app.send(
                 "\(method) /orders/1 HTTP/1.1\r\nHost: localhost\r\n\r\n" + Raw.get("/orders/2")
             )
             try await app.read(through: "\r\n\r\nown")
             #expect(origin.connections.count == 2)
-            // After a silence it is one like any other.
+            // After a silence it is an ordinary connection.
             while origin.connections[0].messages.count < 2 {
                 try await app.send(Raw.get("/orders/3"))
                 #expect(try await app.message().body == "own")

@@ -1,16 +1,16 @@
 import TestSupport
 import Testing
 
-/// Apps that take their time, on clocks that the stories move.
+/// Slow apps, on clocks that the stories advance.
 @Suite struct SlowClientStory {
-    /// The limits of a daemon of which nothing is said; stories about anything else have none.
+    /// The default limits; stories about anything else have none.
     private static let limits = "limits: {}"
 
     private static func channel(_ origin: OriginServer) -> String {
         "orders: { upstream: http://127.0.0.1:\(origin.port) }"
     }
 
-    /// A daemon before an origin that answers everything.
+    /// Runs a daemon with an origin that answers every request.
     private static func run(
         root: String = limits,
         _ story: (DaemonHarness, OriginServer) async throws -> Void
@@ -24,7 +24,7 @@ import Testing
     @Test func `a head that does not end in time is 408`() async throws {
         try await SlowClientStory.run { proxy, origin in
             let app = try await proxy.connect()
-            // The answer to the first says that the beginning of the second has arrived, too.
+            // The response to the first shows that the beginning of the second has arrived too.
             try await app.send(Raw.get("/orders/1") + "GET /orders/2 HTTP/1.1\r\nHost: loc")
             #expect(try await app.message().status == 200)
             await proxy.advance(by: .seconds(11))
@@ -44,7 +44,7 @@ import Testing
             #expect(try await app.message().status == 200)
             await proxy.advance(by: .milliseconds(9900))
             try await app.send("a")
-            // When a later exchange is over, that byte has been read.
+            // Once a later exchange is over, that byte has been read.
             #expect(try await proxy.exchange(Raw.get("/orders/3")).status == 200)
             await proxy.advance(by: .milliseconds(200))
             #expect(try await app.message().status == 408)
@@ -60,7 +60,7 @@ import Testing
             await proxy.advance(by: .seconds(60))
             try await app.send("\(post)\r\n")
             #expect(try await app.message().status == 200)
-            // What follows such a line has the time of any head.
+            // A head after such a line has the usual time.
             try await app.send("GET /orders/2 HTTP/1.1\r\nHost: loc")
             let other = try await proxy.exchange(Raw.get("/orders/3"))
             #expect(other.status == 200)
@@ -115,7 +115,7 @@ import Testing
 
     @Test func `content that comes too slowly is 408`() async throws {
         try await SlowClientStory.upload { proxy, app, _ in
-            // 5 s of grace, and what four bytes have earned at 240 a second.
+            // 5 s of grace, plus the time that four bytes earn at 240 a second.
             await proxy.advance(by: .seconds(6))
             let answer = try await app.message()
             #expect(answer.status == 408)
@@ -146,7 +146,7 @@ import Testing
                     "POST /orders/1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 8\r\n\r\npart"
                 )
                 try await gate.wait()
-                // Together more than the 5 s of grace.
+                // More than the 5 s of grace in total.
                 await proxy.advance(by: .seconds(3))
                 try await app.send("rest")
                 #expect(try await app.message().status == 200)
@@ -204,7 +204,7 @@ import Testing
                 try await honest.send(Raw.get("/orders/1"))
                 #expect(try await honest.message().status == 200)
             }
-            // Bounded by the patience of the test, not by the timeouts of the slow.
+            // Bounded by the test, not by the timeouts of the slow apps.
             #expect(start.duration(to: .now) < .seconds(10))
             await proxy.advance(by: .seconds(11))
             for app in slow { #expect(try await app.rest().text.hasPrefix("HTTP/1.1 408 ")) }

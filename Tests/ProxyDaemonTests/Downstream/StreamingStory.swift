@@ -18,7 +18,7 @@ import Testing
         ) { proxy in
             let app = try await proxy.connect()
             try await app.send(Raw.get("/orders/1"))
-            // The second chunk is not even written before the first was read.
+            // The second chunk is written only after the first was read.
             try await app.read(through: "3\r\none\r\n")
             wanted.open()
             try await app.read(through: "3\r\ntwo\r\n0\r\n\r\n")

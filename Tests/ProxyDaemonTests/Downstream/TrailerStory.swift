@@ -21,7 +21,7 @@ import Testing
             let request = try #require(origin.requests.first)
             #expect(request["TE"] == "trailers")
             #expect(request["Connection"] == "TE")
-            // What is forbidden in trailers is not there, and the connection goes on.
+            // Fields that are forbidden in trailers are missing, and the connection stays open.
             try await app.send(Raw.get("/orders/2"))
             #expect(try await app.message().body == "hello")
         }

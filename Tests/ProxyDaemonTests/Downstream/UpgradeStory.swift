@@ -16,7 +16,7 @@ import Testing
         "chat: { upstream: 'http://127.0.0.1:\(origin.port)'\(more) }"
     }
 
-    /// An origin that agrees and sends back what it gets, in capitals.
+    /// An origin that accepts the upgrade and echoes what it gets, in capitals.
     private static func echo() async throws -> OriginServer {
         try await OriginServer.start { wire in
             _ = try await wire.message()
@@ -254,7 +254,7 @@ import Testing
         try await DaemonHarness.run(channels: UpgradeStory.channel(origin)) { proxy in
             let app = try await proxy.connect()
             try await app.send(UpgradeStory.ask)
-            // Nobody reads: what was taken is in the system's buffers, some MiB at most.
+            // Unread bytes are in the system's buffers, a few MiB at most.
             try await isFull.wait()
             #expect(moved.value < 32 << 20)
             try await app.close()

@@ -49,7 +49,7 @@ import Testing
             channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
         ) { proxy in
             let app = try await proxy.connect()
-            // More than all buffers on the way take.
+            // More than all buffers on the way hold.
             let length = 64 << 20
             try await app.send(
                 "POST \(target) HTTP/1.1\r\nHost: localhost\r\nContent-Length: \(length)\r\n\r\n"
@@ -71,7 +71,7 @@ import Testing
             )
             try await wire.read(through: isChunked ? "part two\r\n0\r\n\r\n" : "part two")
             try await wire.send("3\r\ntwo\r\n0\r\n\r\n")
-            // The connection is whole: it serves another request.
+            // The connection still works.
             try await wire.read(through: "GET /2 ")
             try await wire.read(through: "\r\n\r\n")
             try await wire.send(Raw.ok("next"))
@@ -100,7 +100,7 @@ import Testing
         }
     }
 
-    /// An origin that answers before it has read the body, and ends its answer when it is told, or
+    /// An origin that responds before it has read the body, and ends its response on a signal, or
     /// never.
     private func earlyOrigin(
         _ ending: Gate? = nil,
@@ -157,7 +157,7 @@ import Testing
             let app = try await proxy.connect()
             try await begin(app, length: 12)
             for piece in ["par", "tdone"] {
-                // Longer than a slow app has, and in all longer than an origin has.
+                // Longer than a slow app may take, and longer in total than an origin may.
                 await proxy.advance(by: .seconds(40))
                 try await app.send(piece)
                 #expect(await eventually { origin.connections[0].received.hasSuffix(piece) })

@@ -46,7 +46,7 @@ import Testing
             try await app.read(through: "GET /ORDERS/1 HTTP/1.1;")
             try await app.close()
             try await origin.connections[0].closed.wait()
-            // Nothing of the request, and nothing of ours.
+            // Neither fields of the request nor ours.
             #expect(origin.connections[0].received == "early;GET /orders/1 HTTP/1.1;")
             let line = try await proxy.onlyLine("netproxy")
             let facts = line.facts
@@ -74,7 +74,7 @@ import Testing
     func `a destination without a pattern is 403`(patterns: String) async throws {
         try await ConnectStory.run(connect: patterns, ConnectStory.echo) { proxy, origin in
             let app = try await proxy.connect()
-            // What follows was meant for the tunnel: it must not be taken for a request.
+            // What follows was meant for the tunnel: it must not be read as a request.
             try await app.send(
                 ConnectStory.ask("127.0.0.1:\(origin.port)") + Raw.get("/orders/1")
             )
@@ -91,7 +91,7 @@ import Testing
     }
 
     @Test func `no name leads to the metadata service`() async throws {
-        // 169.254.0.0/16 by a pattern that does not say so.
+        // 169.254.0.0/16 under a pattern that does not name it.
         try await ConnectStory.run(connect: "'*:80'", ConnectStory.echo) { proxy, _ in
             let answer = try await proxy.exchange(ConnectStory.ask("169.254.169.254:80"))
             #expect(answer.status == 403)

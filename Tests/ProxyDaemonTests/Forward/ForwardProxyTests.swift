@@ -7,7 +7,7 @@ import Testing
 
 @testable import ProxyDaemon
 
-/// Where requests may lead that no channel claims.
+/// The destinations of requests that no channel claims.
 @Suite struct ForwardProxyTests {
     @Test(
         arguments: [
@@ -46,7 +46,7 @@ import Testing
         let kinds = await Task(executorPreference: loop) {
             let proxy = ForwardProxy(settings, on: loop)
             var kinds: Set<ErrorKind?> = []
-            // One more than it keeps; on each of them nobody listens.
+            // One more than it keeps; nothing listens on any of them.
             for number in 1...257 {
                 let host = "127.0.\(number / 256).\(number % 256)"
                 let origin = Origin(scheme: .http, host: host, port: UInt16(RefusingPort.any()))

@@ -9,7 +9,7 @@ import Testing
 
 /// When a tunnel is idle: only when nothing has moved either way.
 @Suite struct TunnelTests {
-    /// One end of a tunnel that does as it is told.
+    /// A scripted end of a tunnel.
     private final class ScriptedStream: DuplexStream {
         private let onRead: @Sendable (_ number: Int) async throws -> String?
         private let onWrite: @Sendable () async throws -> Void

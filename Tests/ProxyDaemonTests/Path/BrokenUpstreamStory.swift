@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    /// How an upstream goes on behind its head.
+    /// How an upstream continues after its head.
     enum Rest: CaseIterable {
         case silence, pieces
     }
@@ -59,7 +59,7 @@ import Testing
     func `content beyond the total timeout is cut, whether it arrives or not`(rest: Rest)
         async throws
     {
-        // Short, so that what comes in the time is no load for the one who reads it.
+        // Short, so that the reader gets little content in that time.
         let piece = "40\r\n" + String(repeating: "x", count: 0x40) + "\r\n"
         let origin = try await OriginServer.start { wire in
             _ = try await wire.next()

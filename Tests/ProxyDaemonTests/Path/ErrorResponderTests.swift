@@ -4,7 +4,7 @@ import Testing
 
 @testable import ProxyDaemon
 
-/// What an error looks like to an app.
+/// Errors as an app sees them.
 @Suite struct ErrorResponderTests {
     private func response(_ kind: ErrorKind, retryAfter: Int? = nil, detail: String = "d")
         -> Response

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// OPTIONS and TRACE: how far they go.
+/// How far OPTIONS and TRACE are forwarded.
 @Suite struct MaxForwardsStory {
     private static func story(
         base: String = "",

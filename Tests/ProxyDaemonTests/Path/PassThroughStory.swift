@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// What passes through as it is.
+/// Messages and fields that pass through unchanged.
 @Suite struct PassThroughStory {
     @Test func `range, conditional, cache and coding fields pass in both directions`() async throws
     {

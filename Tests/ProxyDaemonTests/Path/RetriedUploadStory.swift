@@ -17,7 +17,7 @@ import Testing
 
     private static let end = "3\r\ntwo\r\n0\r\nX-Late: 1\r\n\r\n"
 
-    /// Answers one request on its first connection, and closes it in the middle of the next.
+    /// Answers one request on its first connection, and closes that in the middle of the next request.
     private func staleOrigin(closingBehind text: String) async throws -> OriginServer {
         try await OriginServer.start { wire in
             if wire.number == 0 {
@@ -30,7 +30,7 @@ import Testing
         }
     }
 
-    /// Answers 503 behind what the first request begins with, and content with itself after that.
+    /// Answers the first request with 503 after the beginning of its content, and echoes the content of later ones.
     private func busyOrigin(
         after text: String,
         asking interim: String = ""
@@ -80,7 +80,7 @@ import Testing
             try await #require(eventually { origin.connections.count == 2 })
             try await app.send(RetriedUploadStory.end)
             #expect(try await app.message().body == "onetwo")
-            // The app's connection is whole: it serves another request.
+            // The app's connection still works.
             try await app.send(Raw.get("/orders/3"))
             #expect(try await app.message().status == 200)
         }

@@ -2,8 +2,8 @@ import TestSupport
 import Testing
 
 @Suite struct RetryStory {
-    /// An origin whose first connection takes a second request and closes without an answer, as one
-    /// does whose idle timeout meets the request on its way.
+    /// An origin whose first connection accepts a second request and closes without a response, like one
+    /// whose idle timeout expires while the request is on its way.
     private func staleOrigin() async throws -> OriginServer {
         try await OriginServer.start { wire in
             _ = try await wire.message()
@@ -38,7 +38,7 @@ import Testing
 
     @Test func `a second attempt waits for a new connection, not for a used one`() async throws {
         let (leaving, answering) = (Gate(), Gate())
-        // Each connection answers once, and closes behind a second request without a word.
+        // Each connection answers once, and closes after a second request without a response.
         let origin = try await OriginServer.start { wire in
             if try await wire.message().startLine.contains("/3") { try await answering.wait() }
             try await wire.send(Raw.ok())
@@ -176,7 +176,7 @@ import Testing
             try await app.send(Raw.get("/orders/1"))
             #expect(try await app.message().status == 200)
             try await origin.connections[0].closed.wait()
-            // Another answer, so that the loop has seen the close by then.
+            // Another exchange, so that the loop has seen the close by then.
             let other = try await proxy.exchange(Raw.get("/nobody"))
             #expect(other.status == 404)
             try await app.send(Raw.get("/orders/2"))

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// Traces of the W3C's, from and into `traceparent`.
+/// W3C Trace Context: `traceparent` in requests and records.
 @Suite struct TraceStory {
     @Test(arguments: [("pass", nil), ("start", "00"), ("sampled", "01")])
     func `a channel may begin a trace where the app has none`(
@@ -40,7 +40,7 @@ import Testing
         #expect(sent["traceparent"]?.hasPrefix("00-\(id)-") == true)
     }
 
-    /// Sends a request; the line of the log, and what arrived upstream.
+    /// Sends a request, and returns its log line and the request that arrived upstream.
     private func exchange(
         trace: String,
         _ fields: String...

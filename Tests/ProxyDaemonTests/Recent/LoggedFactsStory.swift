@@ -2,7 +2,7 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-/// What the line of an exchange says beyond its numbers.
+/// Facts in the line of an exchange beyond its numbers.
 @Suite struct LoggedFactsStory {
     @Test func `configured response fields are logged, but never credentials`()
         async throws
@@ -168,7 +168,7 @@ import Testing
                 proxy.reports.contains { $0.contains("orders.log: open: Is a directory") }
             }
             #expect(isReported)
-            // One for all of them.
+            // One report for all of them.
             await proxy.stop()
             #expect(proxy.reports.count { $0.contains("Is a directory") } == 1)
         }

@@ -48,7 +48,7 @@ import Testing
             #expect(text.contains("its path begins with /orders, which is removed"))
             #expect(text.contains("added Via, Accept-Language;"))
             #expect(text.contains("replaced X-App;"))
-            // It goes on as it came.
+            // It is forwarded unchanged.
             #expect(!text.contains("TE"))
             #expect(text.contains("removed X-Debug"))
             #expect(text.contains("bearer, from auth.bearer (literal:…)"))

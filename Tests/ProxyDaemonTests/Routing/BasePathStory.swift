@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// What becomes of a path on its way below the upstream's base path.
+/// How a path is moved below the upstream's base path.
 @Suite struct BasePathStory {
     private func run(
         _ base: String,
@@ -66,7 +66,7 @@ import Testing
                 )
                 #expect(try await app.message().status == status)
             }
-            // Another name is the channel's, too: every request over its listener is.
+            // Another name belongs to the channel too: every request over its listener does.
             let app = try await RawClient.connect(
                 to: port,
                 sending: get("http://orders.localhost/42", "orders.localhost")

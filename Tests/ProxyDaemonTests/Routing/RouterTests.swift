@@ -5,7 +5,7 @@ import Testing
 
 @testable import ProxyDaemon
 
-/// Routes that would need well-known ports as a story.
+/// Routes whose stories would need well-known ports.
 @Suite struct RouterTests {
     private func route(_ authority: String, _ upstreams: [String: String]) throws -> [String] {
         let bytes = Array("GET http://\(authority)/x HTTP/1.1\r\nHost: \(authority)\r\n\r\n".utf8)
@@ -83,7 +83,7 @@ import Testing
         #expect(configuration.channels[route.channel].name == channel)
     }
 
-    /// What is asked of the channel behind its own listener for `/v1/x`.
+    /// The upstream target of `/v1/x` over a channel's own listener.
     @Test(arguments: [
         ("api.test:8443", "/v1/x"), ("api.test", "/v1/x"), ("api.test:1", "/v1/v1/x"),
         ("other.test", "/v1/v1/x"), ("elsewhere.test", "/v1/v1/x"),

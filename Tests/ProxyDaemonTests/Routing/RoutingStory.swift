@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// Which channel a request is for.
+/// The channel of a request.
 @Suite struct RoutingStory {
     @Test(arguments: [
         ("/api/1", "short /1"), ("/api", "short /"), ("/api/v2/1", "long /1"),

@@ -2,8 +2,8 @@ import Testing
 
 @testable import ProxyDaemon
 
-/// The table of path prefixes, with more of them than it has slots for without collisions.
-@Suite struct PathTableTests {
+/// The table of path prefixes, with so many of them that slots collide.
+@Suite struct RoutingTablesTests {
     private static let names = (0..<200).map { "/channel\($0)" }
 
     private static let table = PathTable(
@@ -13,14 +13,14 @@ import Testing
 
     @Test(arguments: ["", "/", "/1", "?x", "/../channel1"])
     func `prefixes in one slot are distinguished`(rest: String) {
-        for (number, name) in PathTableTests.names.enumerated() {
-            #expect(PathTableTests.table.rule(for: name + rest)?.channel == number)
+        for (number, name) in RoutingTablesTests.names.enumerated() {
+            #expect(RoutingTablesTests.table.rule(for: name + rest)?.channel == number)
         }
     }
 
     @Test func `a path without a longer prefix belongs to the root`() {
         for number in 200..<1000 {
-            #expect(PathTableTests.table.rule(for: "/channel\(number)/1")?.prefix == "")
+            #expect(RoutingTablesTests.table.rule(for: "/channel\(number)/1")?.prefix == "")
         }
         #expect(PathTable([]).rule(for: "/channel1") == nil)
     }

@@ -1,0 +1,67 @@
+import Testing
+
+/// The arrows between the folders of `ProxyDaemon` that a request passes through.
+@Suite struct FolderTests {
+    /// The folders whose types each folder may name, in the order in which they build on each other.
+    private static let allowed: [(folder: String, names: Set<String>)] = [
+        ("Routing", []),
+        ("Access", ["Routing"]),
+        ("Downstream", []),
+        ("Forward", ["Routing", "Downstream"]),
+        ("Recent", ["Routing", "Channels"]),
+        ("Path", ["Routing", "Access", "Downstream", "Forward", "Recent", "Channels"]),
+    ]
+
+    /// The folder of each line of code, and the line.
+    private static func code() throws -> [(folder: String, line: SourceTree.Line)] {
+        try SourceTree.code(of: "ProxyDaemon").map { line in
+            (String(line.file.split(separator: "/")[2]), line)
+        }
+    }
+
+    /// The words of a line that can be names, without those of strings.
+    private static func words(of line: SourceTree.Line) -> [Substring] {
+        line.text.split(separator: "\"", omittingEmptySubsequences: false).enumerated()
+            .filter { $0.offset.isMultiple(of: 2) }
+            .flatMap { $0.element.split { !($0.isLetter || $0.isNumber || $0 == "_") } }
+    }
+
+    /// The folder of each type that other files can name: those declared at the left margin.
+    private static func owners() throws -> [String: String] {
+        let keywords: Set<Substring> = [
+            "struct", "class", "enum", "actor", "protocol", "typealias",
+        ]
+        var owners: [String: String] = [:]
+        for (folder, line) in try code()
+        where line.text.first != " " && !line.text.hasPrefix("private ") {
+            let words = words(of: line)
+            guard let keyword = words.firstIndex(where: keywords.contains),
+                words.indices.contains(keyword + 1)
+            else { continue }
+            owners[String(words[keyword + 1])] = folder
+        }
+        return owners
+    }
+
+    @Test func `a folder on the path of a request names only what it builds on`() throws {
+        let owners = try Self.owners()
+        let allowed = Dictionary(
+            uniqueKeysWithValues: Self.allowed.map { ($0.folder, $0.names.union([$0.folder])) }
+        )
+        for (folder, line) in try Self.code() {
+            guard let allowed = allowed[folder] else { continue }
+            for word in Self.words(of: line) {
+                guard let owner = owners[String(word)] else { continue }
+                #expect(allowed.contains(owner), "\(line) names \(word) of \(owner)")
+            }
+        }
+    }
+
+    @Test func `the folders on the path of a request build on each other without a cycle`() {
+        var earlier: Set<String> = ["Channels"]
+        for row in Self.allowed {
+            #expect(row.names.isSubset(of: earlier), "\(row.folder)")
+            earlier.insert(row.folder)
+        }
+    }
+}
