@@ -101,7 +101,7 @@ let package = Package(
         .target(
             name: "ProxyConfig",
             dependencies: [
-                "EventIO", "HTTPMessage", "System", "Bytes",
+                "HTTPMessage", "Bytes",
                 .product(name: "Yams", package: "Yams"),
             ],
             swiftSettings: strict

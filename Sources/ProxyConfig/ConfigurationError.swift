@@ -1,6 +1,6 @@
 import Bytes
 
-/// One thing that is wrong with a configuration, and where.
+/// One mistake in a configuration, and its position.
 package struct ConfigurationError: Error, Sendable, Hashable, CustomStringConvertible {
     package var file: String
     package var position: Position
@@ -8,7 +8,11 @@ package struct ConfigurationError: Error, Sendable, Hashable, CustomStringConver
     package var key: String
     package var message: String
 
-    /// `FILE:LINE:COLUMN: KEY: MESSAGE`, on one line whatever stands in the file.
+    package init(file: String, position: Position, key: String, message: String) {
+        (self.file, self.position, self.key, self.message) = (file, position, key, message)
+    }
+
+    /// `FILE:LINE:COLUMN: KEY: MESSAGE`, always a single line.
     package var description: String {
         let words = "\(key.isEmpty ? "" : "\(key): ")\(message)"
         return "\(file):\(position.line):\(position.column): \(ConfigNode.withoutControls(words))"
@@ -17,12 +21,44 @@ package struct ConfigurationError: Error, Sendable, Hashable, CustomStringConver
 
 /// All errors of a configuration, in the order of the file; never empty.
 package struct ConfigurationErrors: Error, Sendable, Equatable, CustomStringConvertible {
-    package var errors: [ConfigurationError]
-    /// What could be read all the same; nothing where the file is none at all.
-    package var draft: ProxyConfiguration?
+    package let errors: [ConfigurationError]
+    /// What could be read despite the errors; nil if the file is not a YAML map.
+    package let draft: ProxyConfiguration?
 
-    /// Whether one of these keys, or something below it, is among what is wrong, be it misspelt, or the
-    /// whole file.
+    /// Sorts the errors by position and drops duplicates.
+    package init(
+        _ errors: some Sequence<ConfigurationError>,
+        draft: ProxyConfiguration? = nil
+    ) {
+        self.errors = Set(errors).sorted {
+            ($0.position, $0.key, $0.message) < ($1.position, $1.key, $1.message)
+        }
+        self.draft = draft
+    }
+
+    /// The error of a file that is not UTF-8, at its first invalid byte.
+    static func invalidUTF8(_ bytes: [UInt8], file: String) -> ConfigurationErrors {
+        // Decoding puts U+FFFD at the first invalid byte and changes nothing before it.
+        let repaired = String(decoding: bytes, as: UTF8.self)
+        var (line, column, offset) = (1, 1, 0)
+        for scalar in repaired.unicodeScalars {
+            let encoded = Array(String(scalar).utf8)
+            guard bytes[offset...].starts(with: encoded) else { break }
+            offset += encoded.count
+            (line, column) = scalar == "\n" ? (line + 1, 1) : (line, column + 1)
+        }
+        let error = ConfigurationError(
+            file: file,
+            position: Position(line: line, column: column),
+            key: "",
+            message: "not valid UTF-8; save the file as UTF-8"
+        )
+        return ConfigurationErrors([error])
+    }
+
+    /// Whether the errors affect one of these keys or anything below it.
+    ///
+    /// They do if the key is misspelt, or if the file as a whole cannot be read.
     package func concerns(_ keys: [String]) -> Bool {
         errors.contains { error in
             let root = String(error.key.prefix { $0 != "." })
@@ -34,7 +70,7 @@ package struct ConfigurationErrors: Error, Sendable, Equatable, CustomStringConv
         }
     }
 
-    /// Where a daemon with this configuration would answer; nothing if that is among what is wrong.
+    /// The admin address of a daemon with this configuration; nil if the errors affect it.
     package var admin: AdminAddress? {
         // The default is in the state directory.
         concerns([RootKey.admin.rawValue, RootKey.state.rawValue]) ? nil : draft?.admin
@@ -43,20 +79,5 @@ package struct ConfigurationErrors: Error, Sendable, Equatable, CustomStringConv
     /// One line per error.
     package var description: String {
         errors.map(\.description).joined(separator: "\n")
-    }
-}
-
-/// A place in a text; both numbers begin at 1, columns count Unicode scalars.
-package struct Position: Sendable, Hashable, Comparable {
-    package var line: Int
-    package var column: Int
-
-    package init(line: Int, column: Int) {
-        self.line = line
-        self.column = column
-    }
-
-    package static func < (left: Position, right: Position) -> Bool {
-        (left.line, left.column) < (right.line, right.column)
     }
 }

@@ -128,7 +128,7 @@ struct ReloadCommand: AsyncParsableCommand {
     @Flag(help: "Only print which channels would change.") var plan = false
 
     func run() async throws {
-        try await AdminSession(try file.load(checksFiles: false))
+        try await AdminSession(try file.load(.text))
             .perform("POST", plan ? "/reload?plan" : "/reload")
     }
 }

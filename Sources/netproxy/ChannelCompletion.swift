@@ -6,8 +6,8 @@ extension CompletionKind {
     /// The names of the configured channels, while the configuration can be read.
     static var channels: CompletionKind {
         .custom { words, _, _ in
-            let file = ConfigurationFile(path: namedFile(words), isService: false)
-            guard case .success(let configuration) = file.read(checksFiles: false) else {
+            let file = ConfigurationFile(path: namedFile(words), reader: .command)
+            guard case .success(let configuration) = file.read(.text) else {
                 return []
             }
             return configuration.channels.map(\.name)

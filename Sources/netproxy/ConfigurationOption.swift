@@ -23,18 +23,20 @@ struct ConfigurationOption: ParsableArguments {
         guard config != "" else { throw ValidationError("--config wants a path, and got none") }
     }
 
-    /// Reads the configuration and the files it names.
+    /// Reads the configuration.
     ///
     /// - Parameters:
-    ///   - checksFiles: whether the files that it names are looked at.
-    ///   - isService: whether this process is the service, which systemd told where its directories
-    ///     are. Every other command looks for them where the unit has them.
+    ///   - checks: whether the files and secrets that it names are checked too.
+    ///   - reader: the process that reads it.
     /// - Returns: the configuration.
-    /// - Throws: exit status 78, after every error was printed on standard error.
-    func load(checksFiles: Bool = true, isService: Bool = false) throws -> ProxyConfiguration {
-        let file = ConfigurationFile(path: config, isService: isService)
+    /// - Throws: exit status 78, after printing every error on standard error.
+    func load(
+        _ checks: ConfigurationFile.Checks = .textAndFiles,
+        by reader: ConfigurationFile.Reader = .command
+    ) throws -> ProxyConfiguration {
+        let file = ConfigurationFile(path: config, reader: reader)
         do {
-            return try file.read(checksFiles: checksFiles).get()
+            return try file.read(checks).get()
         } catch {
             error.print()
             throw ExitStatus.configuration
@@ -47,9 +49,9 @@ struct ConfigurationOption: ParsableArguments {
     /// - Returns: the address, and whether the file is as it should be; else every error was printed.
     /// - Throws: exit status 78, if the address is not to be had.
     func admin() throws -> (address: AdminAddress, isValid: Bool) {
-        let file = ConfigurationFile(path: config, isService: false)
+        let file = ConfigurationFile(path: config, reader: .command)
         do {
-            return (try file.read(checksFiles: false).get().admin, true)
+            return (try file.read(.text).get().admin, true)
         } catch {
             error.print()
             guard let admin = error.admin else { throw ExitStatus.configuration }
@@ -66,9 +68,9 @@ extension ConfigurationOption {
     /// - Returns: the configuration; if some of it is wrong, every error was printed.
     /// - Throws: exit status 78, if it is of no use.
     func glance(trusting keys: String...) throws -> ProxyConfiguration {
-        let file = ConfigurationFile(path: config, isService: false)
+        let file = ConfigurationFile(path: config, reader: .command)
         do {
-            return try file.read(checksFiles: false).get()
+            return try file.read(.text).get()
         } catch {
             error.print()
             guard let draft = error.draft, !error.concerns(keys) else {
@@ -87,14 +89,9 @@ extension ConfigurationErrors {
 }
 
 extension ConfigurationOption {
-    /// What is seldom meant in a configuration that is valid.
-    func warnings(of configuration: ProxyConfiguration) -> [ConfigurationError] {
-        ConfigurationFile(path: config, isService: false).warnings(of: configuration)
-    }
-
     /// In which a command looks up secrets: its own, with what the service has beside it.
     var environment: [String: String] {
-        ConfigurationFile(path: config, isService: false).environment
+        ConfigurationFile(path: config, reader: .command).environment
     }
 }
 
@@ -117,19 +114,33 @@ struct ConfigurationFile: Sendable {
     private let path: String
     private let isNamed: Bool
 
-    init(path: String?, isService: Bool) {
+    /// How much of a configuration is checked.
+    enum Checks {
+        case text
+        /// Also the files and secrets that it names.
+        case textAndFiles
+    }
+
+    /// The process that reads a configuration.
+    enum Reader {
+        /// The service, which systemd tells its directories.
+        case service
+        /// Any other command; it looks for the directories where the unit file puts them.
+        case command
+    }
+
+    init(path: String?, reader: Reader) {
         let environment = ProcessInfo.processInfo.environment
         isNamed = path != nil || environment["NETPROXY_CONFIG"]?.isEmpty == false
         let path = ConfigurationLocator.path(explicit: path, environment: environment)
         self.environment =
-            isService
+            reader == .service
             ? environment
             : ConfigurationLocator.serviceEnvironment(environment, configuration: path)
         self.path = path
     }
 
-    /// Reads and checks it, with the files it names.
-    func read(checksFiles: Bool = true) -> Result<ProxyConfiguration, ConfigurationErrors> {
+    func read(_ checks: Checks = .textAndFiles) -> Result<ProxyConfiguration, ConfigurationErrors> {
         guard let bytes = contents() else {
             return .failure(
                 .unreadable(
@@ -139,17 +150,13 @@ struct ConfigurationFile: Sendable {
                 )
             )
         }
-        return ConfigurationLoader.load(
-            bytes: bytes,
-            file: path,
-            environment: environment,
-            resolver: checksFiles ? SecretResolver(environment: environment) : nil,
-            judge: KeyValidator.validate
-        )
-    }
-
-    func warnings(of configuration: ProxyConfiguration) -> [ConfigurationError] {
-        ConfigurationChecker.warnings(configuration, file: path)
+        let loaded = ConfigurationLoader.load(bytes: bytes, file: path, environment: environment)
+        switch checks {
+        case .text: return loaded
+        case .textAndFiles:
+            let resolver = SecretResolver(environment: environment)
+            return ConfigurationChecker(resolver: resolver).check(loaded)
+        }
     }
 
     /// The bytes of the file, which may be a pipe (`--config <(…)`, `/dev/stdin`); not many more than

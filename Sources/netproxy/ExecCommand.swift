@@ -32,7 +32,7 @@ struct ExecCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let configuration = try file.load(checksFiles: false)
+        let configuration = try file.load(.text)
         try configuration.require(channels)
         let session = AdminSession(configuration)
         let names = channels.map { "channel=" + AdminClient.pathSegment($0) }

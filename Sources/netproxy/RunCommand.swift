@@ -14,7 +14,7 @@ struct RunCommand: AsyncParsableCommand {
     func run() async throws {
         // Reading secrets may take a while, and what it is told meanwhile it reads anyway.
         Daemon.ignoreNotices()
-        let configuration = try file.load(isService: true)
+        let configuration = try file.load(by: .service)
         let path = file.config
         let daemon = Daemon(
             configuration,
@@ -22,7 +22,7 @@ struct RunCommand: AsyncParsableCommand {
             inherited: InheritedSockets(ProcessInfo.processInfo.environment),
             console: Terminal.isStandardOutput ? Terminal.console : .off,
             report: { StandardError.report("netproxy: \($0)") },
-            reload: { ConfigurationFile(path: path, isService: true).read() }
+            reload: { ConfigurationFile(path: path, reader: .service).read() }
         )
         do {
             try await daemon.start(handlesSignals: true)
@@ -51,7 +51,9 @@ struct CheckCommand: ParsableCommand {
 
     func run() throws {
         let configuration = try file.load()
-        for warning in file.warnings(of: configuration) { StandardError.write("\(warning)") }
+        for warning in PublicSecrets.warnings(in: configuration) {
+            StandardError.write("\(warning)")
+        }
         try StandardOutput.write(
             "the configuration is valid: \(DaemonStatus.count(configuration.channels.count, "channel"))"
         )

@@ -18,7 +18,7 @@ struct LoginCommand: AsyncParsableCommand {
     @Flag(help: "Sign in on another device.") var device = false
 
     func run() async throws {
-        let configuration = try file.load(checksFiles: false)
+        let configuration = try file.load(.text)
         try configuration.require([channel])
         try await SignInSession.run(channel, configuration, file.environment) { signIn in
             if device || signIn.prefersDevice {
@@ -47,7 +47,7 @@ struct LogoutCommand: AsyncParsableCommand {
     @Argument(help: "The channel.", completion: .channels) var channel: String
 
     func run() async throws {
-        let configuration = try file.load(checksFiles: false)
+        let configuration = try file.load(.text)
         try configuration.require([channel])
         try await SignInSession.run(channel, configuration, file.environment) { signIn in
             var outcome = try await signIn.revoke()

@@ -18,7 +18,7 @@ import Testing
         "NetworkTesting": ["NetworkClient", "NetworkCore", "HTTPMessage", "Bytes"],
         "OriginTransport": ["NetworkCore", "HTTP1", "EventIO", "HTTPMessage", "System", "Bytes"],
         "RequestLog": ["NetworkCore", "HTTPMessage", "System", "Bytes"],
-        "ProxyConfig": ["EventIO", "HTTPMessage", "System", "Bytes", "Yams"],
+        "ProxyConfig": ["HTTPMessage", "Bytes", "Yams"],
         "ProxyDaemon": [
             "ProxyConfig", "RequestLog", "OriginTransport", "OAuth", "NetworkCore", "HTTP1",
             "EventIO", "HTTPMessage", "System", "Bytes",

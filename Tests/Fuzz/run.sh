@@ -34,10 +34,7 @@ link() {
     case $name in
         # One file of a module whose other files need far more than it does.
         Challenge) more=(Sources/OAuth/Challenges/ChallengeParser.swift) ;;
-        Configuration)
-            modules=(ProxyConfig HTTPMessage EventIO System Bytes Yams CYaml)
-            mapfile -t more < <(pkg-config --libs libevent_core openssl | tr ' ' '\n' | grep .)
-            ;;
+        Configuration) modules=(ProxyConfig HTTPMessage Bytes Yams CYaml) ;;
     esac
     for module in "${modules[@]}"; do
         mapfile -t -O "${#objects[@]}" objects < \

@@ -370,21 +370,4 @@ import Testing
                 == expected.map { "netproxy.yaml:\($0) is already taken by listen" }
         )
     }
-
-    @Test func `a journal that is not there is told`() throws {
-        let line = "log: { output: journal }"
-        let configuration = try load("\(line)\nchannels: { a: { upstream: https://a.example } }\n")
-        var mention = try #require(configuration.mentions.first { $0.key == "log.output" })
-        #expect(mention.resource == .journal("/run/systemd/journal/socket"))
-        mention.resource = .journal("/nowhere/socket")
-        var other = configuration
-        other.mentions = [mention]
-        let errors = ConfigurationChecker.check(
-            other,
-            file: "netproxy.yaml",
-            resolver: SecretResolver(environment: [:])
-        )
-        let expected = "log.output: nobody listens at /nowhere/socket: is systemd-journald running?"
-        #expect(errors.count == 1 && errors[0].description.contains(expected))
-    }
 }

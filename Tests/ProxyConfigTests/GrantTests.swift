@@ -228,37 +228,9 @@ import Testing
         #expect(errors(inChannel: "\(oauth)\n\(tls)").isEmpty)
     }
 
-    @Test func `a secret of several lines is read as it is`() async throws {
-        let pem = "-----BEGIN PRIVATE KEY-----\nMC4C\n-----END PRIVATE KEY-----\n"
-        let resolver = SecretResolver(
-            environment: [:],
-            readFile: { path throws(SecretError) in
-                path == "/k.pem" ? Array(pem.utf8) : [0x61, 0x00]
-            }
-        )
-        #expect(try await resolver.resolveDocument(.file("/k.pem")) == Array(pem.utf8))
-        await #expect(throws: SecretError.self) { try await resolver.resolve(.file("/k.pem")) }
-        await #expect(throws: SecretError.self) {
-            try await resolver.resolveDocument(.file("/nul"))
-        }
-    }
-
     @Test func `token files are sealed with the key that is named`() throws {
         let channels = "channels: { a: { upstream: https://a.example } }"
         #expect(try load("state_key: cred:state\n\(channels)").stateKey == .credential("state"))
         #expect(try load(channels).stateKey == nil)
-    }
-
-    @Test(arguments: ["/does/not/exist", "/etc/passwd", "/tmp"])
-    func `a helper that is no program is found by the check`(path: String) throws {
-        let configuration = try load(
-            "channels: { a: { upstream: https://a.example, auth: { exec: [\(path)] } } }"
-        )
-        let errors = ConfigurationChecker.check(
-            configuration,
-            file: "netproxy.yaml",
-            resolver: SecretResolver(environment: [:])
-        )
-        #expect(errors.contains { $0.description.contains("is not an executable file") })
     }
 }

@@ -56,20 +56,6 @@ import Testing
         #expect(found(explicit, at: "/etc/netproxy/netproxy.yaml").log == "/srv/log")
     }
 
-    @Test func `a command finds the credentials of the system's service`() async throws {
-        let environment = ConfigurationLocator.serviceEnvironment(
-            someone,
-            configuration: "/etc/netproxy/netproxy.yaml"
-        ) { _ in true }
-        let resolver = SecretResolver(environment: environment) { path throws(SecretError) in
-            Array(path.utf8)
-        }
-        #expect(
-            try await resolver.resolve(.credential("orders"))
-                == Array("/run/credentials/netproxy.service/orders".utf8)
-        )
-    }
-
     @Test func `a person's directories follow XDG`() throws {
         let configuration = try load("channels: { a: { upstream: https://a.example } }")
         #expect(configuration.state == "/home/someone/.local/state/netproxy")
@@ -95,49 +81,6 @@ import Testing
             lines("state: s\nlog: { directory: l }\n\(text)") == [
                 "n.yaml:1:8: state: expected an absolute path, found 's'",
                 "n.yaml:2:19: log.directory: expected an absolute path, found 'l'",
-            ]
-        )
-    }
-
-    @Test(arguments: [
-        ("bearer: 'literal:a '", "auth.bearer"), ("bearer: 'literal: a'", nil),
-        ("header: { name: X-Key, value: 'literal: a' }", "auth.header.value"),
-        ("header: { name: X-Key, value: 'literal:a\u{20}' }", "auth.header.value"),
-        ("basic: { username: a, password: 'literal: a ' }", nil),
-    ])
-    func `a secret that no header field may hold is found`(line: String, key: String?) throws {
-        let errors = ConfigurationChecker.check(
-            try load("channels: { a: { upstream: https://a.example, auth: { \(line) } } }"),
-            file: "netproxy.yaml",
-            resolver: SecretResolver(environment: [:])
-        )
-        #expect(errors.map(\.key) == (key.map { ["channels.a.\($0)"] } ?? []))
-        #expect(errors.allSatisfy { $0.message.contains("with a blank") })
-    }
-
-    @Test func `the files that a configuration names are looked at`() throws {
-        let configuration = try load(
-            """
-            channels:
-              a:
-                upstream: https://a.example
-                auth: { bearer: env:MISSING }
-                tls: { ca: /does/not/exist.pem }
-              b: { upstream: https://b.example, tls: { ca: /tmp } }
-            """
-        )
-        let errors = ConfigurationChecker.check(
-            configuration,
-            file: "netproxy.yaml",
-            resolver: SecretResolver(environment: [:])
-        )
-        #expect(
-            errors.map(\.description) == [
-                "netproxy.yaml:4:21: channels.a.auth.bearer: "
-                    + "environment variable MISSING is not set",
-                "netproxy.yaml:5:16: channels.a.tls.ca: cannot read /does/not/exist.pem: "
-                    + "there is no such file",
-                "netproxy.yaml:6:48: channels.b.tls.ca: cannot read /tmp: it is a directory",
             ]
         )
     }

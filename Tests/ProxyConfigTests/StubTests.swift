@@ -76,34 +76,4 @@ import Testing
     func `a stub is a list`(value: String, message: String) {
         #expect(errors(inChannel: "stub: \(value)") == ["channels.a.stub: \(message)"])
     }
-
-    @Test(arguments: [0, 1])
-    func `a file that is too large for an answer is told`(excess: Int) throws {
-        let path = FileManager.default.temporaryDirectory
-            .appending(path: "netproxy-sample-\(UInt64.random(in: 0 ... .max))").path()
-        defer { try? FileManager.default.removeItem(atPath: path) }
-        try Data(count: 16 * 1024 * 1024 + excess).write(to: URL(filePath: path))
-        let found = ConfigurationChecker.check(
-            try load("channels: { a: { stub: [{ file: \(path) }] } }\n"),
-            file: "netproxy.yaml",
-            resolver: SecretResolver(environment: [:])
-        )
-        let expected = "netproxy.yaml:1:33: channels.a.stub[0].file: \(path) is larger than 16MiB"
-        #expect(found.map(\.description) == (excess > 0 ? [expected] : []))
-    }
-
-    @Test func `a file that cannot be read is told`() throws {
-        let configuration = try load("channels: { a: { stub: [{ file: /nowhere/sample }] } }\n")
-        let found = ConfigurationChecker.check(
-            configuration,
-            file: "netproxy.yaml",
-            resolver: SecretResolver(environment: [:])
-        )
-        #expect(
-            found.map(\.description) == [
-                "netproxy.yaml:1:33: channels.a.stub[0].file: cannot read /nowhere/sample: "
-                    + "there is no such file"
-            ]
-        )
-    }
 }

@@ -73,12 +73,7 @@ final class ChannelAssembly: Sendable {
             inputs.append(
                 await self.inputs(of: channel, reading: secrets) { reference, problem in
                     errors.append(
-                        ConfigurationChecker.error(
-                            of: reference,
-                            in: channel.name,
-                            of: configuration,
-                            problem
-                        )
+                        configuration.error(of: reference, in: channel.name, problem)
                     )
                 }
             )

@@ -33,7 +33,7 @@ final class SecretReadings: Sendable {
     /// - Throws: an error that names the place.
     func document(_ reference: SecretReference) async throws(SecretError) -> Secret {
         if let known = known.withLock({ $0.documents[reference] }) { return known }
-        let bytes = try await resolver.resolveDocument(reference)
+        let bytes = try await resolver.resolve(reference, as: .document)
         let document = Secret(String(decoding: bytes, as: UTF8.self))
         known.withLock { $0.documents[reference] = document }
         return document

@@ -30,7 +30,7 @@ struct AuthenticationReader {
         switch kind {
         case .oauth: oauth()
         case .bearer:
-            section.secret(.bearer) { .fieldValue($0, behind: "Bearer ") }
+            section.secret(.bearer) { .fieldValue($0, after: "Bearer ") }
                 .map(Authentication.bearer) ?? .none
         case .basic: basic()
         case .header: header()
@@ -66,7 +66,7 @@ struct AuthenticationReader {
         }
         if header[.name] == nil { header.require(.name) }
         if header[.value] == nil { header.require(.value) }
-        guard let value = header.secret(.value, as: { .fieldValue($0, behind: "") }), let name
+        guard let value = header.secret(.value, as: { .fieldValue($0, after: "") }), let name
         else { return .none }
         return .header(name: name, value: value)
     }

@@ -1,4 +1,4 @@
-package import EventIO
+package import Bytes
 
 /// What a TLS connection to an upstream must satisfy.
 package struct UpstreamTLS: Sendable, Hashable {

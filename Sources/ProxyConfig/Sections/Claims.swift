@@ -49,14 +49,14 @@ struct Claims {
             // After a faulty item the indices no longer match; the list itself is near enough.
             let item = items.count == addresses.count ? items[index] : node
             let place =
-                item.map { ($0.position, $0.path) } ?? (Position(line: 1, column: 1), "listen")
+                item.map { ($0.position, $0.path) } ?? (.start, "listen")
             claim(address, owner: "listen", at: place)
         }
     }
 
     /// Registers where the admin interface answers.
     mutating func admin(_ address: AdminAddress, at node: ConfigNode?) {
-        let place = node.map { ($0.position, $0.path) } ?? (Position(line: 1, column: 1), "admin")
+        let place = node.map { ($0.position, $0.path) } ?? (.start, "admin")
         switch address {
         case .off: return
         case .tcp(let endpoint): claim(.tcp(endpoint), owner: "admin", at: place)

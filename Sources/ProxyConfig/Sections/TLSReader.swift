@@ -1,4 +1,4 @@
-import EventIO
+import Bytes
 
 /// Reads what a TLS connection to the upstream must satisfy.
 struct TLSReader {

@@ -14,18 +14,13 @@ import Testing
         defer { try? FileManager.default.removeItem(atPath: directory) }
         try certificate.write(toFile: "\(directory)/c.pem", atomically: false, encoding: .utf8)
         try key.write(toFile: "\(directory)/k.pem", atomically: false, encoding: .utf8)
-        let configuration = try load(
+        return try checked(
             """
             channels:
               a:
                 upstream: https://a.example
                 tls: { client_certificate: "\(directory)/c.pem", client_key: "\(directory)/k.pem" }
             """
-        )
-        return ConfigurationChecker.check(
-            configuration,
-            file: "netproxy.yaml",
-            resolver: SecretResolver(environment: [:])
         )
         .map { "\($0.key): \($0.message)".replacing(directory, with: "") }
     }
@@ -34,7 +29,7 @@ import Testing
         #expect(try problems(certificate: Sample.certificate, key: Sample.key).isEmpty)
     }
 
-    @Test func `a key of another certificate is told before the service starts`() throws {
+    @Test func `a key of another certificate is found before the service starts`() throws {
         #expect(
             try problems(certificate: Sample.certificate, key: Sample.otherKey) == [
                 "channels.a.tls.client_key: the key /k.pem cannot be used: key values mismatch"
@@ -42,7 +37,7 @@ import Testing
         )
     }
 
-    @Test func `a key with a passphrase is refused and asks nobody`() throws {
+    @Test func `a key with a passphrase is refused without a prompt`() throws {
         #expect(
             try problems(certificate: Sample.certificate, key: Sample.encryptedKey) == [
                 "channels.a.tls.client_key: the key /k.pem has a passphrase; write it without one "
@@ -52,7 +47,7 @@ import Testing
     }
 }
 
-/// Of P-256, and for nothing but these tests.
+/// P-256, made for these tests.
 private enum Sample {
     static let certificate = """
         -----BEGIN CERTIFICATE-----

@@ -91,3 +91,21 @@ struct ConfigNode {
         )
     }
 }
+
+/// A place in a text; both numbers begin at 1, columns count Unicode scalars.
+package struct Position: Sendable, Hashable, Comparable {
+    /// Where a text begins.
+    package static let start = Position(line: 1, column: 1)
+
+    package var line: Int
+    package var column: Int
+
+    package init(line: Int, column: Int) {
+        self.line = line
+        self.column = column
+    }
+
+    package static func < (left: Position, right: Position) -> Bool {
+        (left.line, left.column) < (right.line, right.column)
+    }
+}

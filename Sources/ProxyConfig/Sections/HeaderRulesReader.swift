@@ -54,7 +54,7 @@ struct HeaderRulesReader {
                 section.reading.report(SecretReference.expectation, at: value)
                 return nil
             }
-            section.reading.mention(.fieldValue(reference, behind: ""), at: value)
+            section.reading.mention(.fieldValue(reference, after: ""), at: value)
             return HeaderSecret(name: name, value: reference)
         }
     }

@@ -1,8 +1,9 @@
 import Foundation
 import ProxyConfig
+import ProxyDaemon
 import Testing
 
-/// Secrets that others on the machine can read.
+/// Warnings of secrets that every user of the machine can read.
 @Suite struct PublicSecretTests {
     /// A directory with a secret and a configuration that names it.
     private struct Place: ~Copyable {
@@ -36,43 +37,52 @@ import Testing
                     upstream: https://a.example
                     auth: { \(authentication.replacing("SECRET", with: secret)) }
                 """
-            return ConfigurationChecker.warnings(try load(text), file: file)
+            let configuration = try ConfigurationLoader.load(
+                text: text,
+                file: file,
+                environment: ["HOME": "/home/someone"]
+            ).get()
+            return PublicSecrets.warnings(in: configuration)
                 .map { "\($0)".replacing(directory, with: "") }
         }
     }
 
     @Test(arguments: [
-        ("bearer: 'file:SECRET'", "4:21: channels.a.auth.bearer", "/secret"),
+        ("bearer: 'file:SECRET'", "4:21: channels.a.auth.bearer", "/secret", "/secret"),
         (
             "basic: { username: me, password: 'file:SECRET' }",
-            "4:46: channels.a.auth.basic.password", "/secret"
+            "4:46: channels.a.auth.basic.password", "/secret",
+            "/secret"
         ),
         (
             "bearer: literal:sesame", "4:21: channels.a.auth.bearer",
-            "this file, and the secret in it"
+            "this file, and the secret in it", "/netproxy.yaml"
         ),
     ])
-    func `what everybody can read is told`(
+    func `a secret that every user can read leads to a warning`(
         authentication: String,
         place: String,
-        what: String
+        what: String,
+        file: String
     ) throws {
         #expect(
             try Place(secret: 0o644).warnings(authentication) == [
                 "/netproxy.yaml:\(place): warning: every user of this machine can read \(what); "
-                    + "chmod o= takes that away"
+                    + "fix: chmod o= \(file)"
             ]
         )
     }
 
     @Test(arguments: ["bearer: 'file:SECRET'", "bearer: literal:sesame"])
-    func `what others cannot read, or cannot come to, is fine`(authentication: String) throws {
+    func `a secret that other users cannot read or reach leads to none`(authentication: String)
+        throws
+    {
         #expect(try Place(secret: 0o640).warnings(authentication).isEmpty)
         #expect(try Place(secret: 0o644, directory: 0o750).warnings(authentication).isEmpty)
     }
 
     @Test(arguments: ["bearer: env:TOKEN", "bearer: 'cred:token'", "exec: [/bin/true]"])
-    func `what is no file of this machine's is not looked at`(authentication: String) throws {
+    func `only files and literals are checked`(authentication: String) throws {
         #expect(try Place(secret: 0o644).warnings(authentication).isEmpty)
     }
 }

@@ -1,8 +1,10 @@
 import Foundation
 import ProxyConfig
+import ProxyDaemon
 import Testing
 
-@Suite struct Secrets {
+/// Secrets as they are read from files, variables, credentials and programs.
+@Suite struct SecretResolverTests {
     private let resolver = SecretResolver(
         environment: ["TOKEN": "from-env", "CREDENTIALS_DIRECTORY": "/creds"],
         readFile: { path throws(SecretError) in
@@ -38,7 +40,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ([0x61, 0xE9], "file:/odd is not a text in UTF-8"),
+        ([0x61, 0xE9], "file:/odd is not valid UTF-8"),
         ([0xEF, 0xBB, 0xBF, 0x61], "file:/odd begins with a byte order mark; save it without one"),
     ])
     func `a secret that would be sent with other bytes is refused`(
@@ -65,22 +67,32 @@ import Testing
         }
     }
 
-    @Test(arguments: ["hunter2", "file:relative", "env:", "env:A B", "cred:../x", "exec:ls", "a:b"])
-    func `a bare string is no reference`(text: String) {
-        #expect(SecretReference(text: text) == nil)
+    @Test func `a secret of several lines is read as it is`() async throws {
+        let pem = "-----BEGIN PRIVATE KEY-----\nMC4C\n-----END PRIVATE KEY-----\n"
+        let resolver = SecretResolver(
+            environment: [:],
+            readFile: { path throws(SecretError) in
+                path == "/k.pem" ? Array(pem.utf8) : [0x61, 0x00]
+            }
+        )
+        #expect(try await resolver.resolve(.file("/k.pem"), as: .document) == Array(pem.utf8))
+        await #expect(throws: SecretError.self) { try await resolver.resolve(.file("/k.pem")) }
+        await #expect(throws: SecretError.self) {
+            try await resolver.resolve(.file("/nul"), as: .document)
+        }
     }
 
-    @Test func `the arguments of a program are never printed`() throws {
-        let reference = try #require(SecretReference(text: "exec:/bin/pass --key hunter2"))
-        #expect("\(reference)" == "exec:/bin/pass")
-    }
-
-    @Test func `a literal is never printed`() throws {
-        let channel = try channel("auth: { bearer: literal:hunter2 }")
-        var dumped = ""
-        dump(channel, to: &dumped)
-        #expect(!dumped.contains("hunter2"))
-        #expect(!"\(channel)".contains("hunter2"))
-        #expect(!String(reflecting: channel.authentication).contains("hunter2"))
+    @Test func `a command finds the credentials of the system's service`() async throws {
+        let environment = ConfigurationLocator.serviceEnvironment(
+            ["HOME": "/home/someone"],
+            configuration: "/etc/netproxy/netproxy.yaml"
+        ) { _ in true }
+        let resolver = SecretResolver(environment: environment) { path throws(SecretError) in
+            Array(path.utf8)
+        }
+        #expect(
+            try await resolver.resolve(.credential("orders"))
+                == Array("/run/credentials/netproxy.service/orders".utf8)
+        )
     }
 }

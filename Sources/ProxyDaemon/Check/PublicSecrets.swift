@@ -1,18 +1,14 @@
 import FoundationEssentials
+package import ProxyConfig
 import System
 
-extension ConfigurationChecker {
-    /// What is right by the rules, and seldom meant: secrets that every user of the machine can read.
+/// Warns of secrets that every user of the machine can read.
+package enum PublicSecrets {
+    /// Looks at the files of secrets, and at the configuration file where a secret is in it.
     ///
-    /// - Parameters:
-    ///   - configuration: as it was loaded.
-    ///   - file: the configuration file, by its path.
+    /// - Parameter configuration: the configuration; its file is taken from it.
     /// - Returns: the warnings, in the order of the file.
-    package static func warnings(
-        _ configuration: ProxyConfiguration,
-        file: String
-    ) -> [ConfigurationError] {
-        // One file may be named many times.
+    package static func warnings(in configuration: ProxyConfiguration) -> [ConfigurationError] {
         var known: [String: Bool] = [:]
         func isPublic(_ path: String) -> Bool {
             if let known = known[path] { return known }
@@ -24,47 +20,22 @@ extension ConfigurationChecker {
             let place: (path: String, words: String)
             switch mention.resource.secret {
             case .file(let path)?: place = (path, path)
-            case .literal?: place = (file, "this file, and the secret in it")
+            case .literal?: place = (configuration.file, "this file, and the secret in it")
             case .environment?, .credential?, .exec?, nil: return nil
             }
             guard isPublic(place.path) else { return nil }
             return ConfigurationError(
-                file: file,
+                file: configuration.file,
                 position: mention.position,
                 key: mention.key,
                 message: "warning: every user of this machine can read \(place.words); "
-                    + "chmod o= takes that away"
+                    + "fix: chmod o= \(place.path)"
             )
         }
         return warnings.sorted { ($0.position, $0.key) < ($1.position, $1.key) }
     }
 
-    /// The error of a secret that could not be had, where the configuration names it first.
-    ///
-    /// - Parameters:
-    ///   - reference: the secret.
-    ///   - channel: whose it is.
-    ///   - configuration: as it was loaded.
-    ///   - problem: why.
-    /// - Returns: the error.
-    package static func error(
-        of reference: SecretReference,
-        in channel: String,
-        of configuration: ProxyConfiguration,
-        _ problem: SecretError
-    ) -> ConfigurationError {
-        let mentions = configuration.mentions.filter { $0.resource.secret == reference }
-        let mention =
-            mentions.first { $0.key.hasPrefix("channels.\(channel).") } ?? mentions.first
-        return ConfigurationError(
-            file: configuration.file,
-            position: mention?.position ?? Position(line: 1, column: 1),
-            key: mention?.key ?? "channels.\(channel)",
-            message: problem.description
-        )
-    }
-
-    /// Whether others than owner and group can read a file, and come to where it is.
+    /// Whether users other than the owner and the group can reach and read a file.
     private static func isPublic(_ path: String) -> Bool {
         var place = URL(filePath: path).resolvingSymlinksInPath()
         guard permissions(place.path) & 0o4 != 0 else { return false }
@@ -75,7 +46,7 @@ extension ConfigurationChecker {
         return true
     }
 
-    /// None for what cannot be looked at, of which the errors tell.
+    /// Zero for a file without a status, which the checker reports.
     private static func permissions(_ path: String) -> UInt32 {
         do throws(FileError) {
             return try FileStatus.of(path: path).permissions
@@ -85,9 +56,33 @@ extension ConfigurationChecker {
     }
 }
 
+extension ProxyConfiguration {
+    /// The error of a secret that could not be read, at the key that names it.
+    ///
+    /// - Parameters:
+    ///   - reference: the secret.
+    ///   - channel: the channel that uses it.
+    ///   - problem: why it could not be read.
+    /// - Returns: the error.
+    func error(
+        of reference: SecretReference,
+        in channel: String,
+        _ problem: SecretError
+    ) -> ConfigurationError {
+        let named = mentions.filter { $0.resource.secret == reference }
+        let mention = named.first { $0.key.hasPrefix("channels.\(channel).") } ?? named.first
+        return ConfigurationError(
+            file: file,
+            position: mention?.position ?? .start,
+            key: mention?.key ?? "channels.\(channel)",
+            message: problem.description
+        )
+    }
+}
+
 extension Mention.Resource {
-    /// The secret that is named; nothing for what is none.
-    var secret: SecretReference? {
+    /// The secret that is named, if any.
+    fileprivate var secret: SecretReference? {
         switch self {
         case .secret(let reference), .fieldValue(let reference, _), .signingKey(let reference),
             .serviceAccount(let reference), .stateKey(let reference):

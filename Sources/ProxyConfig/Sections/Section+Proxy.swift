@@ -1,18 +1,5 @@
 import HTTPMessage
 
-/// Another proxy on the way to a server: where it is, and as whom it knows us.
-package struct ProxySettings: Sendable, Hashable {
-    /// What a proxy asks for that does not serve everybody.
-    package struct Login: Sendable, Hashable {
-        package var username: String
-        package var password: SecretReference
-    }
-
-    /// Plain HTTP, and no path.
-    package var url: EndpointURL
-    package var login: Login?
-}
-
 extension Section {
     /// Reads a proxy: its URL, or a map of that, a user name and a password.
     func proxy(_ key: Key) -> ProxySettings? {

@@ -27,7 +27,7 @@ struct YAMLText {
 
     /// Reads the text; nil when there is nothing in it.
     mutating func parse(_ text: String) throws(ConfigurationError) -> ConfigNode? {
-        let start = Position(line: 1, column: 1)
+        let start = Position.start
         guard text.utf8.count <= Self.sizeLimit.bytes else {
             throw error("larger than \(Self.sizeLimit)", at: start)
         }
@@ -185,7 +185,7 @@ struct YAMLText {
         case .reader(let problem, let offset, _, let yaml):
             return error(problem, at: Self.position(ofCharacter: offset, in: yaml))
         default:
-            return error("not readable as YAML", at: Position(line: 1, column: 1))
+            return error("not readable as YAML", at: .start)
         }
     }
 

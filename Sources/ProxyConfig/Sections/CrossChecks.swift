@@ -1,0 +1,58 @@
+/// Checks across sections: listeners that collide or are remote, and pools smaller than `workers`.
+struct CrossChecks {
+    let root: Section<RootKey>
+    /// The sections of the channels, in the order of the file.
+    let channels: [Section<ChannelKey>]
+
+    func run(on configuration: ProxyConfiguration) {
+        checkListeners(of: configuration)
+        checkPools(of: configuration)
+    }
+
+    private func checkListeners(of configuration: ProxyConfiguration) {
+        var claims = Claims(in: root.reading)
+        claims.listeners(configuration.listen, at: root[.listen])
+        claims.admin(configuration.admin, at: root[.admin])
+        checkReach(of: configuration.listen, at: root[.listen], configuration)
+        for (channel, section) in zip(configuration.channels, channels) {
+            claims.channel(channel, section)
+            let node = section.section(.match, MatchKey.self)[.listen]
+            checkReach(of: channel.match.listen.map { [$0] } ?? [], at: node, configuration)
+        }
+    }
+
+    /// Checks that addresses can be bound, and that they are local unless `allow_remote` is set.
+    private func checkReach(
+        of addresses: [ListenAddress],
+        at node: ConfigNode?,
+        _ configuration: ProxyConfiguration
+    ) {
+        guard let node else { return }
+        let items = node.items ?? []
+        for (index, address) in addresses.enumerated() {
+            // An invalid item is missing from the addresses, so the indices no longer match.
+            let item = items.count == addresses.count ? items[index] : node
+            if case .tcp(let endpoint) = address, !endpoint.isBindable {
+                root.reading.report("'\(address)' has a name where an IP address must be", at: item)
+            } else if !configuration.allowRemote, !address.isLocal {
+                root.reading.report(
+                    "'\(address)' is not a loopback address, set allow_remote: true",
+                    at: item
+                )
+            }
+        }
+    }
+
+    /// Each event loop has its share of a pool's connections, at least one.
+    private func checkPools(of configuration: ProxyConfiguration) {
+        guard case .count(let workers) = configuration.workers else { return }
+        for (channel, section) in zip(configuration.channels, channels)
+        where channel.pool.connections < workers {
+            guard let node = section.section(.pool, PoolKey.self)[.connections] else { continue }
+            root.reading.report(
+                "expected at least one for each of the \(workers) workers, found \(node.found)",
+                at: node
+            )
+        }
+    }
+}

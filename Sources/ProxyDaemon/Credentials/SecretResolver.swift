@@ -1,0 +1,175 @@
+import FoundationEssentials
+package import ProxyConfig
+import System
+
+/// Why a secret could not be read; the description never contains the secret.
+package struct SecretError: Error, Hashable, CustomStringConvertible {
+    package let description: String
+
+    package init(_ description: String) {
+        self.description = description
+    }
+}
+
+/// Reads secrets from where a ``SecretReference`` says they are.
+///
+/// Runs where its caller runs; files are read synchronously, a helper program is awaited.
+package struct SecretResolver: Sendable {
+    /// What a secret may contain.
+    package enum Kind: Sendable {
+        /// One line, which a header field or a form can carry; its line end is dropped.
+        case line
+        /// Any text, such as a key in PEM or a JSON file, byte for byte.
+        case document
+    }
+
+    private static let sizeLimit = 64 * 1024
+
+    private let environment: [String: String]
+    private let readFile: @Sendable (String) throws(SecretError) -> [UInt8]
+
+    /// Creates a resolver.
+    ///
+    /// - Parameters:
+    ///   - environment: the variables of `env:` and `cred:`, also passed to helper programs.
+    ///   - readFile: returns the bytes of the file at an absolute path.
+    package init(
+        environment: [String: String],
+        readFile: @escaping @Sendable (String) throws(SecretError) -> [UInt8] = Self.contents
+    ) {
+        self.environment = environment
+        self.readFile = readFile
+    }
+
+    /// Reads the secret.
+    ///
+    /// - Throws: if it cannot be read, is empty, or has bytes that its kind does not allow.
+    package func resolve(
+        _ reference: SecretReference,
+        as kind: Kind = .line
+    ) async throws(SecretError) -> [UInt8] {
+        guard case .exec(let command) = reference else {
+            return try readWithoutHelper(reference, kind)
+        }
+        return try Self.checked(try await output(of: command), kind, from: reference)
+    }
+
+    /// Reads the secret, unless a helper program would have to be run.
+    ///
+    /// - Returns: the secret; of `exec:`, no bytes, after checking that the program can be run.
+    func readWithoutHelper(
+        _ reference: SecretReference,
+        _ kind: Kind
+    ) throws(SecretError) -> [UInt8] {
+        switch reference {
+        case .file(let path):
+            return try Self.checked(readFile(path), kind, from: reference)
+        case .environment(let name):
+            guard let value = environment[name] else {
+                throw SecretError("environment variable \(name) is not set")
+            }
+            return try Self.checked(Array(value.utf8), kind, from: reference)
+        case .credential(let name):
+            guard let directory = environment["CREDENTIALS_DIRECTORY"], directory.hasPrefix("/")
+            else {
+                throw SecretError("\(reference) needs $CREDENTIALS_DIRECTORY, which is not set")
+            }
+            return try Self.checked(readFile("\(directory)/\(name)"), kind, from: reference)
+        case .exec(let command):
+            guard let path = command.first, Self.isProgram(path) else {
+                throw SecretError("\(reference) is not an executable file")
+            }
+            return []
+        case .literal(let text):
+            return try Self.checked(Array(text.utf8), kind, from: reference)
+        }
+    }
+
+    private static func isProgram(_ path: String) -> Bool {
+        var isDirectory = false
+        return FileManager.default.isExecutableFile(atPath: path)
+            && FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory)
+            && !isDirectory
+    }
+
+    /// What the program prints; it runs without a shell, and is killed after 10 s or 64 KiB.
+    private func output(of command: [String]) async throws(SecretError) -> [UInt8] {
+        guard let path = command.first, path.hasPrefix("/") else {
+            throw SecretError("a helper needs an absolute path")
+        }
+        var program = HelperProgram(command: command, environment: environment)
+        program.outputLimit = Self.sizeLimit
+        do {
+            return try await program.run()
+        } catch {
+            throw SecretError("\(path) \(error)")
+        }
+    }
+
+    /// The bytes of a file of at most 64 KiB.
+    package static let contents: @Sendable (String) throws(SecretError) -> [UInt8] = {
+        path throws(SecretError) in
+        guard !isTooLarge(path) else { throw tooLarge(path) }
+        guard let data = FileManager.default.contents(atPath: path) else {
+            throw SecretError(FileProblem.unreadable(path))
+        }
+        guard data.count <= sizeLimit else { throw tooLarge(path) }
+        return Array(data)
+    }
+
+    /// Looks at the size before reading, which could otherwise fill the memory.
+    private static func isTooLarge(_ path: String) -> Bool {
+        do throws(FileError) {
+            return try FileStatus.of(path: path).size > sizeLimit
+        } catch {
+            // Reading it fails with a better message.
+            return false
+        }
+    }
+
+    private static func tooLarge(_ path: String) -> SecretError {
+        SecretError("\(path) is larger than 64KiB, too large for a secret")
+    }
+
+    private static func checked(
+        _ bytes: [UInt8],
+        _ kind: Kind,
+        from reference: SecretReference
+    ) throws(SecretError) -> [UInt8] {
+        switch kind {
+        case .line:
+            return try line(bytes, from: reference)
+        case .document:
+            guard !bytes.isEmpty else { throw SecretError("\(reference) is empty") }
+            guard !bytes.contains(0), String(validating: bytes, as: UTF8.self) != nil else {
+                throw SecretError("\(reference) is not UTF-8 text")
+            }
+            return bytes
+        }
+    }
+
+    private static func line(
+        _ bytes: [UInt8],
+        from reference: SecretReference
+    ) throws(SecretError) -> [UInt8] {
+        var secret = bytes[...]
+        if secret.last == UInt8(ascii: "\n") {
+            secret.removeLast()
+            if secret.last == UInt8(ascii: "\r") { secret.removeLast() }
+        }
+        guard !secret.isEmpty else { throw SecretError("\(reference) is empty") }
+        // A line break would end the header field that carries the secret.
+        guard secret.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
+            throw SecretError("\(reference) contains a line break or another control byte")
+        }
+        // Conversion to a string would replace invalid bytes.
+        guard String(validating: secret, as: UTF8.self) != nil else {
+            throw SecretError("\(reference) is not valid UTF-8")
+        }
+        // Some editors write one, and it is invisible.
+        guard !secret.starts(with: [0xEF, 0xBB, 0xBF]) else {
+            throw SecretError("\(reference) begins with a byte order mark; save it without one")
+        }
+        return Array(secret)
+    }
+}
