@@ -2,13 +2,13 @@ import FoundationEssentials
 
 /// Finds the configuration file.
 package enum ConfigurationLocator {
-    /// The file to read: `--config`, `$NETPROXY_CONFIG`, the user's, and else the system's.
+    /// The file to read: `--config`, `$NETPROXY_CONFIG`, the user's file, or the system's.
     ///
     /// - Parameters:
     ///   - explicit: the value of `--config`.
     ///   - environment: the variables to look at.
     ///   - exists: whether there is a file at a path.
-    /// - Returns: what a person named is taken as it is, even if no such file exists.
+    /// - Returns: the path; one named explicitly is returned even if no such file exists.
     package static func path(
         explicit: String?,
         environment: [String: String],
@@ -20,17 +20,17 @@ package enum ConfigurationLocator {
         return system
     }
 
-    /// Where the system's configuration is.
+    /// The path of the system's configuration.
     package static let system = "/etc/netproxy/netproxy.yaml"
 
-    /// The environment in which the system's service reads its configuration, for the commands that
-    /// look for that service: the directories that its unit asks systemd for.
+    /// The environment of the system's service, for commands that look for that service: with the
+    /// directories that systemd creates for its unit.
     ///
     /// - Parameters:
-    ///   - environment: what the command was started with; a variable that is there stays.
-    ///   - path: the configuration; any but the system's belongs to no unit.
-    ///   - exists: whether there is a directory at a path: systemd makes them when the unit starts.
-    /// - Returns: the environment with what it lacks.
+    ///   - environment: the command's environment; its variables take precedence.
+    ///   - path: the configuration; only the system's belongs to the service.
+    ///   - exists: whether there is a directory at a path; systemd creates them when the unit starts.
+    /// - Returns: the environment with the variables added.
     package static func serviceEnvironment(
         _ environment: [String: String],
         configuration path: String,
@@ -45,15 +45,15 @@ package enum ConfigurationLocator {
         return environment
     }
 
-    /// What systemd/netproxy.service names, with the variables of systemd.exec(5).
+    /// The directories in systemd/netproxy.service, by their variables (systemd.exec(5)).
     private static let unitDirectories = [
         ("STATE_DIRECTORY", "/var/lib/netproxy"), ("LOGS_DIRECTORY", "/var/log/netproxy"),
         ("RUNTIME_DIRECTORY", "/run/netproxy"),
-        // Where systemd puts what LoadCredential= names, for the unit's user and while the unit runs.
+        // The credentials of LoadCredential=, readable by the unit's user while the unit runs.
         ("CREDENTIALS_DIRECTORY", "/run/credentials/netproxy.service"),
     ]
 
-    /// Where the user's own configuration is, or would be.
+    /// The path of the user's own configuration, whether or not it exists.
     package static func personal(_ environment: [String: String]) -> String? {
         let home = DefaultDirectories.absolute(environment["HOME"])
         let base =

@@ -1,7 +1,7 @@
-// As NetworkCore does for its own files, of which the parser is one.
+// NetworkCore re-exports it for its own files, including the parser.
 @_exported import HTTPMessage
 
-/// A `WWW-Authenticate` line means the same when its challenges are written and parsed again.
+/// A `WWW-Authenticate` line keeps its meaning when its challenges are written and parsed again.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     let input = unsafe Input(start, count)
@@ -15,7 +15,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
 private func written(_ challenge: Challenge) -> String {
     if let token68 = challenge.token68 { return "\(challenge.scheme) \(token68)" }
     let parameters = challenge.parameters.map { name, value in
-        // Scalar by scalar: a quote with a combining mark behind it is one character.
+        // Scalar by scalar: a quote with a combining mark is a single character.
         let text = value.unicodeScalars.map {
             "\"\\".unicodeScalars.contains($0) ? "\\\($0)" : "\($0)"
         }

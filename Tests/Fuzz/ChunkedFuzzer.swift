@@ -2,8 +2,8 @@ import Bytes
 import HTTP1
 import HTTPMessage
 
-/// A chunked body has one verdict however its bytes arrive, and the same content when it is written
-/// again.
+/// A chunked body is decoded the same however its bytes are split, and keeps its content when it is
+/// written again.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     let input = unsafe Input(start, count)
@@ -45,7 +45,7 @@ private struct Body: Equatable {
                 if isComplete { return }
             }
         } catch {
-            // What came before it depends on how the bytes came.
+            // The content decoded before the error depends on how the bytes were split.
             self.error = error
             (content, consumed) = ([], 0)
         }

@@ -1,7 +1,7 @@
 import ProxyConfig
 
-/// A configuration is read, or refused with errors that name a place in it; the loader opens
-/// nothing.
+/// A configuration is accepted, or refused with errors that have a position; the loader opens no
+/// files.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     let input = unsafe Input(start, count)

@@ -2,8 +2,8 @@ import Bytes
 import HTTP1
 import HTTPMessage
 
-/// A request head has one verdict however its bytes arrive, and means the same when it is written
-/// again.
+/// A request head is decoded the same however its bytes are split, and keeps its meaning when it is
+/// written again.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     let input = unsafe Input(start, count)
@@ -55,7 +55,7 @@ private func outcome(_ bytes: [UInt8], cutAt cuts: [Int]) -> Outcome {
 private func checkAgain(_ first: Head) {
     let head = first.head
     var headers = head.headers
-    // As the daemon does: an expectation is forwarded only with a body that waits for it.
+    // Like the daemon, which forwards an expectation only with a body that waits for it.
     if !head.expectsContinue { headers.remove(HTTPFieldName.expect) }
     let output = OutputBuffer()
     HeadEncoder.encodeRequest(
@@ -68,7 +68,7 @@ private func checkAgain(_ first: Head) {
         into: output
     )
     var limits = HTTP1Limits()
-    // The encoder adds lines of its own.
+    // The encoder adds fields.
     (limits.sectionSize, limits.targetSize, limits.fieldCount) = (32 << 10, 16 << 10, 110)
     var decoder = RequestHeadDecoder(limits: limits)
     guard let again = try? decoder.decode(output.span) else {
@@ -86,7 +86,7 @@ private func checkAgain(_ first: Head) {
     Input.check(rest(again.head.headers) == rest(headers), "the same fields")
 }
 
-/// The fields that the encoder does not write by itself.
+/// The fields except those that the encoder adds.
 private func rest(_ headers: HTTPHeaders) -> HTTPHeaders {
     var headers = headers
     headers.remove(

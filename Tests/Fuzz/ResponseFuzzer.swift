@@ -2,8 +2,8 @@ import Bytes
 import HTTP1
 import HTTPMessage
 
-/// A response head has one verdict however its bytes arrive, and means the same when it is written
-/// again; the first byte chooses the method that it answers.
+/// A response head is decoded the same however its bytes are split, and keeps its meaning when it is
+/// written again; the first byte selects the request method.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     let input = unsafe Input(start, count)
@@ -72,7 +72,7 @@ private func checkAgain(_ head: ResponseHead, _ method: HTTPMethod) {
         )
     }
     var limits = HTTP1Limits()
-    // The encoder adds lines of its own.
+    // The encoder adds fields.
     (limits.sectionSize, limits.fieldCount) = (32 << 10, 110)
     var decoder = ResponseHeadDecoder(limits: limits)
     guard let again = try? decoder.decode(output.span, answering: method) else {
@@ -85,7 +85,7 @@ private func checkAgain(_ head: ResponseHead, _ method: HTTPMethod) {
     Input.check(rest(again.head.headers) == rest(head.headers), "the same fields")
 }
 
-/// The fields that the encoder does not write by itself.
+/// The fields except those that the encoder adds.
 private func rest(_ headers: HTTPHeaders) -> HTTPHeaders {
     var headers = headers
     headers.remove(

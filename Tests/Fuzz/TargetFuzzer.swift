@@ -1,7 +1,7 @@
 import Bytes
 import HTTPMessage
 
-/// A request target, and an authority, mean the same when they are written and parsed again.
+/// A request target and an authority keep their meaning when they are written and parsed again.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     let input = unsafe Input(start, count)

@@ -1,7 +1,7 @@
 import ProxyConfig
 import Testing
 
-@Suite struct CrossChecks {
+@Suite struct CrossCheckTests {
     @Test func `two channels cannot have the same path or host`() {
         let text = """
             channels:
@@ -10,9 +10,9 @@ import Testing
             """
         #expect(
             errors(in: text) == [
-                "netproxy.yaml:3:52: channels.b.match.path: '/api' is already taken by channel 'a'",
+                "netproxy.yaml:3:52: channels.b.match.path: '/api' is already used by channel 'a'",
                 "netproxy.yaml:3:66: channels.b.match.hosts[0]: "
-                    + "'x.localhost' is already taken by channel 'a'",
+                    + "'x.localhost' is already used by channel 'a'",
             ]
         )
     }
@@ -26,7 +26,7 @@ import Testing
         #expect(errors(in: text).count == 1)
     }
 
-    @Test func `a channel's own listener is as local as the common one`() {
+    @Test func `a channel's own listener must be local, too`() {
         let text = """
             channels:
               a: { upstream: https://a.example, match: { listen: "0.0.0.0:8081" } }
@@ -36,7 +36,7 @@ import Testing
         #expect(errors(in: "allow_remote: true\n\(text)").isEmpty)
     }
 
-    @Test func `a remote listener is accepted where it is allowed`() throws {
+    @Test func `a remote listener is accepted if allowed`() throws {
         let text = """
             listen: ["[::]:8080"]
             allow_remote: true
@@ -52,7 +52,7 @@ import Testing
         ("listen: 127.0.0.010:80", "listen: expected host:port"),
         ("admin: app.localhost:80", "admin: expected unix:/path, a loopback host:port or off"),
     ])
-    func `a name that no start could listen on is found`(line: String, expected: String) {
+    func `an address that cannot be bound is refused`(line: String, expected: String) {
         let rest = "allow_remote: true\nchannels: { a: { upstream: https://a.example } }\n"
         let lines = errors(in: "\(line)\n\(rest)")
         #expect(lines.count == 1 && lines[0].contains(" \(expected)"))
@@ -69,7 +69,7 @@ import Testing
         ("http://[::ffff:127.0.0.1]:9000", "false", 0),
         ("http://[::ffff:10.0.0.1]:9000", "false", 1),
     ])
-    func `credentials do not travel in the clear`(upstream: String, allowed: String, count: Int) {
+    func `credentials are not sent in the clear`(upstream: String, allowed: String, count: Int) {
         let text = """
             channels:
               a:
@@ -84,7 +84,7 @@ import Testing
         ("http://127.0.0.1:9000", "http://127.0.0.1:3128", 0),
         ("https://api.example", "http://proxy.example:3128", 0),
     ])
-    func `a machine's own address is another's over a proxy`(
+    func `a loopback upstream behind a remote proxy counts as remote`(
         url: String,
         proxy: String,
         count: Int
@@ -106,7 +106,7 @@ import Testing
         ("header: { name: X-Key, value: env:A }", "set", "Authorization", 0),
         ("off", "set", "Authorization", 0),
     ])
-    func `no rule is for the credential's own field`(
+    func `no rule may set the credential's field`(
         auth: String,
         rule: String,
         field: String,
@@ -124,20 +124,20 @@ import Testing
     @Test(arguments: [
         ("secret: { X-Key: env:A }", nil),
         ("secret: { X-Key: bare }", "secret.X-Key: a secret is written file:/path"),
-        ("secret: { Authorization: env:A }", "secret.Authorization: auth puts the credential"),
-        ("secret: { Host: env:A }", "secret.Host: netproxy itself writes Host"),
+        ("secret: { Authorization: env:A }", "secret.Authorization: auth sets Authorization"),
+        ("secret: { Host: env:A }", "secret.Host: netproxy sets Host itself"),
         ("secret: { X-Key: env:A }, set: { x-key: a }", "secret.X-Key: the same header"),
-        ("set: { X-Key: 'file:/etc/key' }", "set.X-Key: a secret is not read here but under "),
-        ("default: { X-Key: 'exec:/bin/key' }", "default.X-Key: a secret is not read here but "),
+        ("set: { X-Key: 'file:/etc/key' }", "set.X-Key: a secret is not read here, use "),
+        ("default: { X-Key: 'exec:/bin/key' }", "default.X-Key: a secret is not read here, "),
         ("set: { X-Key: 'env:test' }", nil),
     ])
-    func `a secret beside the credential has a place of its own`(rules: String, error: String?) {
+    func `other secret headers go under headers.secret`(rules: String, error: String?) {
         let found = errors(inChannel: "headers: { \(rules) }\nauth: { bearer: env:T }")
         #expect(found.count == (error == nil ? 0 : 1))
         #expect(found.first?.hasPrefix("channels.a.headers.\(error ?? "")") ?? true)
     }
 
-    @Test func `a secret beside the credential does not travel in the clear either`() {
+    @Test func `other secret headers are not sent in the clear, either`() {
         let rules = "headers: { secret: { X-Key: env:A } }"
         let upstream = "upstream: http://api.example"
         #expect(errors(in: "channels: { a: { \(upstream), \(rules) } }").count == 1)
@@ -145,7 +145,7 @@ import Testing
         #expect(errors(in: "channels: { a: { \(upstream), \(rules), \(allowed) } }").isEmpty)
     }
 
-    @Test func `credentials do not travel in the clear to the second upstream either`() {
+    @Test func `credentials are not sent in the clear to the second upstream, either`() {
         let text = """
             channels:
               a:
@@ -156,7 +156,7 @@ import Testing
     }
 
     @Test(arguments: ["issuer", "authorization_url", "device_url", "revocation_url"])
-    func `no place of the authorization server is asked in the clear`(key: String) {
+    func `no endpoint of the authorization server is used in the clear`(key: String) {
         let rest = "token_url: https://login.example/t, client_id: a, client_auth: none"
         let lines = errors(inChannel: "auth: { oauth: { \(key): http://login.example/, \(rest) } }")
         #expect(lines.count == 1)
@@ -179,7 +179,7 @@ import Testing
         ),
         (
             "auth: { bearer: env:A, header: { name: X-Key, value: env:B } }",
-            "channels.a.auth.header: a channel has one kind of credential, found bearer, header"
+            "channels.a.auth.header: a channel has only one kind of credential, found bearer, header"
         ),
         (
             "tls: { client_key: /etc/key.pem }",
@@ -223,8 +223,8 @@ import Testing
         ),
         (
             "headers: { set: { Proxy-Authorization: a } }",
-            "channels.a.headers.set.Proxy-Authorization: netproxy itself writes "
-                + "Proxy-Authorization"
+            "channels.a.headers.set.Proxy-Authorization: netproxy sets "
+                + "Proxy-Authorization itself"
         ),
         (
             "headers: { default: { \"X Y\": a } }",
@@ -233,28 +233,28 @@ import Testing
         (
             "headers: { set: { X-A: \"a\\r\\nX-B: b\" } }",
             "channels.a.headers.set.X-A: expected a header value without control characters "
-                + "or blanks at its ends"
+                + "or leading or trailing spaces"
         ),
     ])
-    func `a channel must be coherent`(lines: String, expected: String) {
+    func `a channel must be consistent`(lines: String, expected: String) {
         #expect(errors(inChannel: lines) == [expected])
     }
 
     @Test(arguments: [
-        ("auth: { on_client_credential: reject }", "auth.on_client_credential: is of no use"),
+        ("auth: { on_client_credential: reject }", "auth.on_client_credential: has no effect"),
         ("auth: { oauth: { BASE, client_secret: env:S } }", "auth.oauth.client_secret: client_au"),
         ("retry: { spill: 64KiB }", "retry.spill: must be more than replay_body"),
         ("retry: { replay_body: 2MiB, spill: 1MiB }", "retry.spill: must be more than replay_body"),
         ("proxy: http://u:p@proxy.example:3128", "proxy: a URL must not carry a user name or pass"),
     ])
-    func `what would have no effect is refused`(lines: String, error: String) {
+    func `a key without effect is refused`(lines: String, error: String) {
         let base = "client_id: a, client_auth: none, token_url: https://l.example/t"
         let found = errors(inChannel: lines.replacing("BASE", with: base))
         #expect(found.count == 1)
         #expect(found.first?.hasPrefix("channels.a.\(error)") == true)
     }
 
-    @Test func `pins are for upstreams that have a key`() {
+    @Test func `pins require an https upstream`() {
         let pin = "sha256/" + String(repeating: "A", count: 43) + "="
         func errors(_ upstreams: String) -> [String] {
             ProxyConfigTests.errors(
@@ -267,11 +267,11 @@ import Testing
     }
 
     @Test(arguments: ["'a b'", "'a\"b'", "'a\\b'", "é", "''"])
-    func `a scope is one of the characters that RFC 6749 allows`(scope: String) {
+    func `a scope has only the characters of RFC 6749`(scope: String) {
         let rest = "token_url: https://login.example/t, client_id: a, client_auth: none"
         let lines = errors(inChannel: "auth: { oauth: { scopes: ['a!~', \(scope)], \(rest) } }")
         #expect(lines.count == 1)
-        let expected = "channels.a.auth.oauth.scopes[1]: expected a scope without blanks"
+        let expected = "channels.a.auth.oauth.scopes[1]: expected a scope without spaces"
         #expect(lines.first?.hasPrefix(expected) == true)
     }
 
@@ -280,14 +280,14 @@ import Testing
         "redirect_uri", "code_verifier", "device_code", "assertion", "client_assertion", "state",
         "subject_token", "actor_token", "code_challenge", "dpop_jkt",
     ])
-    func `a parameter that netproxy sends itself has a key of its own`(name: String) {
+    func `a parameter that netproxy sets itself is refused`(name: String) {
         let rest = "token_url: https://login.example/t, client_id: a, client_auth: none"
         let lines = errors(inChannel: "auth: { oauth: { parameters: { \(name): x }, \(rest) } }")
         #expect(lines.count == 1)
-        #expect(lines.first?.hasSuffix("netproxy itself sends \(name), use the key for it") == true)
+        #expect(lines.first?.hasSuffix("netproxy sets \(name) itself, use the key for it") == true)
     }
 
-    @Test func `a proxy towards the authorization server is like one towards the API`() {
+    @Test func `a proxy for the authorization server is checked like one for the API`() {
         let oauth = "token_url: https://login.example/t, client_id: a, client_secret: literal:b"
         let proxy = "https://proxy.example:3128"
         #expect(
@@ -298,7 +298,7 @@ import Testing
     }
 
     @Test(arguments: [#"/a"b"#, "/%zz", "/100%", #"/a\b"#, "/{id}"])
-    func `a base path is one that can be sent`(path: String) {
+    func `a base path must be a valid path`(path: String) {
         let lines = errors(in: "channels: { a: { upstream: 'https://a.example\(path)' } }")
         #expect(lines.count == 1)
         #expect(lines.first?.contains("percent-encoded") == true)
@@ -319,7 +319,7 @@ import Testing
     }
 
     @Test(arguments: ["https://proxy.example:3128", "http://proxy.example:3128/path"])
-    func `a proxy is spoken to in plain HTTP and has no path`(url: String) {
+    func `a proxy is an http URL without a path`(url: String) {
         #expect(
             errors(inChannel: "proxy: \(url)") == [
                 "channels.a.proxy: expected a proxy such as http://proxy.example.com:3128"
@@ -327,7 +327,7 @@ import Testing
         )
     }
 
-    @Test func `each worker has one of a pool's connections at least`() throws {
+    @Test func `a pool has at least one connection per worker`() throws {
         let lines = errors(
             in: """
                 workers: 4
@@ -341,14 +341,14 @@ import Testing
         #expect(lines == ["netproxy.yaml:2:34: defaults.pool.connections: \(expected)"])
     }
 
-    @Test func `a name of the loopback address is that address`() {
+    @Test func `localhost is the same address as 127.0.0.1`() {
         let lines = errors(
             in: """
                 listen: [localhost:8080]
                 channels: { a: { upstream: https://a.example, match: { listen: 127.0.0.1:8080 } } }
                 """
         )
-        #expect(lines.count == 1 && lines[0].hasSuffix("is already taken by listen"))
+        #expect(lines.count == 1 && lines[0].hasSuffix("is already used by listen"))
     }
 
     @Test(arguments: [
@@ -360,14 +360,14 @@ import Testing
         ("listen: ['[::1]:80', 0.0.0.0:80, '[::2]:80', 127.0.0.1:81]", []),
         ("listen: [127.0.0.1:0, 127.0.0.1:0]\nadmin: 127.0.0.1:0", []),
     ])
-    func `addresses that the system gives once are taken once`(
+    func `an address can be used only once`(
         lines: String,
         expected: [String]
     ) {
         let rest = "allow_remote: true\nchannels: { a: { upstream: https://a.example } }\n"
         #expect(
             errors(in: "\(lines)\n\(rest)")
-                == expected.map { "netproxy.yaml:\($0) is already taken by listen" }
+                == expected.map { "netproxy.yaml:\($0) is already used by listen" }
         )
     }
 }

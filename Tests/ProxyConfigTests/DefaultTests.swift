@@ -2,13 +2,13 @@ import Testing
 
 @testable import ProxyConfig
 
-/// What a configuration means that says as little as it can.
-@Suite struct Defaults {
+/// The defaults of a minimal configuration.
+@Suite struct DefaultTests {
     private static let configuration = Result {
         try load("channels: { a: { upstream: https://a.example } }")
     }
 
-    @Test func `the process has what the contract says`() throws {
+    @Test func `the process has the documented defaults`() throws {
         let configuration = try Self.configuration.get()
         #expect(configuration.listen == [.tcp(HostPort(host: "127.0.0.1", port: 8080))])
         #expect(!configuration.allowRemote)
@@ -34,7 +34,7 @@ import Testing
         #expect(configuration.log.rotate == .init(size: .mebibytes(64), keep: 5))
     }
 
-    @Test func `a channel has what the contract says`() throws {
+    @Test func `a channel has the documented defaults`() throws {
         let channel = try #require(try Self.configuration.get().channels.first)
         #expect(
             channel.match == .init(path: "/a", hosts: ["a.localhost"], listen: nil, strip: .remove)
@@ -82,7 +82,7 @@ import Testing
         #expect(channel.proxy == nil && channel.stub == nil)
     }
 
-    @Test func `a token is renewed five minutes before its end, with Basic`() throws {
+    @Test func `a token is refreshed five minutes before it expires, with Basic`() throws {
         let line =
             "auth: { oauth: { token_url: https://l.example/t, client_id: a, client_secret: env:S } }"
         guard case .oauth(let settings) = try channel(line).authentication else {

@@ -1,8 +1,8 @@
 import ProxyConfig
 import Testing
 
-@Suite struct ErrorReports {
-    @Test func `a file with eleven faults yields eleven lines in the order of the file`() {
+@Suite struct ErrorReportTests {
+    @Test func `a file with eleven errors yields eleven lines in the order of the file`() {
         let text = """
             listen: [0.0.0.0:8080]
             worker: 4
@@ -40,7 +40,7 @@ import Testing
                 "netproxy.yaml:13:24: channels.billing.retry.attempts: "
                     + "expected a whole number from 0 to 10, found 'many'",
                 "netproxy.yaml:14:23: channels.billing.headers.set.Host: "
-                    + "netproxy itself writes Host",
+                    + "netproxy sets Host itself",
             ]
         )
     }
@@ -49,7 +49,7 @@ import Testing
         ("wrokers: 1", AdminAddress.unix("/run/here.sock")), ("admin: off", nil),
         ("state: 17", nil), ("admin: { a: b }", nil), ("channels: [", nil),
     ])
-    func `a broken file tells where the daemon answers, unless that is what is broken`(
+    func `an invalid file still has the admin address, unless that is invalid`(
         line: String,
         admin: AdminAddress?
     ) {
@@ -66,7 +66,7 @@ import Testing
         ("lgo: { directory: /x }", true), ("log: { format: nosuch }", true), ("wrokers: 1", false),
         ("drain: 1", false),
     ])
-    func `what is wrong concerns a key, also where that is misspelt`(line: String, isLog: Bool) {
+    func `an error concerns its key, even if that is misspelt`(line: String, isLog: Bool) {
         let text = "\(line)\nchannels: { a: { upstream: 'http://127.0.0.1:9' } }"
         #expect(failure(of: text)?.concerns(["log"]) == isLog)
     }
@@ -83,7 +83,7 @@ import Testing
         ("channels: []\n", "1:11: channels: expected a map of channels, found a list"),
         (
             "drain: 5s\ndrain: 6s\nchannels: { a: { upstream: https://a.example } }\n",
-            "2:1: drain: duplicate key, line 1 has it already"
+            "2:1: drain: duplicate key, first used in line 1"
         ),
         ("drain: *nowhere\n", "1:8: found undefined alias"),
         ("drain: 5s\né: \u{1}\n", "2:4: control characters are not allowed"),
@@ -92,7 +92,7 @@ import Testing
             "1:1: channel_log: unknown key, did you mean 'channels'?"
         ),
     ])
-    func `a file without sense leads to one located line`(text: String, expected: String) {
+    func `an unreadable file leads to a single error`(text: String, expected: String) {
         #expect(errors(in: text) == ["netproxy.yaml:\(expected)"])
     }
 
@@ -110,19 +110,19 @@ import Testing
         #expect(
             errors(in: text) == [
                 "netproxy.yaml:1:1: bogus: unknown key, did you mean 'log'?",
-                "netproxy.yaml:3:1: drain: duplicate key, line 2 has it already",
-                "netproxy.yaml:5:57: channels.a.auth: duplicate key, line 5 has it already",
+                "netproxy.yaml:3:1: drain: duplicate key, first used in line 2",
+                "netproxy.yaml:5:57: channels.a.auth: duplicate key, first used in line 5",
                 "netproxy.yaml:5:71: channels.a.auth.exec: "
                     + "expected a list that begins with the absolute path of a program",
-                "netproxy.yaml:7:3: channels.b: duplicate key, line 6 has it already",
+                "netproxy.yaml:7:3: channels.b: duplicate key, first used in line 6",
                 "netproxy.yaml:7:54: channels.b.pool.queue: "
                     + "expected a whole number from 0 to 1000000, found 'many'",
-                "netproxy.yaml:8:1: drain: duplicate key, line 2 has it already",
+                "netproxy.yaml:8:1: drain: duplicate key, first used in line 2",
             ]
         )
     }
 
-    @Test func `what is no map lacks nothing that a map would have`() {
+    @Test func `a value that is not a map has no missing keys`() {
         let text = """
             channels:
               a: fast
@@ -136,7 +136,7 @@ import Testing
         )
     }
 
-    @Test func `a name that a channel has twice is told where it is the second time`() {
+    @Test func `a duplicate host is reported at its second position`() {
         let text = """
             channels:
               a: { upstream: https://a.example, match: { hosts: [a.example, b.example, A.example] } }
@@ -144,7 +144,7 @@ import Testing
         #expect(
             errors(in: text) == [
                 "netproxy.yaml:2:76: channels.a.match.hosts[2]: "
-                    + "'a.example' is already taken by channel 'a' itself"
+                    + "'a.example' is already used by channel 'a' itself"
             ]
         )
     }
@@ -157,18 +157,18 @@ import Testing
             """
         #expect(
             errors(in: text) == [
-                "netproxy.yaml:1:28: listen[1]: 'unix:/run/a.sock' is already taken by listen"
+                "netproxy.yaml:1:28: listen[1]: 'unix:/run/a.sock' is already used by listen"
             ]
         )
     }
 
-    @Test func `what is behind a duplicate key is told, too, when it is no YAML`() throws {
+    @Test func `a duplicate key is reported even if the rest is not YAML`() throws {
         let lines = errors(in: "log: { keep: 1, keep: 2 }\ndrain: 5s\nlisten: [a\nchannels: {}\n")
         #expect(lines.count == 2)
         #expect(lines.first == "netproxy.yaml:1:8: duplicate key 'keep'")
     }
 
-    @Test func `a key with line ends in it is told on one line`() throws {
+    @Test func `the error of a key with line breaks is a single line`() throws {
         let lines = errors(in: "\"wor\\r\\nkers\": 4\n\"a\\u2028b\": 1\n")
         #expect(lines.count >= 2)
         for line in lines {
@@ -176,7 +176,7 @@ import Testing
         }
     }
 
-    @Test func `a YAML syntax error leads to one located line`() throws {
+    @Test func `a YAML syntax error leads to a single error`() throws {
         let lines = errors(in: "drain: 5s\nlog: [a\nchannels: {}\n")
         #expect(lines.count == 1)
         #expect(try #require(lines.first).hasPrefix("netproxy.yaml:3:"))
@@ -196,7 +196,7 @@ import Testing
         ("timeouts: { connect: 0s }", "timeouts.connect: expected a duration above zero or off"),
         ("pool: { wait: 0ms }", "pool.wait: expected a duration above zero"),
     ])
-    func `a duration of nothing is told from what is no duration`(line: String, said: String) {
+    func `a duration of zero has its own error`(line: String, said: String) {
         #expect(errors(inChannel: line).first?.hasPrefix("channels.a.\(said), found '0") == true)
     }
 
@@ -204,7 +204,7 @@ import Testing
         ("target_size: 32KiB", "1:24: limits.target_size: ", "16KiB"),
         ("target_size: 8KiB, header_size: 4KiB", "1:24: limits.target_size: ", "4KiB"),
     ])
-    func `a target limit that the head's would never let through is an error`(
+    func `a target limit above the header limit is an error`(
         limits: String,
         place: String,
         head: String
@@ -217,7 +217,7 @@ import Testing
         )
     }
 
-    @Test func `a smaller head than the default target limit is none`() {
+    @Test func `a header limit below the default target limit is valid`() {
         let text = "limits: { header_size: 4KiB }\nchannels: { a: { upstream: https://a.example } }"
         #expect(errors(in: text).isEmpty)
     }
@@ -235,7 +235,7 @@ import Testing
         #expect(lines == ["netproxy.yaml:1:1: larger than 4MiB"])
     }
 
-    @Test func `a fault in the defaults is reported once, where it stands`() {
+    @Test func `an error in the defaults is reported once, at its position`() {
         let text = """
             defaults: { timeouts: { idle: soon } }
             channels:
@@ -254,13 +254,13 @@ import Testing
         ("a: 1\nb: caf", [0xE9, 0x0A], "2:7"), ("", [0xFF, 0xFE, 0x61, 0], "1:1"),
         ("é\u{FFFD}: ", [0xE9], "1:5"),
     ])
-    func `a file in another encoding is told at the first byte that is not UTF-8`(
+    func `a file in another encoding is reported at the first byte that is not UTF-8`(
         before: String,
         rest: [UInt8],
         place: String
     ) {
         let bytes = Array(before.utf8) + rest
-        let result = ConfigurationLoader.load(bytes: bytes, file: "n.yaml", environment: someone)
+        let result = ConfigurationLoader.load(bytes: bytes, file: "n.yaml", environment: homeOnly)
         guard case .failure(let failure) = result else {
             Issue.record("accepted")
             return
@@ -270,13 +270,13 @@ import Testing
         )
     }
 
-    @Test func `a second document is told in a whole sentence`() {
+    @Test func `a second document is an error`() {
         let text = "channels: { a: { upstream: https://a.example } }\n---\nchannels: {}\n"
         let lines = errors(in: text)
         #expect(lines.count == 1 && lines[0].contains("single document"))
     }
 
-    @Test func `what only goes too far is told how far it may go`() {
+    @Test func `a value that is out of range is reported with its limit`() {
         let path = "unix:/" + String(repeating: "p", count: 107)
         let text = """
             listen: [\(path)]
@@ -296,7 +296,7 @@ import Testing
         #expect(errors(in: "listen: [\(longest)]\nchannels: { a: { upstream: http://a } }") == [])
     }
 
-    @Test func `no number is too long to be told how far it may go`() {
+    @Test func `a very long number is reported with its limit`() {
         let number = String(repeating: "9", count: 30)
         let text = """
             drain: \(number)h
@@ -315,7 +315,7 @@ import Testing
         #expect(errors(in: padded) == [])
     }
 
-    @Test func `a default admin socket whose path is too long is told before the start`() {
+    @Test func `a default admin socket whose path is too long is an error`() {
         let state = "/" + String(repeating: "s", count: 96)
         let channels = "channels: { a: { upstream: http://a.example } }"
         #expect(

@@ -1,27 +1,27 @@
 import ProxyConfig
 
-/// The environment of every test: somebody with a home directory and nothing else.
-let someone = ["HOME": "/home/someone"]
+/// The environment of every test: only a home directory.
+let homeOnly = ["HOME": "/home/someone"]
 
-/// Loads a text that is meant to be right.
+/// Loads a valid configuration.
 func load(_ text: String) throws -> ProxyConfiguration {
-    try ConfigurationLoader.load(text: text, file: "netproxy.yaml", environment: someone).get()
+    try ConfigurationLoader.load(text: text, file: "netproxy.yaml", environment: homeOnly).get()
 }
 
-/// The lines that a text leads to; none when it is right.
+/// The errors of a configuration as printed; empty if it is valid.
 func errors(in text: String) -> [String] {
     failure(of: text)?.errors.map(\.description) ?? []
 }
 
-/// What a text that is wrong leads to; nil when it is right.
+/// The errors of a configuration; nil if it is valid.
 func failure(of text: String) -> ConfigurationErrors? {
-    switch ConfigurationLoader.load(text: text, file: "netproxy.yaml", environment: someone) {
+    switch ConfigurationLoader.load(text: text, file: "netproxy.yaml", environment: homeOnly) {
     case .success: nil
     case .failure(let failure): failure
     }
 }
 
-/// The errors of one channel, without file and position.
+/// The errors of a channel, without file and position.
 func errors(inChannel lines: String) -> [String] {
     let indented = lines.split(separator: "\n").map { "    \($0)" }.joined(separator: "\n")
     return errors(in: "channels:\n  a:\n    upstream: https://a.example\n\(indented)\n").map {
@@ -29,7 +29,7 @@ func errors(inChannel lines: String) -> [String] {
     }
 }
 
-/// A channel with more keys.
+/// A valid channel with these keys.
 func channel(_ lines: String) throws -> ChannelConfiguration {
     let indented = lines.split(separator: "\n").map { "    \($0)" }.joined(separator: "\n")
     return try load("channels:\n  a:\n    upstream: https://a.example\n\(indented)\n").channels[0]

@@ -4,7 +4,7 @@ import Testing
 /// References to secrets: their spelling, and what is printed of them.
 @Suite struct SecretReferenceTests {
     @Test(arguments: ["hunter2", "file:relative", "env:", "env:A B", "cred:../x", "exec:ls", "a:b"])
-    func `a bare string is no reference`(text: String) {
+    func `a bare string is not a reference`(text: String) {
         #expect(SecretReference(text: text) == nil)
     }
 

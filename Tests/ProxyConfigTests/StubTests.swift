@@ -2,8 +2,8 @@ import FoundationEssentials
 import ProxyConfig
 import Testing
 
-/// Sample answers in a channel.
-@Suite struct StubKeys {
+/// The answers of a stub.
+@Suite struct StubTests {
     @Test func `answers keep their order and have defaults`() throws {
         let answers = try #require(
             try channel(
@@ -31,7 +31,7 @@ import Testing
         #expect(none == ["netproxy.yaml:1:13: channels.a.upstream: required"])
     }
 
-    @Test func `every fault of a stub is told at once`() {
+    @Test func `all errors of a stub are reported at once`() {
         let found = errors(
             inChannel: """
                 stub:
@@ -45,7 +45,7 @@ import Testing
                 """
         )
         let place = "channels.a.stub"
-        let never = "never given, an answer before it is for every request"
+        let never = "never used, because an earlier answer matches every request"
         let faults =
             "dns_error or dns_timeout or connection_refused or connection_timeout or "
             + "connection_terminated or tls_certificate_error or http_protocol_error or "
@@ -55,13 +55,13 @@ import Testing
                 "\(place)[0].method: expected a method such as GET, found 'get'",
                 "\(place)[0].path: expected a path such as /orders/*, without query, found 'orders'",
                 "\(place)[0].status: expected a whole number from 200 to 599, found '99'",
-                "\(place)[0].body: expected a text; quote it, or use | before its lines",
-                "\(place)[0].headers.Host: netproxy itself writes Host",
+                "\(place)[0].body: expected a text; quote it, or use | for several lines",
+                "\(place)[0].headers.Host: netproxy sets Host itself",
                 "\(place)[1].boddy: unknown key, did you mean 'body'?",
-                "\(place)[2].body: an answer with status 204 has no content",
+                "\(place)[2].body: an answer with status 204 cannot have a body",
                 "\(place)[3].fault: expected \(faults), found 'gremlins'",
-                "\(place)[4].status: there is no answer with the fault dns_error",
-                "\(place)[5].file: an answer has body or file",
+                "\(place)[4].status: there is no response with the fault dns_error",
+                "\(place)[5].file: body and file cannot be used together",
                 "\(place)[5].file: expected an absolute path, found 'b'",
                 "\(place)[1]: \(never)", "\(place)[2]: \(never)", "\(place)[3]: \(never)",
                 "\(place)[4]: \(never)", "\(place)[5]: \(never)", "\(place)[6]: \(never)",
@@ -71,7 +71,7 @@ import Testing
 
     @Test(arguments: [
         ("/tmp/orders.yaml", "expected a list of answers, found '/tmp/orders.yaml'"),
-        ("[]", "expected at least one answer; leave stub out for none"),
+        ("[]", "expected at least one answer; remove stub to have none"),
     ])
     func `a stub is a list`(value: String, message: String) {
         #expect(errors(inChannel: "stub: \(value)") == ["channels.a.stub: \(message)"])

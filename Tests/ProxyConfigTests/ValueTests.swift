@@ -2,7 +2,7 @@ import HTTPMessage
 import ProxyConfig
 import Testing
 
-@Suite struct Values {
+@Suite struct ValueTests {
     @Test(arguments: [
         ("250ms", Duration.milliseconds(250)), ("5s", .seconds(5)), ("2m", .seconds(120)),
         ("1h", .seconds(3600)), ("5", nil), ("s", nil), ("-5s", nil), ("1.5s", nil), ("5 s", nil),
@@ -26,7 +26,7 @@ import Testing
         "127.0.0.1:0", "[::1]:8080", "unix:/run/a.sock", "systemd:http",
         "unix:/\(String(repeating: "a", count: 106))",
     ])
-    func `a listen address reads back as it was written`(text: String) {
+    func `a listen address is printed as it was written`(text: String) {
         #expect(ListenAddress(text: text)?.description == text)
     }
 
@@ -37,7 +37,7 @@ import Testing
         "[1::2::3]:80", "[1:2:3:4::5:6:7:8]:80", "[::12345]:80",
         "unix:/\(String(repeating: "a", count: 107))",
     ])
-    func `a malformed listen address is none`(text: String) {
+    func `a malformed listen address is refused`(text: String) {
         #expect(ListenAddress(text: text) == nil)
     }
 
@@ -69,7 +69,7 @@ import Testing
         ("timeouts: { idle: 8760h }", "timeouts: { idle: 8761h }"),
         ("auth: off", "auth: { basic: { username: 'a:b', password: env:P } }"),
     ])
-    func `the bound of a channel's value is the last that is taken`(last: String, beyond: String) {
+    func `a channel's values are accepted up to their limits`(last: String, beyond: String) {
         #expect(errors(inChannel: last) == [])
         #expect(errors(inChannel: beyond).count == 1)
     }
@@ -99,19 +99,19 @@ import Testing
         ("admin: 127.0.0.1:0", "admin: 0.0.0.0:8081"),
         ("admin: '[::1]:8081'", "admin: '[::2]:8081'"),
     ])
-    func `the bound of a value is the last that is taken`(last: String, beyond: String) {
+    func `values are accepted up to their limits`(last: String, beyond: String) {
         let channels = "channels: { a: { upstream: https://a.example } }"
         #expect(errors(in: "\(last)\n\(channels)") == [])
         #expect(errors(in: "\(beyond)\n\(channels)").count == 1)
     }
 
-    @Test func `a channel's name has 63 characters at most`() throws {
+    @Test func `a channel's name has at most 63 characters`() throws {
         let name = String(repeating: "a", count: 63)
         #expect(errors(in: "channels: { \(name): { upstream: https://a.example } }") == [])
         #expect(errors(in: "channels: { a\(name): { upstream: https://a.example } }").count >= 1)
     }
 
-    @Test func `no channel has the name of the daemon's own log`() {
+    @Test func `no channel may have the name of the daemon's own log`() {
         let errors = errors(in: "channels: { netproxy: { upstream: https://a.example } }")
         #expect(errors.count == 1)
         #expect(errors.allSatisfy { $0.contains("netproxy.log is the daemon's own log") })
@@ -141,7 +141,7 @@ import Testing
     }
 
     @Test(arguments: ["off", "'off'"])
-    func `off in place of a list is an empty one`(off: String) throws {
+    func `off instead of a list is an empty list`(off: String) throws {
         let configuration = try load(
             """
             listen: \(off)
@@ -173,7 +173,7 @@ import Testing
         ("http://[::1]:80", "http://[::1]"), ("http://[::1]", "http://[::1]"),
         ("chrome-extension://abcdef", "chrome-extension://abcdef"),
     ])
-    func `an origin is compared as browsers send it`(text: String, expected: String) throws {
+    func `an origin is normalized as browsers send it`(text: String, expected: String) throws {
         #expect(try channel("access: { origins: ['\(text)'] }").access.origins == [expected])
     }
 
@@ -182,7 +182,7 @@ import Testing
         #expect(try channel("tls: { minimum: \(text) }").tls.minimum == expected)
     }
 
-    @Test func `an upstream is taken apart`() throws {
+    @Test func `an upstream has an origin and a base path`() throws {
         let text = "channels: { a: { upstream: 'HTTPS://API.example.com:8443/v1/' } }"
         let expected = UpstreamURL(
             origin: Origin(scheme: .https, host: "api.example.com", port: 8443),
@@ -195,7 +195,7 @@ import Testing
         "ftp://a.example", "https://", "https://a.example/?x", "https://a.example/#x",
         "https://u@a.example", "https://a.example:0", "https://a.example/%2e%2E/x", "https://a b",
     ])
-    func `a URL that is not one of an upstream is refused`(url: String) {
+    func `an invalid upstream URL is refused`(url: String) {
         #expect(errors(in: "channels: { a: { upstream: '\(url)' } }").count == 1)
     }
 
@@ -203,11 +203,11 @@ import Testing
         ("127.1", false), ("2130706433", false), ("0x7F.1", false), ("a.0x1", false),
         ("10.0.0.1", true), ("a1", true), ("1.a", true), ("0x.example", true),
     ])
-    func `a host that no request can name is refused`(host: String, isOne: Bool) {
+    func `a host is a valid name`(host: String, isOne: Bool) {
         #expect(errors(inChannel: "match: { hosts: ['\(host)'] }").isEmpty == isOne)
     }
 
-    @Test func `a channel of one line has every default`() throws {
+    @Test func `a channel of one line has all defaults`() throws {
         let channel = try channel("tls: null")
         #expect(channel.match.path == "/a")
         #expect(channel.match.hosts == ["a.localhost"])

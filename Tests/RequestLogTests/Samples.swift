@@ -4,7 +4,7 @@ import NetworkCore
 import RequestLog
 import System
 
-/// Records and lines that the tests share.
+/// Records and lines shared by the tests.
 enum Samples {
     /// 2026-03-04T05:06:07.000089Z.
     static let time = WallTime(seconds: 1_772_600_767, microseconds: 89)
@@ -26,6 +26,22 @@ enum Samples {
         return record
     }
 
+    /// An exchange with a refreshed token and a retry.
+    static func retried() -> ExchangeRecord {
+        var record = exchange(status: 200)
+        record.duration = .microseconds(12_340)
+        record.context.retries = [.unauthorized]
+        record.context.authorization = AuthorizationFacts(kind: "oauth")
+        record.context.authorization?.isRefreshed = true
+        return record
+    }
+
+    static func text(of line: HumanLine, _ style: HumanLine.Style = .plain) -> String {
+        let output = OutputBuffer()
+        line.encode(to: output, style: style)
+        return output.text
+    }
+
     static func line(_ record: ExchangeRecord, _ labels: LogLabels = LogLabels()) -> String {
         let encoder = LineEncoder(labels: labels)
         let output = OutputBuffer()
@@ -40,7 +56,7 @@ enum Samples {
         return output.text
     }
 
-    /// A line as `tail` reads it.
+    /// The line as `tail` parses it.
     static func parsed(_ text: String) -> LogLine? {
         LogLine(Array(text.utf8))
     }
@@ -56,7 +72,7 @@ extension OutputBuffer {
     var text: String { String(decoding: span.array, as: UTF8.self) }
 }
 
-/// A directory that goes away with the test.
+/// A directory that is removed at the end of the test.
 final class TemporaryDirectory {
     let path: String
 
@@ -66,7 +82,7 @@ final class TemporaryDirectory {
     }
 
     deinit {
-        // Left over at worst in the temporary directory.
+        // At worst it is left in the temporary directory.
         try? FileManager.default.removeItem(atPath: path)
     }
 
@@ -74,8 +90,8 @@ final class TemporaryDirectory {
         try Data(text.utf8).write(to: URL(filePath: "\(path)/\(name)"))
     }
 
-    /// Shortens the file to nothing without replacing it.
-    func empty(_ name: String) throws {
+    /// Truncates the file without replacing it.
+    func truncate(_ name: String) throws {
         try Data().write(to: URL(filePath: "\(path)/\(name)"), options: [])
     }
 
@@ -99,7 +115,7 @@ final class TemporaryDirectory {
         try FileManager.default.removeItem(atPath: "\(path)/\(name)")
     }
 
-    /// Makes a file look as if it was written so many seconds ago.
+    /// Sets the modification time to some seconds ago.
     func age(_ name: String, by seconds: Double) throws {
         try FileManager.default.setAttributes(
             [.modificationDate: Date(timeIntervalSinceNow: -seconds)],

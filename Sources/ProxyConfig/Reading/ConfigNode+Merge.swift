@@ -1,10 +1,11 @@
 extension ConfigNode {
-    /// The channel's node on top of the defaults: maps key by key, everything else replaced.
+    /// The channel's node merged over the defaults: maps are merged key by key, anything else replaces
+    /// the default.
     ///
-    /// The order of the defaults comes first, so that merging does not depend on the channel.
+    /// Keys keep the order of the defaults; keys of the channel alone come after them.
     func mergedAsChannel(over defaults: ConfigNode?) -> ConfigNode {
         guard let defaults else { return self }
-        // `orders:` with nothing behind it is a channel that has the defaults and no more.
+        // `orders:` without a value is a channel that has only the defaults.
         let own = ConfigNode(
             content: isNull ? .map([]) : content,
             path: path,
@@ -14,7 +15,7 @@ extension ConfigNode {
         return own.merged(over: defaults, as: .channel)
     }
 
-    /// The places where more than key by key is to be known.
+    /// The kinds of maps that are merged by special rules.
     private enum Place {
         case channel
         case authentication
@@ -69,7 +70,7 @@ extension ConfigNode {
         )
     }
 
-    /// A channel has one kind of credential: its own kind takes the place of the default's.
+    /// Removes the default's kind of credential if the channel has one: there can be only one.
     private static func withoutReplacedKinds(_ base: [Entry], own: [Entry]) -> [Entry] {
         let kinds = Set(AuthenticationKey.kinds.map(\.rawValue))
         let ownKinds = Set(own.lazy.filter { !$0.value.isNull }.map(\.key)).intersection(kinds)

@@ -1,6 +1,6 @@
-/// A value of the configuration text that remembers where it stands.
+/// A value of the configuration text, with its position.
 ///
-/// Between YAML and the typed values: merging and error positions need it, nothing else does.
+/// It is the form between YAML and typed values, in which `defaults` are merged.
 struct ConfigNode {
     enum Content {
         case null
@@ -16,10 +16,10 @@ struct ConfigNode {
     }
 
     let content: Content
-    /// The path from the root as it is written, also after a merge moved the node.
+    /// The key path where the value is written, even if merging moved it.
     let path: String
     let position: Position
-    /// Where the key stands that the value belongs to.
+    /// The position of the value's key.
     let keyPosition: Position
 
     var isNull: Bool {
@@ -38,7 +38,7 @@ struct ConfigNode {
         if case .map(let entries) = content { entries } else { nil }
     }
 
-    /// What an error calls the value.
+    /// The value as shown in errors.
     var found: String {
         switch content {
         case .null: "nothing"
@@ -48,7 +48,7 @@ struct ConfigNode {
         }
     }
 
-    /// What an error calls a value that may be a secret in the wrong place.
+    /// The kind of the value, shown in errors if the value itself may be a misplaced secret.
     var kind: String {
         if case .scalar = content { "a text" } else { found }
     }
@@ -58,7 +58,7 @@ struct ConfigNode {
         entries?.first { $0.key == key && !$0.value.isNull }?.value
     }
 
-    /// A key as an error shows it: what is written like none may be a secret that lost its place.
+    /// The key as shown in errors; a text that does not look like a key may be a misplaced secret.
     static func keyName(_ key: String) -> String {
         let isName = key.utf8.allSatisfy { byte in
             switch byte {
@@ -72,12 +72,12 @@ struct ConfigNode {
         return isName && key.utf8.count <= 40 ? key : "…"
     }
 
-    /// The text on one line: an error never spans two, nor moves a terminal's cursor.
+    /// The text on one line and without control characters, cut off after 80 characters.
     static func printable(_ text: String) -> String {
         withoutControls(text.count > 80 ? text.prefix(80) + "…" : text[...])
     }
 
-    /// The text with a replacement character for every control and line separator.
+    /// The text with a replacement character for every control character and line separator.
     static func withoutControls(_ text: some StringProtocol) -> String {
         String(
             String.UnicodeScalarView(

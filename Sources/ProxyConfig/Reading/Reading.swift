@@ -1,11 +1,11 @@
-/// What one pass over a configuration collects on its way.
+/// The errors and mentions collected in one pass over a configuration.
 ///
-/// Lives within one call of ``ConfigurationLoader``, hence not `Sendable`.
+/// Used within one call of ``ConfigurationLoader``, hence not `Sendable`.
 final class Reading {
     let file: String
     private(set) var errors: Set<ConfigurationError> = []
     private(set) var mentions: [Mention] = []
-    /// While the defaults are read by themselves, what is missing may yet come from a channel.
+    /// Whether missing keys are errors: if only the defaults are read, a channel may supply them.
     let completeness: Completeness
 
     enum Completeness {
@@ -23,13 +23,13 @@ final class Reading {
     }
 
     func report(_ message: String, at position: Position, key: String) {
-        // A set: a fault in the defaults shows up in every channel, with the same position.
+        // A set: an error in the defaults occurs in every channel, with the same position.
         errors.insert(
             ConfigurationError(file: file, position: position, key: key, message: message)
         )
     }
 
-    /// Reports what only a complete channel can get wrong.
+    /// Reports an error that only a complete channel can have.
     func require(_ message: String, at position: Position, key: String) {
         guard case .whole = completeness else { return }
         report(message, at: position, key: key)

@@ -37,7 +37,7 @@ enum MatchKey: String, SectionKey {
     case path, hosts, listen, strip
 }
 
-enum LogLabelsKey: String, SectionKey {
+enum ChannelLogKey: String, SectionKey {
     case subsystem, category, query, headers
 }
 
@@ -50,7 +50,7 @@ enum AuthenticationKey: String, SectionKey {
     case onClientCredential = "on_client_credential"
     case allowInsecure = "allow_insecure"
 
-    /// The keys of which a channel has at most one.
+    /// The kinds of credentials, of which a channel has at most one.
     static let kinds: [AuthenticationKey] = [.oauth, .bearer, .basic, .header, .exec]
 }
 
@@ -79,7 +79,7 @@ enum AssertionKey: String, SectionKey {
     case serviceAccount = "service_account"
 }
 
-enum ExchangeKey: String, SectionKey {
+enum TokenExchangeKey: String, SectionKey {
     case subjectToken = "subject_token"
     case subjectTokenType = "subject_token_type"
     case actorToken = "actor_token"
@@ -125,25 +125,25 @@ enum TLSKey: String, SectionKey {
     case serverName = "server_name"
 }
 
-enum AccessKey: String, SectionKey {
+enum ChannelAccessKey: String, SectionKey {
     case hosts, origins, users, key, methods, paths
 }
 
-/// The whole vocabulary, so that a test can hold the example file against it.
+/// All keys of the configuration; a test compares them with the example file.
 package enum ConfigurationSchema {
-    /// Every key path; `*` stands for the name of a channel.
+    /// Every key path, with `*` for the name of a channel.
     package static let keyPaths: [String] =
         paths(RootKey.self, under: "") + paths(LimitsKey.self, under: "limits.")
         + paths(LogKey.self, under: "log.") + paths(RotationKey.self, under: "log.rotate.")
         + paths(ChannelKey.self, under: "channels.*.")
         + paths(MatchKey.self, under: "channels.*.match.")
-        + paths(LogLabelsKey.self, under: "channels.*.log.")
+        + paths(ChannelLogKey.self, under: "channels.*.log.")
         + paths(HeadersKey.self, under: "channels.*.headers.")
         + paths(AuthenticationKey.self, under: "channels.*.auth.")
         + paths(OAuthKey.self, under: "channels.*.auth.oauth.")
         + paths(ClientKeyKey.self, under: "channels.*.auth.oauth.client_key.")
         + paths(AssertionKey.self, under: "channels.*.auth.oauth.assertion.")
-        + paths(ExchangeKey.self, under: "channels.*.auth.oauth.exchange.")
+        + paths(TokenExchangeKey.self, under: "channels.*.auth.oauth.exchange.")
         + paths(BasicKey.self, under: "channels.*.auth.basic.")
         + paths(HeaderCredentialKey.self, under: "channels.*.auth.header.")
         + paths(RetryKey.self, under: "channels.*.retry.")
@@ -151,7 +151,7 @@ package enum ConfigurationSchema {
         + paths(TimeoutsKey.self, under: "channels.*.timeouts.")
         + paths(PoolKey.self, under: "channels.*.pool.")
         + paths(TLSKey.self, under: "channels.*.tls.")
-        + paths(AccessKey.self, under: "channels.*.access.")
+        + paths(ChannelAccessKey.self, under: "channels.*.access.")
         + paths(ProxyKey.self, under: "channels.*.proxy.")
         + paths(ProxyKey.self, under: "channels.*.auth.oauth.proxy.")
         + paths(AnswerKey.self, under: "channels.*.stub[*].")

@@ -1,9 +1,9 @@
 import HTTPMessage
 
 extension Section {
-    /// Reads one scalar through a parser; reports `expected …, found …` when it declines.
+    /// Reads a scalar with a parser; reports `expected …, found …` if the parser returns nil.
     ///
-    /// `bound` knows what is expected of a text that only goes too far.
+    /// `bound` returns a more precise expectation for a value that is only out of range.
     func value<Value>(
         _ key: Key,
         expected: String,
@@ -13,7 +13,7 @@ extension Section {
         self[key].flatMap { reading.value($0, expected: expected, bound: bound, parse: parse) }
     }
 
-    /// Reads one scalar beside which people write a secret; an error does not repeat it.
+    /// Reads a scalar where users may write a secret by mistake; an error does not repeat the text.
     func quietValue<Value>(
         _ key: Key,
         expected: String,
@@ -60,7 +60,6 @@ extension Section {
             ?? fallback
     }
 
-    /// Reads a duration; `expected` is the wording of the contract.
     func duration(
         _ key: Key,
         atLeast minimum: Duration = .milliseconds(1),
@@ -74,7 +73,7 @@ extension Section {
         return duration(key, atLeast: .milliseconds(1), orElse: " or off") ?? fallback
     }
 
-    /// Reads a duration; one that is too short is told what else there is.
+    /// Reads a duration; the error of one that is too short mentions the alternative.
     private func duration(
         _ key: Key,
         atLeast minimum: Duration,
@@ -130,9 +129,9 @@ extension Section {
         }
     }
 
-    /// Reads a secret's whereabouts; the text found is never repeated.
+    /// Reads a reference to a secret; an error does not repeat the text.
     ///
-    /// `kind` says how it is checked.
+    /// `kind` determines how the secret is checked.
     func secret(
         _ key: Key,
         as kind: (SecretReference) -> Mention.Resource = Mention.Resource.secret
@@ -146,7 +145,7 @@ extension Section {
         return reference
     }
 
-    /// Reads a list, or one value in its place, through a parser for each; `off` is an empty list.
+    /// Reads a list, or a single value as a list, with a parser for the items; `off` is an empty list.
     func list<Value>(
         _ key: Key,
         of expected: String,
@@ -165,7 +164,7 @@ extension Section {
         self[key].flatMap { reading.url($0, EndpointURL.init(text:)) }
     }
 
-    /// Reads the name of a user for Basic authentication.
+    /// Reads a user name for Basic authentication.
     func username(_ key: Key) -> String? {
         // RFC 7617 §2: the first colon ends the user name.
         quietValue(key, expected: "a user name without a colon") { text in

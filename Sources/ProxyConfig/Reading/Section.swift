@@ -1,19 +1,18 @@
 import Bytes
 
-/// One map of the configuration, read by typed key.
+/// A map of the configuration, read by typed keys.
 ///
-/// Every accessor reports what it does not understand and then returns the default, so that one
-/// pass finds all errors.
+/// Accessors report invalid values and return the default, so that one pass finds all errors.
 struct Section<Key: SectionKey> {
     let reading: Reading
     let path: String
-    /// Where the key of the map stands: the place of errors about what the map lacks.
+    /// The position of the map's key, used for errors about missing keys.
     let position: Position
     private var values: [Key: ConfigNode] = [:]
-    /// Whether there is a map, or nothing in its place: of anything else that is the error.
+    /// Whether the value is a map or missing; otherwise, that is reported instead of missing keys.
     private var isReadable = true
 
-    /// Reads a map; a missing or null one has no keys.
+    /// Reads a map; if it is missing or null, it has no keys.
     init(_ node: ConfigNode?, path: String, position: Position, in reading: Reading) {
         self.reading = reading
         self.path = path
@@ -46,7 +45,7 @@ struct Section<Key: SectionKey> {
         path.isEmpty ? key.rawValue : "\(path).\(key.rawValue)"
     }
 
-    /// Where an error about a key goes: to its value, or to the map that lacks it.
+    /// The place for an error about a key: its value, or the map if the key is missing.
     func place(of key: Key) -> (position: Position, key: String) {
         guard let node = self[key] else { return (position, path(of: key)) }
         return (node.position, node.path)
@@ -62,7 +61,7 @@ struct Section<Key: SectionKey> {
         )
     }
 
-    /// Reports that a key is missing, unless the map is only a fragment.
+    /// Reports a missing key, unless only the defaults are read.
     func require(_ key: Key, _ message: String = "required") {
         guard isReadable else { return }
         reading.require(message, at: position, key: path(of: key))

@@ -1,31 +1,31 @@
 import Yams
 
-/// Turns YAML into ``ConfigNode``s; the only place that knows the YAML library.
+/// Parses YAML into ``ConfigNode``s; nothing else uses the YAML library.
 ///
-/// Every scalar is its text: YAML 1.1 would read `off` as a boolean and `1.20` as a number.
+/// Scalars stay text: YAML 1.1 would read `off` as a boolean and `1.20` as a number.
 struct YAMLText {
-    /// 4 MiB: a hundred times the largest configuration anybody wrote by hand.
+    /// 4 MiB: a hundred times the size of any configuration written by hand.
     static let sizeLimit = ByteCount.mebibytes(4)
-    /// The configuration itself is at most 7 deep.
+    /// A valid configuration has at most 7 levels.
     static let depthLimit = 32
-    /// Counted after aliases are expanded, so that a few lines cannot become a billion nodes.
+    /// Counted after aliases are expanded, so that a few lines cannot become a billion values.
     static let nodeLimit = 100_000
 
-    /// So many keys that are there twice are told at once; each costs another pass.
+    /// The most duplicate keys reported at once; each costs another pass.
     private static let duplicateLimit = 16
 
     private let file: String
     private var nodes = 0
-    /// The keys that a map has twice.
+    /// The errors of duplicate keys.
     private(set) var duplicates: Set<ConfigurationError> = []
-    /// All but the last of the keys that a map has twice, by their place.
-    private var leftOut: [Position: String] = [:]
+    /// The duplicate keys that were renamed, by position; the last of equal keys is kept.
+    private var renamedKeys: [Position: String] = [:]
 
     init(file: String) {
         self.file = file
     }
 
-    /// Reads the text; nil when there is nothing in it.
+    /// Parses the text; nil if it is empty.
     mutating func parse(_ text: String) throws(ConfigurationError) -> ConfigNode? {
         let start = Position.start
         guard text.utf8.count <= Self.sizeLimit.bytes else {
@@ -35,16 +35,16 @@ struct YAMLText {
             guard let root = try composed(text) else { return nil }
             return try convert(root, path: "", key: start, depth: 0)
         } catch {
-            // Which maps they are in is not known.
-            for (place, key) in leftOut {
+            // Their key paths are unknown, because the rest cannot be parsed.
+            for (place, key) in renamedKeys {
                 duplicates.insert(self.error("duplicate key '\(key)'", at: place))
             }
             throw error
         }
     }
 
-    /// The library stops at a key that is there twice: the first of the two gets another name, which
-    /// is as long, so that everything else keeps its place.
+    /// Parses the text despite duplicate keys, at which the library stops: the first of two equal keys
+    /// is renamed to a name of the same length, so that all positions stay the same.
     private mutating func composed(_ text: String) throws(ConfigurationError) -> Node? {
         var text = text
         while true {
@@ -53,17 +53,17 @@ struct YAMLText {
             } catch {
                 let failure = located(error)
                 guard case .duplicatedKeysInMapping(let keys, _)? = error as? YamlError,
-                    let key = keys.first, leftOut.count < Self.duplicateLimit,
-                    let renamed = Self.renaming(failure.position, in: text, leftOut.count),
-                    leftOut.updateValue(key, forKey: failure.position) == nil
+                    let key = keys.first, renamedKeys.count < Self.duplicateLimit,
+                    let renamed = Self.renaming(failure.position, in: text, renamedKeys.count),
+                    renamedKeys.updateValue(key, forKey: failure.position) == nil
                 else { throw failure }
                 text = renamed
             }
         }
     }
 
-    /// The text with a character in place of the key's first that no other key has; nil if that is not
-    /// to be found.
+    /// The text with the key's first character replaced by one that no other key has; nil if the key is
+    /// not found at its position.
     private static func renaming(_ key: Position, in text: String, _ number: Int) -> String? {
         var scalars = text.unicodeScalars
         var place = scalars.startIndex
@@ -77,7 +77,7 @@ struct YAMLText {
         let offset = isQuoted ? key.column : key.column - 1
         guard let first = scalars.index(place, offsetBy: offset, limitedBy: scalars.endIndex),
             first < scalars.endIndex, !"\n\"'".unicodeScalars.contains(scalars[first]),
-            // For private use: no key of ours has one.
+            // From the private use area, which no key of the configuration uses.
             let unique = Unicode.Scalar(UInt32(0xE000 + number))
         else { return nil }
         scalars.replaceSubrange(first...first, with: [unique])
@@ -130,12 +130,12 @@ struct YAMLText {
         depth: Int
     ) throws(ConfigurationError) -> [ConfigNode.Entry] {
         var entries: [ConfigNode.Entry] = []
-        // By the line they are on first.
+        // The line of the first occurrence of each key.
         var seen: [String: Int] = [:]
         for (key, value) in mapping {
             let keyPosition =
                 key.mark.map { Position(line: $0.line, column: $0.column) } ?? position
-            guard let name = leftOut[keyPosition] ?? key.scalar?.string else {
+            guard let name = renamedKeys[keyPosition] ?? key.scalar?.string else {
                 throw error("a key must be a word, not a list or a map", at: keyPosition)
             }
             let valuePath = path.isEmpty ? name : "\(path).\(name)"
@@ -146,14 +146,14 @@ struct YAMLText {
                         file: file,
                         position: keyPosition,
                         key: ConfigNode.printable(valuePath),
-                        message: "duplicate key, line \(first) has it already"
+                        message: "duplicate key, first used in line \(first)"
                     )
                 )
             } else {
                 seen[name] = keyPosition.line
             }
-            if leftOut[keyPosition] != nil { continue }
-            // The library compares tags too: to it, `1.2` and `"1.2"` are different keys.
+            if renamedKeys[keyPosition] != nil { continue }
+            // The library also compares tags, so that `1.2` and `"1.2"` are different keys to it.
             entries.removeAll { $0.key == name }
             let node = try convert(value, path: valuePath, key: keyPosition, depth: depth + 1)
             entries.append(.init(key: name, keyPosition: keyPosition, value: node))
@@ -185,7 +185,7 @@ struct YAMLText {
         case .reader(let problem, let offset, _, let yaml):
             return error(problem, at: Self.position(ofCharacter: offset, in: yaml))
         default:
-            return error("not readable as YAML", at: .start)
+            return error("not valid YAML", at: .start)
         }
     }
 

@@ -1,6 +1,6 @@
 import HTTPMessage
 
-/// Reads which credential a channel adds.
+/// Reads the credential that a channel adds.
 struct AuthenticationReader {
     let section: Section<AuthenticationKey>
 
@@ -9,7 +9,7 @@ struct AuthenticationReader {
         if kinds.count > 1, let second = section[kinds[1]] {
             let names = kinds.map(\.rawValue).joined(separator: ", ")
             section.reading.report(
-                "a channel has one kind of credential, found \(names)",
+                "a channel has only one kind of credential, found \(names)",
                 at: second.keyPosition,
                 key: second.path
             )
@@ -17,12 +17,12 @@ struct AuthenticationReader {
         if kinds.isEmpty, section[.onClientCredential] != nil {
             let place = section.place(of: .onClientCredential)
             section.reading.require(
-                "is of no use without a credential (bearer, basic, header, exec or oauth)",
+                "has no effect without a credential (bearer, basic, header, exec or oauth)",
                 at: place.position,
                 key: place.key
             )
         }
-        // Every kind is read, so that the errors of all of them come out.
+        // Every kind is read, so that the errors of all are reported.
         return kinds.map(read).first { $0 != .none } ?? .none
     }
 

@@ -1,6 +1,6 @@
 import HTTPMessage
 
-/// Reads one channel from its node, with the defaults already merged in.
+/// Reads a channel, with the defaults already merged in.
 struct ChannelReader {
     let name: String
     let channel: Section<ChannelKey>
@@ -42,7 +42,7 @@ struct ChannelReader {
         return configuration
     }
 
-    /// A proof names the URL that it is for, which failover changes behind it.
+    /// A DPoP proof contains the URL of the request, which failover would change.
     private func checkProofKey(
         of configuration: ChannelConfiguration,
         in section: Section<AuthenticationKey>
@@ -58,13 +58,17 @@ struct ChannelReader {
         )
     }
 
-    /// Pins that nothing is held against would only look like protection.
+    /// Pins for a connection without TLS would only look like protection.
     private func checkPins(of configuration: ChannelConfiguration) {
         guard !configuration.tls.pins.isEmpty, !configuration.upstreams.isEmpty,
             configuration.upstreams.allSatisfy({ $0.origin.scheme == .http })
         else { return }
         let place = channel.section(.tls, TLSKey.self).place(of: .pins)
-        reading.require("an upstream with http:// has no key", at: place.position, key: place.key)
+        reading.require(
+            "an http:// upstream has no certificate to pin",
+            at: place.position,
+            key: place.key
+        )
     }
 
     private func upstreams() -> [UpstreamURL] {
@@ -101,9 +105,9 @@ struct ChannelReader {
         )
     }
 
-    private func log() -> ChannelConfiguration.LogLabels {
-        let log = channel.section(.log, LogLabelsKey.self)
-        return ChannelConfiguration.LogLabels(
+    private func log() -> ChannelConfiguration.LogOptions {
+        let log = channel.section(.log, ChannelLogKey.self)
+        return ChannelConfiguration.LogOptions(
             subsystem: log.text(.subsystem) ?? "netproxy.\(name)",
             category: log.text(.category) ?? "network",
             query: log.choice(.query, default: .keys),
@@ -173,7 +177,7 @@ struct ChannelReader {
     }
 
     private func access() -> ChannelConfiguration.Access {
-        let access = channel.section(.access, AccessKey.self)
+        let access = channel.section(.access, ChannelAccessKey.self)
         return ChannelConfiguration.Access(
             hosts: access.list(.hosts, of: "a host name, *.suffix or *") { text in
                 HostText.isPattern(text) ? text.lowercased() : nil
@@ -196,8 +200,8 @@ struct ChannelReader {
         )
     }
 
-    /// A token that is bound to a certificate is good with that certificate only (RFC 8705 §3), so
-    /// the token endpoint is shown the same one as the API.
+    /// A token bound to a certificate is valid only with that certificate (RFC 8705 §3), so the token
+    /// endpoint gets the same one as the API.
     private func checkClientCertificate(of configuration: ChannelConfiguration) {
         guard case .oauth(let settings) = configuration.authentication,
             settings.clientAuthentication == .tls, configuration.tls.clientCertificate == nil
@@ -209,14 +213,14 @@ struct ChannelReader {
         )
     }
 
-    /// A rule for the credential's own field would take its place, or be taken for the app's.
+    /// A rule for the credential's field would replace the credential, or be mistaken for the app's.
     private func checkRules(of configuration: ChannelConfiguration) {
         guard let field = configuration.authentication.fieldName?.lowercased() else { return }
         let rules = channel.section(.headers, HeadersKey.self)
         for entry in [rules[.default], rules[.set], rules[.secret]].flatMap({ $0?.entries ?? [] })
         where entry.key.lowercased() == field && !entry.value.isNull {
             reading.report(
-                "auth puts the credential into \(entry.key); take this out, or auth",
+                "auth sets \(entry.key); remove this rule, or auth",
                 at: entry.keyPosition,
                 key: entry.value.path
             )
@@ -235,7 +239,7 @@ struct ChannelReader {
         reading.report(exposure, at: place.position, key: place.key)
     }
 
-    /// A path prefix without its last slash; nil unless it is a plain absolute path.
+    /// The path prefix without a trailing slash; nil unless it is an absolute path without a query.
     private static func prefix(_ text: String) -> String? {
         guard text.hasPrefix("/"), !text.contains("//"),
             text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }),
@@ -245,8 +249,9 @@ struct ChannelReader {
         return text.count > 1 && text.hasSuffix("/") ? String(text.dropLast()) : text
     }
 
-    /// A serialised origin (RFC 6454 §6.2) as browsers send it: lower case, without the scheme's own
-    /// port; extensions have schemes of their own.
+    /// A serialized origin (RFC 6454 §6.2) in lower case and without a default port, as browsers send it.
+    ///
+    /// Browser extensions have other schemes than http and https.
     private static func origin(_ text: String) -> String? {
         guard let separator = text.firstRange(of: "://"), separator.lowerBound > text.startIndex,
             text[..<separator.lowerBound].allSatisfy({ $0.isASCII && ($0.isLetter || $0 == "-") }),

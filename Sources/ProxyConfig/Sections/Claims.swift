@@ -1,6 +1,6 @@
 import HTTPMessage
 
-/// What two channels, or two listeners, must not both have.
+/// The paths, hosts and addresses in use, each of which only one channel or listener may have.
 struct Claims {
     private enum Kind: Hashable {
         case path
@@ -13,14 +13,14 @@ struct Claims {
         let text: String
     }
 
-    /// A TCP address as the system binds it.
+    /// A TCP address that a listener is bound to.
     private struct Bound {
         let address: IPAddress
         let port: Int
         let owner: String
 
-        /// Whether the system refuses one while it has the other: `0.0.0.0` is every IPv4 address,
-        /// and `::` takes IPv4 connections too (ipv6(7)).
+        /// Whether the system cannot bind both: `0.0.0.0` includes every IPv4 address, and `::` also
+        /// accepts IPv4 connections (ipv6(7)).
         func excludes(_ other: Bound) -> Bool {
             guard port == other.port else { return false }
             return address == other.address || covers(other) || other.covers(self)
@@ -46,7 +46,7 @@ struct Claims {
     mutating func listeners(_ addresses: [ListenAddress], at node: ConfigNode?) {
         for (index, address) in addresses.enumerated() {
             let items = node.map { $0.items ?? [$0] } ?? []
-            // After a faulty item the indices no longer match; the list itself is near enough.
+            // An invalid item is missing from the addresses, so the indices no longer match.
             let item = items.count == addresses.count ? items[index] : node
             let place =
                 item.map { ($0.position, $0.path) } ?? (.start, "listen")
@@ -54,7 +54,7 @@ struct Claims {
         }
     }
 
-    /// Registers where the admin interface answers.
+    /// Registers the address of the admin interface.
     mutating func admin(_ address: AdminAddress, at node: ConfigNode?) {
         let place = node.map { ($0.position, $0.path) } ?? (.start, "admin")
         switch address {
@@ -64,14 +64,14 @@ struct Claims {
         }
     }
 
-    /// Registers what a channel matches on; a default stands where the channel's key does.
+    /// Registers what a channel matches; a default is reported at the channel's key.
     mutating func channel(_ channel: ChannelConfiguration, _ section: Section<ChannelKey>) {
         let match = section.section(.match, MatchKey.self)
         let owner = "channel '\(channel.name)'"
         claim(.init(kind: .path, text: channel.match.path), owner, at: match.place(of: .path))
         let items = match[.hosts].map { $0.items ?? [$0] } ?? []
         for (index, host) in channel.match.hosts.enumerated() {
-            // After a faulty item the indices no longer match.
+            // An invalid item is missing from the hosts, so the indices no longer match.
             let item =
                 items.count == channel.match.hosts.count
                 ? items[index] : items.first { $0.text?.lowercased() == host }
@@ -88,7 +88,7 @@ struct Claims {
         owner: String,
         at place: (position: Position, key: String)
     ) {
-        // Port 0 is another port each time.
+        // Port 0 is a different port each time.
         guard case .tcp(let tcp) = address else {
             return claim(.init(kind: .address, text: Self.name(of: address)), owner, at: place)
         }
@@ -115,7 +115,7 @@ struct Claims {
         report(claim.text, isOwn ? "\(owner) itself" : earlier, at: place)
     }
 
-    /// A socket by one of its names: `/run//a` and `/run/./a` are `/run/a`.
+    /// The normalized name of a socket: `/run//a` and `/run/./a` are `/run/a`.
     private static func name(of address: ListenAddress) -> String {
         guard case .unix(let path) = address else { return address.description }
         let parts = path.split(separator: "/").filter { $0 != "." }
@@ -128,7 +128,7 @@ struct Claims {
         at place: (position: Position, key: String)
     ) {
         reading.report(
-            "'\(text)' is already taken by \(owner)",
+            "'\(text)' is already used by \(owner)",
             at: place.position,
             key: place.key
         )

@@ -1,4 +1,4 @@
-/// Reads the keys and tokens that some grants and client authentications need.
+/// Reads the keys and tokens that only some grants and client authentications use.
 struct GrantReader {
     let oauth: Section<OAuthKey>
 
@@ -6,13 +6,14 @@ struct GrantReader {
     func clientKey(
         for authentication: OAuthSettings.ClientAuthentication
     ) -> OAuthSettings.ClientKey? {
-        guard isWanted(.clientKey, authentication == .privateKeyJWT, "client_auth private_key_jwt")
-        else { return nil }
+        let user = "client_auth private_key_jwt"
+        guard authentication == .privateKeyJWT else { return refuse(.clientKey, usedBy: user) }
+        guard isPresent(.clientKey, for: user) else { return nil }
         let section = oauth.section(.clientKey, ClientKeyKey.self)
         let (id, audience) = (section.text(.id), section.text(.audience))
         if section[.key] == nil { section.require(.key) }
         if section[.audience] == nil, oauth[.issuer] == nil {
-            section.require(.audience, "required, because there is no issuer to make it out to")
+            section.require(.audience, "required if there is no issuer")
         }
         guard let key = section.secret(.key, as: Mention.Resource.signingKey) else { return nil }
         return OAuthSettings.ClientKey(key: key, id: id, audience: audience)
@@ -20,7 +21,9 @@ struct GrantReader {
 
     /// The assertion of a jwt_bearer grant.
     func assertion(for grant: OAuthSettings.Grant) -> OAuthSettings.Assertion? {
-        guard isWanted(.assertion, grant == .jwtBearer, "the grant jwt_bearer") else { return nil }
+        let user = "the grant jwt_bearer"
+        guard grant == .jwtBearer else { return refuse(.assertion, usedBy: user) }
+        guard isPresent(.assertion, for: user) else { return nil }
         let section = oauth.section(.assertion, AssertionKey.self)
         let (id, issuer) = (section.text(.id), section.text(.issuer))
         let (subject, audience) = (section.text(.subject), section.text(.audience))
@@ -35,16 +38,16 @@ struct GrantReader {
             guard let key else { return nil }
             signer = .key(key, id: id)
             if section[.issuer] == nil, oauth[.clientID] == nil {
-                section.require(.issuer, "required, because there is no client_id to be it")
+                section.require(.issuer, "required if there is no client_id")
             }
             if section[.audience] == nil, oauth[.issuer] == nil {
-                section.require(.audience, "required, because there is no issuer to make it out to")
+                section.require(.audience, "required if there is no issuer")
             }
         case (nil, nil):
             section.require(.key, "key or service_account is required")
             return nil
         case (.some, .some(let node)):
-            section.reading.report("key and service_account exclude each other", at: node)
+            section.reading.report("key and service_account cannot be used together", at: node)
             return nil
         }
         return OAuthSettings.Assertion(
@@ -56,18 +59,18 @@ struct GrantReader {
     }
 
     /// The tokens of a token_exchange grant.
-    func exchange(for grant: OAuthSettings.Grant) -> OAuthSettings.Exchange? {
-        guard isWanted(.exchange, grant == .tokenExchange, "the grant token_exchange") else {
-            return nil
-        }
-        let section = oauth.section(.exchange, ExchangeKey.self)
+    func exchange(for grant: OAuthSettings.Grant) -> OAuthSettings.TokenExchange? {
+        let user = "the grant token_exchange"
+        guard grant == .tokenExchange else { return refuse(.exchange, usedBy: user) }
+        guard isPresent(.exchange, for: user) else { return nil }
+        let section = oauth.section(.exchange, TokenExchangeKey.self)
         let accessToken = "urn:ietf:params:oauth:token-type:access_token"
         let subjectType = section.text(.subjectTokenType) ?? accessToken
         let actorType = section.text(.actorTokenType) ?? accessToken
         let (actor, requested) = (section.secret(.actorToken), section.text(.requestedTokenType))
         if section[.subjectToken] == nil { section.require(.subjectToken) }
         guard let subject = section.secret(.subjectToken) else { return nil }
-        return OAuthSettings.Exchange(
+        return OAuthSettings.TokenExchange(
             subjectToken: subject,
             subjectTokenType: subjectType,
             actorToken: actor,
@@ -76,16 +79,15 @@ struct GrantReader {
         )
     }
 
-    /// Whether a map is there as it should; says so where it is not, or is not of any use.
-    private func isWanted(_ key: OAuthKey, _ isUsed: Bool, _ user: String) -> Bool {
-        switch (oauth[key], isUsed) {
-        case (.some(let node), false):
-            oauth.reading.report("only \(user) uses it", at: node)
-            return false
-        case (nil, true):
-            oauth.require(key, "required for \(user)")
-            return false
-        default: return isUsed
-        }
+    /// Reports a map that would have no effect; always returns nil.
+    private func refuse<Value>(_ key: OAuthKey, usedBy user: String) -> Value? {
+        if let node = oauth[key] { oauth.reading.report("used only by \(user)", at: node) }
+        return nil
+    }
+
+    /// Whether a required map is present; reports a missing one.
+    private func isPresent(_ key: OAuthKey, for user: String) -> Bool {
+        if oauth[key] == nil { oauth.require(key, "required for \(user)") }
+        return oauth[key] != nil
     }
 }

@@ -15,7 +15,7 @@ struct HeaderRulesReader {
         )
     }
 
-    /// Whether netproxy writes the field itself, because it describes one connection or message.
+    /// Whether the field describes a connection or message, so that netproxy sets it itself.
     static func isReserved(_ name: String) -> Bool {
         let name = name.lowercased()
         return name.hasPrefix("proxy-") || reserved.contains(name)
@@ -32,7 +32,7 @@ struct HeaderRulesReader {
             // Not `found`: a value may be a credential.
             guard let text = value.text, Grammar.isFieldValue(text) else {
                 reading.report(
-                    "expected a header value without control characters or blanks at its ends",
+                    "expected a header value without control characters or leading or trailing spaces",
                     at: value
                 )
                 return nil
@@ -41,13 +41,13 @@ struct HeaderRulesReader {
         }
     }
 
-    /// The fields whose values are kept elsewhere; none that another rule is about.
+    /// The fields with secret values, except those that another rule also sets.
     private func secrets() -> [HeaderSecret] {
         let ruled = [section[.default], section[.set]].flatMap { $0?.entries ?? [] }
         let taken = Set(ruled.filter { !$0.value.isNull }.map { $0.key.lowercased() })
         return Self.named(section[.secret], in: section.reading) { name, value in
             guard !taken.contains(name.lowercased()) else {
-                section.reading.report("the same header under default or set", at: value)
+                section.reading.report("the same header is under default or set", at: value)
                 return nil
             }
             guard let reference = value.text.flatMap(SecretReference.init(text:)) else {
@@ -59,14 +59,13 @@ struct HeaderRulesReader {
         }
     }
 
-    /// Nobody means to send an API the name of a file: who writes a secret here believes that it is
-    /// read.
+    /// Refuses references to secrets, which would be sent as they are written.
     private func refuseSecrets(in node: ConfigNode?) {
         for entry in node?.entries ?? [] {
             switch entry.value.text.flatMap(SecretReference.init(text:)) {
             case .file, .exec:
                 section.reading.report(
-                    "a secret is not read here but under headers.secret",
+                    "a secret is not read here, use headers.secret",
                     at: entry.value
                 )
             default: break
@@ -86,7 +85,7 @@ struct HeaderRulesReader {
         }
         var fields: [Value] = []
         var names: Set<String> = []
-        // A null value takes a default away again.
+        // A null value removes a default.
         for entry in entries where !entry.value.isNull {
             let place = (position: entry.keyPosition, key: entry.value.path)
             guard Grammar.isToken(entry.key) else {
@@ -100,7 +99,7 @@ struct HeaderRulesReader {
             guard allowed(entry.key, at: place, in: reading) else { continue }
             guard names.insert(entry.key.lowercased()).inserted else {
                 reading.report(
-                    "the same header twice, names ignore case",
+                    "duplicate header, names are not case-sensitive",
                     at: place.position,
                     key: place.key
                 )
@@ -118,7 +117,7 @@ struct HeaderRulesReader {
     ) -> Bool {
         guard isReserved(name) else { return true }
         reading.report(
-            "netproxy itself writes \(name)",
+            "netproxy sets \(name) itself",
             at: place.position,
             key: place.key
         )

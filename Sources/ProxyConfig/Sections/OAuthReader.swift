@@ -1,11 +1,11 @@
-/// Reads how a channel gets its tokens, and checks that the grant has what it needs.
+/// Reads how a channel gets its tokens, and checks that all keys required by the grant are present.
 struct OAuthReader {
     let section: Section<OAuthKey>
     let allowsInsecure: Bool
 
     func settings() -> OAuthSettings? {
         let grant = section.choice(.grant, default: OAuthSettings.Grant.clientCredentials)
-        // An assertion identifies by itself: RFC 7523 §3.1 makes client authentication optional.
+        // The assertion identifies the client: RFC 7523 §3.1 makes client authentication optional.
         let authentication = section.choice(
             .clientAuthentication,
             default: grant == .jwtBearer ? OAuthSettings.ClientAuthentication.none : .basic
@@ -28,7 +28,7 @@ struct OAuthReader {
             assertion: grants.assertion(for: grant),
             exchange: grants.exchange(for: grant),
             refreshToken: section.secret(.refreshToken),
-            scopes: section.list(.scopes, of: "a scope without blanks") {
+            scopes: section.list(.scopes, of: "a scope without spaces") {
                 TextRules.isScope($0) ? $0 : nil
             },
             audience: section.text(.audience),
@@ -82,13 +82,13 @@ struct OAuthReader {
             section.require(.clientSecret, "required, unless client_auth is none")
         }
         if authentication == .none, let node = section[.clientSecret] {
-            section.reading.report("client_auth none presents no secret", at: node)
+            section.reading.report("client_auth none does not use a secret", at: node)
         }
         if authentication == .basicRaw, settings.clientID.contains(":"),
             let node = section[.clientID]
         {
             section.reading.report(
-                "a client id with a colon cannot be sent with basic_raw, use basic or post",
+                "a client_id with a colon cannot be sent with basic_raw, use basic or post",
                 at: node
             )
         }
@@ -97,7 +97,7 @@ struct OAuthReader {
         ]
         if !presentsRefreshTokens.contains(settings.grant), let node = section[.refreshToken] {
             section.reading.report(
-                "the grant \(settings.grant.rawValue) has no refresh token",
+                "the grant \(settings.grant.rawValue) does not use a refresh token",
                 at: node
             )
         }
@@ -112,7 +112,7 @@ struct OAuthReader {
         section.require(key, "\(key.rawValue) or issuer is required for \(grant.rawValue)")
     }
 
-    /// Secrets and tokens travel to every endpoint, so each must be private.
+    /// Every endpoint receives secrets or tokens, so each must be protected.
     private func endpoint(_ key: OAuthKey, _ proxy: ProxySettings?) -> EndpointURL? {
         guard let url = section.endpoint(key) else { return nil }
         if let exposure = url.origin.exposure(over: proxy), !allowsInsecure {
@@ -128,11 +128,11 @@ struct OAuthReader {
             section.reading.report("expected a map, found \(node.kind)", at: node)
             return []
         }
-        // A null value takes a default away again.
+        // A null value removes a default.
         return entries.filter { !$0.value.isNull }.compactMap { entry in
             guard !Self.own.contains(entry.key) else {
                 section.reading.report(
-                    "netproxy itself sends \(entry.key), use the key for it",
+                    "netproxy sets \(entry.key) itself, use the key for it",
                     at: entry.keyPosition,
                     key: entry.value.path
                 )
@@ -146,7 +146,7 @@ struct OAuthReader {
         }
     }
 
-    /// What the engine writes; twice the same parameter is an error (RFC 6749 §3.2).
+    /// The parameters that netproxy sends; a repeated parameter is an error (RFC 6749 §3.2).
     private static let own: Set<String> = [
         "grant_type", "client_id", "client_secret", "refresh_token", "scope", "audience",
         "resource", "code",

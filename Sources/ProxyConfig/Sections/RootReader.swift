@@ -1,11 +1,11 @@
-/// Reads the keys at the top of a configuration.
+/// Reads the top-level keys of a configuration.
 struct RootReader {
     let root: Section<RootKey>
     let directories: DefaultDirectories
 
     private var reading: Reading { root.reading }
 
-    /// Everything but the channels.
+    /// Reads everything except the channels, which are passed in.
     func configuration(channels: [ChannelConfiguration]) -> ProxyConfiguration {
         let state = state()
         return ProxyConfiguration(
@@ -50,7 +50,7 @@ struct RootReader {
         let sizes = ByteCount.kibibytes(1)...ByteCount.mebibytes(1)
         let headerSize = limits.size(.headerSize, in: sizes, default: .kibibytes(16))
         let targetSize = limits.size(.targetSize, in: sizes, default: .kibibytes(8))
-        // A target is part of the head: a larger limit would never come into force.
+        // The target is part of the header, so a larger limit would have no effect.
         if limits[.targetSize] != nil, targetSize > headerSize {
             let place = limits.place(of: .targetSize)
             reading.report(
@@ -108,7 +108,7 @@ struct RootReader {
         directory(root.absolutePath(.state), of: root, .state, directories.state)
     }
 
-    /// The configured directory or its default; a default that nothing names is an error.
+    /// The configured directory or its default; a missing default is an error.
     private func directory<Key: SectionKey>(
         _ configured: String?,
         of section: Section<Key>,

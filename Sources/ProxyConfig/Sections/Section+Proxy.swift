@@ -1,7 +1,7 @@
 import HTTPMessage
 
 extension Section {
-    /// Reads a proxy: its URL, or a map of that, a user name and a password.
+    /// Reads a proxy: its URL, or a map with the URL, a user name and a password.
     func proxy(_ key: Key) -> ProxySettings? {
         guard !isOff(key), let node = self[key] else { return nil }
         guard node.entries != nil else {

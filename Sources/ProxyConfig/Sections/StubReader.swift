@@ -2,19 +2,22 @@
 struct StubReader {
     let reading: Reading
 
-    /// The answers in their order; nothing for a list of none, which is reported.
+    /// Reads the answers in their order; an empty list is an error.
     func answers(_ node: ConfigNode) -> [SampleAnswer] {
         guard let items = node.items else {
             reading.report("expected a list of answers, found \(node.found)", at: node)
             return []
         }
         if items.isEmpty {
-            reading.report("expected at least one answer; leave stub out for none", at: node)
+            reading.report("expected at least one answer; remove stub to have none", at: node)
         }
         var hasCatchAll = false
         return items.map { item in
             if hasCatchAll {
-                reading.report("never given, an answer before it is for every request", at: item)
+                reading.report(
+                    "never used, because an earlier answer matches every request",
+                    at: item
+                )
             }
             let answer = answer(item)
             hasCatchAll = hasCatchAll || answer.path == nil && answer.methods.isEmpty
@@ -50,14 +53,16 @@ struct StubReader {
 
     private func content(of section: Section<AnswerKey>) -> SampleAnswer.Content {
         if let file = section[.file] {
-            if section[.body] != nil { reading.report("an answer has body or file", at: file) }
+            if section[.body] != nil {
+                reading.report("body and file cannot be used together", at: file)
+            }
             guard let path = section.absolutePath(.file) else { return .none }
             reading.mention(.sample(path), at: file)
             return .file(path)
         }
         guard let body = section[.body] else { return .none }
         guard let text = body.text else {
-            reading.report("expected a text; quote it, or use | before its lines", at: body)
+            reading.report("expected a text; quote it, or use | for several lines", at: body)
             return .none
         }
         return .text(text)
@@ -67,18 +72,18 @@ struct StubReader {
         if [204, 304].contains(answer.status), answer.content != .none {
             let place = section.place(of: section[.body] == nil ? .file : .body)
             reading.report(
-                "an answer with status \(answer.status) has no content",
+                "an answer with status \(answer.status) cannot have a body",
                 at: place.position,
                 key: place.key
             )
         }
-        // Of one that is misspelt that is the error.
+        // A misspelt fault has been reported already.
         guard let fault = answer.fault, section[.fault]?.text == fault.rawValue,
             fault != .httpResponseIncomplete
         else { return }
         for key in [AnswerKey.status, .headers, .body, .file] {
             guard let node = section[key] else { continue }
-            reading.report("there is no answer with the fault \(fault.rawValue)", at: node)
+            reading.report("there is no response with the fault \(fault.rawValue)", at: node)
         }
     }
 }

@@ -1,6 +1,6 @@
 import Bytes
 
-/// Reads what a TLS connection to the upstream must satisfy.
+/// Reads the requirements on TLS connections to the upstream.
 struct TLSReader {
     let section: Section<TLSKey>
 

@@ -5,10 +5,10 @@ package enum Authentication: Sendable, Hashable {
     case bearer(SecretReference)
     case basic(username: String, password: SecretReference)
     case header(name: String, value: SecretReference)
-    /// The absolute path of a helper that prints a token, and its arguments.
+    /// A helper program that prints a token: its absolute path and arguments.
     case exec([String])
 
-    /// The field that the credential stands in; nothing without one.
+    /// The name of the header field with the credential; nil without one.
     package var fieldName: String? {
         switch self {
         case .none: nil

@@ -1,27 +1,27 @@
 extension ChannelConfiguration {
-    /// When an attempt is repeated.
+    /// When a request is retried.
     package struct Retry: Sendable, Hashable {
-        /// Whether a 401 leads to one refresh and one replay.
+        /// Whether a 401 leads to one token refresh and one replay.
         package var unauthorized: Bool
-        /// The largest request body kept in memory for a replay or a retry; zero means none is.
+        /// The largest request body kept in memory for a replay or a retry; zero keeps none.
         package var replayBody: ByteCount
-        /// The largest request body kept on disk instead.
+        /// The largest request body kept on disk instead of in memory.
         package var spill: ByteCount?
-        /// Attempts beyond the first.
+        /// The number of attempts after the first.
         package var attempts: Int
         package var status: [Int]
         package var backoff: Backoff
         /// Retries as a share of the channel's requests.
         package var budget: Percentage
 
-        /// The range of the pause before an attempt; full jitter.
+        /// The range of the delay before a retry, with full jitter.
         package struct Backoff: Sendable, Hashable {
             package var base: Duration
             package var max: Duration
         }
     }
 
-    /// How long each stage may take; nil means no limit.
+    /// The time limits of each phase; nil means no limit.
     package struct Timeouts: Sendable, Hashable {
         package var connect: Duration?
         package var response: Duration?
@@ -29,7 +29,7 @@ extension ChannelConfiguration {
         package var total: Duration?
     }
 
-    /// Connections kept towards the upstream, and the line for them.
+    /// The connections to the upstream, and the queue for them.
     package struct Pool: Sendable, Hashable {
         package var connections: Int
         package var idle: Duration

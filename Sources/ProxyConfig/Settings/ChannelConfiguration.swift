@@ -1,10 +1,10 @@
 /// One upstream API as configured, with `defaults` merged in.
 package struct ChannelConfiguration: Sendable, Equatable {
     package var name: String
-    /// At least one, unless there is a stub; further ones are tried in order.
+    /// At least one, unless there is a stub; the others are tried in order after the first.
     package var upstreams: [UpstreamURL]
     package var match: Match
-    package var log: LogLabels
+    package var log: LogOptions
     package var headers: HeaderRules
     package var trace: Trace
     package var authentication: Authentication
@@ -15,14 +15,14 @@ package struct ChannelConfiguration: Sendable, Equatable {
     package var pool: Pool
     package var tls: UpstreamTLS
     package var access: Access
-    /// A proxy on the way to the upstream.
+    /// The proxy through which the upstream is reached.
     package var proxy: ProxySettings?
-    /// Answers in place of the upstream, which is not asked then; the first that fits is given.
+    /// Answers given instead of contacting the upstream; the first match is used.
     package var stub: [SampleAnswer]?
 
-    /// Which requests are for the channel.
+    /// The requests that the channel handles.
     package struct Match: Sendable, Hashable {
-        /// A path prefix without a slash at its end, or `/`.
+        /// A path prefix without a trailing slash, or `/`.
         package var path: String
         /// Lower case, without port.
         package var hosts: [String]
@@ -36,14 +36,14 @@ package struct ChannelConfiguration: Sendable, Equatable {
         }
     }
 
-    /// How the channel's exchanges are labelled in the log.
-    package struct LogLabels: Sendable, Hashable {
+    /// How the channel's exchanges appear in the log.
+    package struct LogOptions: Sendable, Hashable {
         package var subsystem: String
         package var category: String
         package var query: Query
         package var headers: [String]
 
-        /// What the log keeps of a query.
+        /// How much of a query is logged.
         package enum Query: String, Sendable, CaseIterable {
             case keys
             case full
@@ -51,34 +51,36 @@ package struct ChannelConfiguration: Sendable, Equatable {
         }
     }
 
-    /// What a request gets that belongs to no trace (W3C Trace Context).
+    /// What happens to a request without a trace (W3C Trace Context).
     package enum Trace: String, Sendable, CaseIterable {
-        /// Nothing.
+        /// It stays without one.
         case pass
-        /// A trace of its own, which nobody has asked to record.
+        /// It gets a new trace that is not sampled.
         case start
-        /// A trace of its own, to be recorded.
+        /// It gets a new trace that is sampled.
         case sampled
     }
 
-    /// What happens when the app sends the credential's header itself.
+    /// What happens if the app itself sends the credential's header field.
     package enum OnClientCredential: String, Sendable, CaseIterable {
         case replace
         case keep
         case reject
     }
 
-    /// Who may use the channel.
+    /// Who may use the channel, and for which requests.
     package struct Access: Sendable, Hashable {
-        /// Names, `*.suffix` or `*`, beside the names that are always allowed.
+        /// Names, `*.suffix` or `*`, in addition to the names that are always allowed.
         package var hosts: [String]
         package var origins: [String]
-        /// Peer uids on unix sockets; empty means everybody.
+        /// User ids of peers on unix sockets; empty means all users.
         package var users: [UInt32]
         package var key: SecretReference?
-        /// Methods that may be used, in upper case, with `HEAD` in `GET`; empty means all.
+        /// Allowed methods in upper case; empty means all.
+        ///
+        /// `GET` includes `HEAD`.
         package var methods: [String]
-        /// Patterns of paths below the upstream's URL, `/orders/*`; empty means all.
+        /// Patterns of allowed paths below the upstream's URL, such as `/orders/*`; empty means all.
         package var paths: [String]
     }
 }

@@ -1,15 +1,15 @@
 /// Header fields that a channel adds, replaces and removes, in the order of the file.
 package struct HeaderRules: Sendable, Hashable {
-    /// Added where the request has none.
+    /// Added if the request does not have the field.
     package var defaults: [HeaderField]
     package var set: [HeaderField]
-    /// As `set`, with values that are nowhere shown: what an API wants beside its credential, such as
-    /// a subscription key.
+    /// Like `set`, for secret values that the API requires besides its credential, such as a subscription
+    /// key; they are never shown.
     package var secrets: [HeaderSecret] = []
     package var remove: [String]
 }
 
-/// The name of a header field, and where its value is kept.
+/// The name of a header field with a secret value, and the reference to that value.
 package struct HeaderSecret: Sendable, Hashable {
     package var name: String
     package var value: SecretReference

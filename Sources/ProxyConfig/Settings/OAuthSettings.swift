@@ -1,39 +1,39 @@
 /// How a channel gets its OAuth 2.0 tokens.
 package struct OAuthSettings: Sendable, Hashable {
     package var grant: Grant
-    /// The issuer identifier byte for byte, as it is compared.
+    /// The issuer identifier as configured; it is compared byte for byte.
     package var issuer: String?
     package var tokenURL: EndpointURL?
-    /// Where a person signs in, where metadata does not tell.
+    /// The authorization endpoint, if it is not taken from metadata.
     package var authorizationURL: EndpointURL?
-    /// Where a device asks for its code, where metadata does not tell.
+    /// The device authorization endpoint, if it is not taken from metadata.
     package var deviceURL: EndpointURL?
-    /// Where tokens are revoked, where metadata does not tell.
+    /// The revocation endpoint, if it is not taken from metadata.
     package var revocationURL: EndpointURL?
-    /// Where a browser is sent back to.
+    /// The URI to which the browser is redirected after a sign-in.
     package var redirect: RedirectURI
     package var clientID: String
     package var clientSecret: SecretReference?
     package var clientAuthentication: ClientAuthentication
-    /// Signs client assertions, for `private_key_jwt`.
+    /// The key that signs client assertions, for `private_key_jwt`.
     package var clientKey: ClientKey?
-    /// Binds tokens to a key (DPoP, RFC 9449).
+    /// The key that tokens are bound to (DPoP, RFC 9449).
     package var proofKey: SecretReference?
-    /// What a jwt_bearer grant presents.
+    /// The assertion of a jwt_bearer grant.
     package var assertion: Assertion?
-    /// What a token_exchange grant presents.
-    package var exchange: Exchange?
-    /// The token that a refresh_token grant starts from; without it a person signs in.
+    /// The tokens of a token_exchange grant.
+    package var exchange: TokenExchange?
+    /// The initial token of a refresh_token grant; nil requires a sign-in.
     package var refreshToken: SecretReference?
     package var scopes: [String]
     package var audience: String?
     /// Resource indicators (RFC 8707 §2).
     package var resources: [String]
-    /// Further form parameters for the token endpoint, in the order of the file.
+    /// Additional form parameters for the token endpoint, in the order of the file.
     package var parameters: [Parameter]
-    /// The advisory window before expiry; the engine clamps it to a share of the lifetime.
+    /// How long before its expiry a token is refreshed; the engine limits it to a share of the lifetime.
     package var refreshBefore: Duration
-    /// A proxy on the way to the authorization server.
+    /// The proxy through which the authorization server is reached.
     package var proxy: ProxySettings?
 
     /// How the first token is obtained.
@@ -46,10 +46,10 @@ package struct OAuthSettings: Sendable, Hashable {
         case tokenExchange = "token_exchange"
     }
 
-    /// How the client proves itself to the token endpoint.
+    /// How the client authenticates to the token endpoint.
     package enum ClientAuthentication: String, Sendable, CaseIterable {
         case basic
-        /// Basic without the form encoding that RFC 6749 §2.3.1 asks for.
+        /// Basic without the form encoding that RFC 6749 §2.3.1 requires.
         case basicRaw = "basic_raw"
         case post
         case privateKeyJWT = "private_key_jwt"
@@ -61,37 +61,37 @@ package struct OAuthSettings: Sendable, Hashable {
     package struct ClientKey: Sendable, Hashable {
         /// A private key in PEM.
         package var key: SecretReference
-        /// Its name with the server.
+        /// The key id (`kid`) registered with the server.
         package var id: String?
-        /// To whom assertions are made out; nothing means the issuer.
+        /// The audience of assertions; nil means the issuer.
         package var audience: String?
     }
 
     /// The assertion of a jwt_bearer grant (RFC 7523 §2.1).
     package struct Assertion: Sendable, Hashable {
-        /// Who signs.
+        /// The signer of the assertion.
         package enum Signer: Sendable, Hashable {
-            /// A private key in PEM, and its name with the server.
+            /// A private key in PEM, and its key id.
             case key(SecretReference, id: String?)
             /// The JSON key file of a service account.
             case serviceAccount(SecretReference)
         }
 
         package var signer: Signer
-        /// Nothing means the client's id, or the account's name.
+        /// Nil means the client id, or the account's name.
         package var issuer: String?
-        /// Nothing means the issuer of the assertion.
+        /// Nil means the issuer of the assertion.
         package var subject: String?
-        /// Nothing means the server's issuer, or the account's token endpoint.
+        /// Nil means the server's issuer, or the account's token endpoint.
         package var audience: String?
     }
 
     /// The tokens of a token_exchange grant (RFC 8693 §2.1).
-    package struct Exchange: Sendable, Hashable {
-        /// Read anew for each token request.
+    package struct TokenExchange: Sendable, Hashable {
+        /// Read again for each token request.
         package var subjectToken: SecretReference
         package var subjectTokenType: String
-        /// Read anew for each token request.
+        /// Read again for each token request.
         package var actorToken: SecretReference?
         package var actorTokenType: String
         package var requestedTokenType: String?

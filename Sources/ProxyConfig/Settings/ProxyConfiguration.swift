@@ -1,13 +1,13 @@
-/// Everything a configuration file says, validated, with the defaults filled in.
+/// A validated configuration file, with the defaults filled in.
 ///
-/// Each property is the key of the same name; `config/netproxy.example.yaml` is the manual.
+/// Each property has the name of its key; `config/netproxy.example.yaml` is the manual.
 package struct ProxyConfiguration: Sendable, Equatable {
     package var listen: [ListenAddress]
     package var allowRemote: Bool
     package var admin: AdminAddress
     /// The absolute path of the directory for tokens.
     package var state: String
-    /// The key that token files are sealed with; nothing leaves them plain.
+    /// The key that encrypts token files; nil stores them unencrypted.
     package var stateKey: SecretReference?
     package var workers: Workers
     package var busyPoll: BusyPoll
@@ -18,46 +18,46 @@ package struct ProxyConfiguration: Sendable, Equatable {
     package var log: LogSettings
     /// In the order of the file.
     package var channels: [ChannelConfiguration]
-    /// The file that says so, as errors call it.
+    /// The name of the file, as used in errors.
     package var file = ""
-    /// The files and secrets that the configuration names, for ``ConfigurationChecker``.
+    /// The files and secrets that the configuration names, for the daemon to check.
     ///
-    /// They have positions in them: to see whether a reload changes something, compare the rest.
+    /// They contain positions, so leave them out when comparing configurations.
     package var mentions: [Mention]
 
-    /// How many event loops there are.
+    /// The number of event loops.
     package enum Workers: Sendable, Hashable {
-        /// As many as there are cores, at most 4.
+        /// The number of cores, at most 4.
         case auto
         /// 1 to 64.
         case count(Int)
     }
 
-    /// Whether an event loop polls for a moment before it sleeps.
+    /// Whether an event loop polls briefly before it sleeps.
     package enum BusyPoll: String, Sendable, CaseIterable {
-        /// Where it measures that this is cheaper, or little dearer and somebody waits.
+        /// If measurements show that polling is cheaper, or slightly dearer while requests wait.
         case auto
         case off
     }
 
-    /// What one process accepts from the apps.
+    /// Limits on what the process accepts from apps.
     package struct Limits: Sendable, Hashable {
         package var headerSize: ByteCount
         package var headerCount: Int
         package var targetSize: ByteCount
         package var connections: Int
         package var headTimeout: Duration
-        /// The slowest pace of a request's content, for each second; nil means any will do.
+        /// The lowest rate of a request's content, per second; nil means no limit.
         package var bodyRate: ByteCount?
     }
 
-    /// What happens to an absolute-form request that no channel claims.
+    /// What happens to an absolute-form request that no channel matches.
     package enum Unmatched: String, Sendable, CaseIterable {
         case deny
         case forward
     }
 
-    /// A destination for which CONNECT opens a tunnel.
+    /// A destination that CONNECT may open a tunnel to.
     package struct ConnectPattern: Sendable, Hashable {
         /// A name, an address, `*.suffix` or `*`.
         package var host: String
@@ -65,26 +65,26 @@ package struct ProxyConfiguration: Sendable, Equatable {
     }
 }
 
-/// Where the request log goes, and how it looks.
+/// The destination and format of the request log.
 package struct LogSettings: Sendable, Hashable {
-    /// Where systemd's journal listens (systemd.journal-fields(7), native protocol).
+    /// The socket of systemd's journal, for its native protocol.
     package static let journalPath = "/run/systemd/journal/socket"
 
-    /// The absolute path of the directory with one file per channel.
+    /// The absolute path of the directory, which has one file per channel.
     package var directory: String
     package var output: Output
     package var format: Format
-    /// Absent when somebody else rotates.
+    /// Nil if log files are rotated by another program.
     package var rotate: Rotation?
 
-    /// What the log is written to.
+    /// The destination of the log.
     package enum Output: String, Sendable, CaseIterable {
         case file
         case stdout
         case journal
     }
 
-    /// How a record becomes a line.
+    /// The format of a line.
     package enum Format: String, Sendable, CaseIterable {
         case json
         case logfmt
@@ -92,7 +92,7 @@ package struct LogSettings: Sendable, Hashable {
         case clf
     }
 
-    /// When a file is set aside, and how many of those stay.
+    /// The size at which a file is rotated, and the number of rotated files kept.
     package struct Rotation: Sendable, Hashable {
         package var size: ByteCount
         package var keep: Int

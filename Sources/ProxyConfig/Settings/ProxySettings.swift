@@ -1,21 +1,22 @@
 import HTTPMessage
 
-/// Another proxy on the way to a server: where it is, and as whom it knows us.
+/// Another proxy through which a server is reached.
 package struct ProxySettings: Sendable, Hashable {
-    /// What a proxy asks for that does not serve everybody.
+    /// The credentials of a proxy that requires authentication.
     package struct Login: Sendable, Hashable {
         package var username: String
         package var password: SecretReference
     }
 
-    /// Plain HTTP, and no path.
+    /// An `http://` URL without a path.
     package var url: EndpointURL
     package var login: Login?
 }
 
 extension Origin {
-    /// What is wrong with sending a credential there, and what helps; nothing if nobody on the way can
-    /// read it: over TLS, or without leaving the machine, as it does over a proxy elsewhere.
+    /// Why a credential would be exposed on the way there, and the fix.
+    ///
+    /// Nil if it would not: over TLS, or if the connection does not leave this machine.
     func exposure(over proxy: ProxySettings?) -> String? {
         if scheme == .https { return nil }
         guard isLoopback else {

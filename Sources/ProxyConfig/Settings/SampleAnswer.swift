@@ -1,19 +1,19 @@
-/// One of the answers that a channel's `stub` gives in place of the upstream.
+/// An answer of a channel's `stub`, given instead of contacting the upstream.
 package struct SampleAnswer: Sendable, Hashable {
-    /// Upper case; empty means every method.
+    /// In upper case; empty means every method.
     package var methods: [String]
-    /// A path below the upstream's, in which `*` stands for anything; nil means every path.
+    /// A path below the upstream's, in which `*` matches anything; nil means every path.
     package var path: String?
-    /// How long the answer is in coming.
+    /// The delay before the answer.
     package var delay: Duration
     /// 200 to 599.
     package var status: Int
     package var headers: [HeaderField]
     package var content: Content
-    /// What goes wrong in place of the answer, or at its end.
+    /// A simulated failure instead of the answer, or at its end.
     package var fault: Fault?
 
-    /// Where the content comes from.
+    /// The source of the content.
     package enum Content: Sendable, Hashable {
         case none
         case text(String)
@@ -21,7 +21,7 @@ package struct SampleAnswer: Sendable, Hashable {
         case file(String)
     }
 
-    /// What goes wrong, in the words of the log and of `Proxy-Status`.
+    /// The simulated failures, by the error words of the log and of `Proxy-Status`.
     package enum Fault: String, Sendable, CaseIterable {
         case dnsError = "dns_error"
         case dnsTimeout = "dns_timeout"
@@ -31,10 +31,10 @@ package struct SampleAnswer: Sendable, Hashable {
         case tlsCertificateError = "tls_certificate_error"
         case httpProtocolError = "http_protocol_error"
         case httpResponseTimeout = "http_response_timeout"
-        /// The content breaks off at its end.
+        /// The connection is closed before the end of the content.
         case httpResponseIncomplete = "http_response_incomplete"
     }
 
-    /// The largest file that is served: it is kept in memory.
+    /// The largest file; its content is kept in memory.
     package static let fileLimit = ByteCount.mebibytes(16)
 }

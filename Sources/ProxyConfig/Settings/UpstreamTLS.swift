@@ -1,23 +1,23 @@
 package import Bytes
 
-/// What a TLS connection to an upstream must satisfy.
+/// The requirements on TLS connections to an upstream.
 package struct UpstreamTLS: Sendable, Hashable {
-    /// The absolute path of a PEM file with trusted roots, in place of the system's.
+    /// The absolute path of a PEM file with trusted roots, instead of the system's.
     package var authorities: String?
     package var pins: [CertificatePin]
     package var pinMode: PinMode
     package var clientCertificate: ClientCertificate?
     package var minimum: Version
-    /// The name sent and verified, where it differs from the upstream's host.
+    /// The server name to send and verify, if it differs from the upstream's host.
     package var serverName: String?
 
-    /// Whether a certificate that no pin names ends the connection or is only reported.
+    /// Whether a certificate that matches no pin ends the connection, or is only reported.
     package enum PinMode: String, Sendable, CaseIterable {
         case enforce
         case report
     }
 
-    /// The oldest protocol version that is accepted.
+    /// The lowest accepted protocol version.
     package enum Version: String, Sendable, CaseIterable {
         case v1_2 = "1.2"
         case v1_3 = "1.3"

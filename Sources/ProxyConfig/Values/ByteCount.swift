@@ -18,7 +18,7 @@ package struct ByteCount: Sendable, Hashable, Comparable {
         bytes = count * unit
     }
 
-    /// Whether a text is a size, however large.
+    /// Whether the text is a size, even if it is too large.
     static func isWellFormed(_ text: String) -> Bool { parts(of: text) != nil }
 
     private static let largest = 1 << 40
@@ -39,7 +39,7 @@ package struct ByteCount: Sendable, Hashable, Comparable {
 }
 
 extension ByteCount: CustomStringConvertible {
-    /// The largest unit that divides the count without a rest.
+    /// The count in the largest unit that divides it evenly.
     package var description: String {
         for (name, shift) in [("GiB", 30), ("MiB", 20), ("KiB", 10)]
         where bytes >= 1 << shift && bytes % (1 << shift) == 0 {

@@ -1,9 +1,9 @@
-/// The directories that apply where the configuration names none.
+/// The directories used if the configuration does not name them.
 package struct DefaultDirectories: Sendable, Hashable {
-    /// Nil when neither systemd, XDG nor `$HOME` says where.
+    /// Nil if neither systemd, XDG nor `$HOME` determines it.
     package let state: String?
     package let log: String?
-    /// Where sockets go; nil when there is nothing better than the state directory.
+    /// The directory for sockets; nil means the state directory.
     package let runtime: String?
 
     package init(environment: [String: String]) {
@@ -17,12 +17,12 @@ package struct DefaultDirectories: Sendable, Hashable {
             ?? Self.absolute(environment["XDG_RUNTIME_DIR"]).map { "\($0)/netproxy" }
     }
 
-    /// systemd.exec(5): with several directories, the variable lists them with colons.
+    /// The first of several directories, which systemd separates with colons (systemd.exec(5)).
     private static func first(_ list: String?) -> String? {
         absolute(list?.split(separator: ":").first.map(String.init))
     }
 
-    /// The XDG specification asks to ignore relative paths.
+    /// The path, unless it is relative: the XDG specification requires ignoring those.
     static func absolute(_ path: String?) -> String? {
         path.flatMap { $0.hasPrefix("/") ? $0 : nil }
     }

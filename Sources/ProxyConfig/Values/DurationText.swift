@@ -1,13 +1,13 @@
-/// Durations as the configuration writes them: a whole number and one unit, `250ms 5s 2m 1h`.
+/// Parses durations: a whole number and one unit, such as `250ms`, `5s`, `2m`, `1h`.
 package enum DurationText {
     /// Reads a duration; nil without a unit, with a sign or a fraction, or above a year.
     ///
-    /// The year keeps every later sum of instants and milliseconds far from overflow.
+    /// The limit of a year keeps later arithmetic far from overflow.
     package static func parse(_ text: String) -> Duration? {
         length(of: text).flatMap { $0 <= longest ? $0 : nil }
     }
 
-    /// What is expected of a duration that is above the limit; nothing for other texts.
+    /// What is expected instead of a duration above the limit; nil for other texts.
     static func bound(of text: String) -> String? {
         length(of: text).flatMap { $0 > longest ? "at most a year (8760h)" : nil }
     }

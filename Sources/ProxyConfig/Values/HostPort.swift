@@ -12,10 +12,10 @@ package struct HostPort: Sendable, Hashable {
         self.port = port
     }
 
-    /// Whether nobody outside this machine can reach the host.
+    /// Whether the host is reachable from this machine only.
     package var isLoopback: Bool { Origin.isLoopback(host) }
 
-    /// Whether something can listen there: an IP address, or `localhost`, which is 127.0.0.1.
+    /// Whether a listener can be bound to it: an IP address, or `localhost`, which is 127.0.0.1.
     var isBindable: Bool { host == "localhost" || IPAddress(host) != nil }
 
     init?(text: some StringProtocol) {

@@ -1,11 +1,11 @@
 import HTTPMessage
 
-/// Names and addresses of hosts as people write them.
+/// Parses host names and addresses as written in a configuration.
 enum HostText {
     /// Whether the text is a host name or an IPv4 address: labels of letters, digits, `-` and `_`.
     ///
-    /// Narrower than what a request may name: resolvers know no other labels (RFC 1123 §2.1), and
-    /// whoever configures one has made a mistake.
+    /// Stricter than for requests: no resolver accepts other labels (RFC 1123 §2.1), so they are a
+    /// mistake in a configuration.
     static func isName(_ text: some StringProtocol) -> Bool {
         guard text.utf8.count <= 253 else { return false }
         let labels = text.split(separator: ".", omittingEmptySubsequences: false)
@@ -16,7 +16,7 @@ enum HostText {
         return areLabels && Authority(String(text)) != nil
     }
 
-    /// Whether the text is a name, `*.suffix` or, for everything, `*`.
+    /// Whether the text is a name, `*.suffix`, or `*` for any host.
     static func isPattern(_ text: String) -> Bool {
         text == "*" || isName(text.hasPrefix("*.") ? text.dropFirst(2) : text[...])
     }

@@ -1,10 +1,10 @@
-/// Where netproxy accepts connections.
+/// An address on which netproxy accepts connections.
 package enum ListenAddress: Sendable, Hashable {
     /// A TCP address; port 0 asks the system for a free one.
     case tcp(HostPort)
     /// The absolute path of a unix socket.
     case unix(String)
-    /// A socket that systemd hands over under this name (`FileDescriptorName=`).
+    /// A socket that systemd passes under this name (`FileDescriptorName=`).
     case systemd(String)
 
     /// Reads `127.0.0.1:8080`, `[::1]:8080`, `unix:/path` or `systemd:NAME`.
@@ -25,7 +25,7 @@ package enum ListenAddress: Sendable, Hashable {
         }
     }
 
-    /// Whether only this machine can connect; what systemd passes is the administrator's decision.
+    /// Whether only this machine can connect; sockets from systemd count as local.
     package var isLocal: Bool {
         switch self {
         case .tcp(let address): address.isLoopback
@@ -33,16 +33,16 @@ package enum ListenAddress: Sendable, Hashable {
         }
     }
 
-    /// How long the path of a socket may be, in bytes: a NUL stands behind it in `sockaddr_un`.
+    /// The longest path of a socket, in bytes: `sockaddr_un` also holds a terminating NUL.
     static let longestPath = 107
 
-    /// What is expected of a path that is too long; nothing for other texts.
+    /// What is expected instead of a path that is too long; nil for other texts.
     static func bound(of text: String) -> String? {
         guard text.hasPrefix("unix:/"), text.utf8.count - 5 > longestPath else { return nil }
         return "a path of at most \(longestPath) bytes"
     }
 
-    /// An absolute path that fits `sockaddr_un`.
+    /// The path, if it is absolute and fits into `sockaddr_un`.
     private static func socketPath(_ text: some StringProtocol) -> String? {
         guard text.hasPrefix("/"), text.utf8.count <= longestPath else { return nil }
         return String(text)
@@ -59,9 +59,9 @@ extension ListenAddress: CustomStringConvertible {
     }
 }
 
-/// Where the admin interface answers.
+/// The address of the admin interface.
 package enum AdminAddress: Sendable, Hashable {
-    /// The absolute path of a unix socket; the default, in the first directory that is known.
+    /// The absolute path of a unix socket.
     case unix(String)
     /// A loopback address.
     case tcp(HostPort)

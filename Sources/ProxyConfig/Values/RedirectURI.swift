@@ -1,15 +1,15 @@
 import HTTPMessage
 
-/// Where a browser comes back to after a sign-in: a loopback address of this machine (RFC 8252 §7.3).
+/// The URI to which a browser is redirected after a sign-in, on a loopback address (RFC 8252 §7.3).
 package struct RedirectURI: Sendable, Hashable {
-    /// Any free port of `http://127.0.0.1/callback`.
+    /// `http://127.0.0.1/callback` on any free port.
     package static let standard = RedirectURI(host: "127.0.0.1", port: nil, path: "/callback")
 
     /// `localhost`, or a loopback address; IPv6 without brackets.
     package let host: String
-    /// The port that is registered with the server; nothing takes any free one.
+    /// The port registered with the server; nil means any free port.
     package let port: UInt16?
-    /// As it is registered: empty, or with a slash at its front.
+    /// The path as registered: empty, or beginning with a slash.
     package let path: String
 
     private init(host: String, port: UInt16?, path: String) {
@@ -34,7 +34,7 @@ package struct RedirectURI: Sendable, Hashable {
         self.init(host: authority.host, port: authority.port, path: String(path))
     }
 
-    /// The URI with the port that was taken: what the server and the browser are told.
+    /// The URI with the actual port, as sent to the server and the browser.
     package func text(port: UInt16) -> String {
         "http://\(Authority.bracketed(host)):\(port)\(path)"
     }

@@ -1,4 +1,4 @@
-/// Where a secret is kept; the secret itself is read by ``SecretResolver``.
+/// A reference to a secret, which the daemon reads when it needs it.
 package enum SecretReference: Sendable, Hashable {
     /// An absolute path.
     case file(String)
@@ -6,12 +6,12 @@ package enum SecretReference: Sendable, Hashable {
     case environment(String)
     /// A file in `$CREDENTIALS_DIRECTORY`.
     case credential(String)
-    /// An absolute path and its arguments; there is no shell.
+    /// The absolute path of a program and its arguments; it runs without a shell.
     case exec([String])
-    /// The secret itself, for trying things out.
+    /// The secret itself, for experiments.
     case literal(String)
 
-    /// What a secret looks like; said instead of the text found, which may be a real secret.
+    /// The error message; it does not repeat the text found, which may be a secret.
     static let expectation = """
         a secret is written file:/path, env:NAME, cred:NAME, exec:/path arg or literal:text
         """
@@ -35,7 +35,7 @@ package enum SecretReference: Sendable, Hashable {
         }
     }
 
-    /// The reference as it is written, which may be a secret or have one in it.
+    /// The reference as written, which may be or contain a secret.
     package var text: String {
         switch self {
         case .file, .environment, .credential: description
@@ -44,7 +44,7 @@ package enum SecretReference: Sendable, Hashable {
         }
     }
 
-    /// Whether it is a file that is looked at, at no cost worth the name.
+    /// Whether it is a file, which is cheap to read again.
     package var isFile: Bool {
         switch self {
         case .file, .credential: true
@@ -64,13 +64,13 @@ package enum SecretReference: Sendable, Hashable {
 
 extension SecretReference: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable
 {
-    /// The reference as it is written, with a literal's text left out.
+    /// The reference as written, without a literal's text or a program's arguments.
     package var description: String {
         switch self {
         case .file(let path): "file:\(path)"
         case .environment(let name): "env:\(name)"
         case .credential(let name): "cred:\(name)"
-        // Arguments are left out: people do put passwords there.
+        // Arguments may contain passwords.
         case .exec(let command): "exec:\(command.first ?? "")"
         case .literal: "literal:…"
         }
@@ -78,6 +78,6 @@ extension SecretReference: CustomStringConvertible, CustomDebugStringConvertible
 
     package var debugDescription: String { description }
 
-    /// Without children, so that `dump` and a string of an enclosing value stay silent too.
+    /// A mirror without children, so that `dump` and enclosing values do not show the secret either.
     package var customMirror: Mirror { Mirror(self, children: []) }
 }

@@ -1,14 +1,14 @@
 import HTTPMessage
 
-/// The characters that each kind of text may have.
+/// The syntax of various kinds of text.
 enum TextRules {
-    /// Not empty, without control characters.
+    /// Whether the text is not empty and has no control characters.
     static func isPlain(_ text: String) -> Bool {
         !text.isEmpty
             && text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
     }
 
-    /// `[a-z0-9][a-z0-9-]*`.
+    /// Whether the text matches `[a-z0-9][a-z0-9-]*`, with at most 63 characters.
     static func isChannelName(_ text: String) -> Bool {
         text.first != "-" && (1...63).contains(text.utf8.count)
             && text.utf8.allSatisfy { byte in
@@ -21,7 +21,7 @@ enum TextRules {
             }
     }
 
-    /// An absolute URI without fragment (RFC 3986 §4.3), as RFC 8707 §2 wants a resource named.
+    /// Whether the text is an absolute URI without a fragment (RFC 3986 §4.3), as RFC 8707 §2 requires.
     static func isResource(_ text: String) -> Bool {
         guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")),
             let first = text.first, first.isASCII, first.isLetter,
@@ -38,12 +38,12 @@ enum TextRules {
         return isScheme && text.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != 0x23 }
     }
 
-    /// A method (RFC 9110 §9.1) as methods are written: in upper case.
+    /// The text, if it is a method (RFC 9110 §9.1) in upper case.
     static func method(_ text: String) -> String? {
         Grammar.isToken(text) && text == text.uppercased() ? text : nil
     }
 
-    /// A path of visible ASCII without query, or a pattern that begins with a star.
+    /// The text, if it is a path without a query or a pattern that begins with a star, in ASCII.
     static func pathPattern(_ text: String) -> String? {
         let isOne =
             (text.hasPrefix("/") || text.hasPrefix("*"))
@@ -51,7 +51,7 @@ enum TextRules {
         return isOne ? text : nil
     }
 
-    /// `scope-token` of RFC 6749 §3.3.
+    /// Whether the text is a `scope-token` (RFC 6749 §3.3).
     static func isScope(_ text: String) -> Bool {
         !text.isEmpty
             && text.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != 0x22 && $0 != 0x5C }

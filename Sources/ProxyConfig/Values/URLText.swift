@@ -1,17 +1,18 @@
 import HTTPMessage
 
-/// An `http` or `https` URL taken apart, without repairing anything.
+/// The parts of an `http` or `https` URL, parsed strictly.
 struct URLText {
     let origin: Origin
     let path: String
     let query: String?
 
-    /// Why a text is not a URL that netproxy takes; the wording never repeats the text.
+    /// Why a URL is not accepted.
     ///
-    /// A URL with user information carries a password, which must not reach a terminal or a journal.
+    /// The messages never repeat the text: it may contain a password, which must not reach a terminal or
+    /// a log.
     enum Fault: String, Error {
         case scheme = "expected a URL that begins with https:// or http://"
-        // Not "use auth": for a proxy's password that advice would send it to the API.
+        // Names both keys: under auth, a proxy's password would be sent to the API.
         case userInformation =
             "a URL must not carry a user name or password; they go under auth, a proxy's under proxy"
         case authority = "expected a host, with or without a port, after the scheme"
@@ -19,7 +20,7 @@ struct URLText {
         case fragment = "a URL must not have a fragment"
         case bytes = "a URL must not contain spaces, control bytes or characters outside ASCII"
         case encoding =
-            "a URL must not contain characters that are to be percent-encoded, nor a % without two digits"
+            "a URL must not contain characters that need percent-encoding, or a % without two hex digits"
         case dotSegment = "a URL must not contain . or .. segments"
     }
 
@@ -41,7 +42,7 @@ struct URLText {
         query = pathEnd == target.endIndex ? nil : String(target[target.index(after: pathEnd)...])
     }
 
-    /// Whether path and query hold nothing that must be percent-encoded (RFC 3986 §3.3, §3.4).
+    /// Whether path and query have no characters that must be percent-encoded (RFC 3986 §3.3, §3.4).
     private static func isEncoded(_ target: Substring) -> Bool {
         var rest = target.utf8
         while let byte = rest.popFirst() {

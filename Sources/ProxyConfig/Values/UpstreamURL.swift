@@ -1,9 +1,9 @@
 package import HTTPMessage
 
-/// Where a channel sends requests: an absolute URL with no user information, query or fragment.
+/// The URL that a channel sends requests to, without user information, query or fragment.
 package struct UpstreamURL: Sendable, Hashable {
     package let origin: Origin
-    /// What goes before every path: empty, or `/v1` without a slash at its end.
+    /// The prefix of every path: empty, or such as `/v1`, without a trailing slash.
     package let basePath: String
 
     package init(origin: Origin, basePath: String) {
@@ -23,10 +23,10 @@ package struct UpstreamURL: Sendable, Hashable {
     }
 }
 
-/// One fixed URL, such as a token endpoint; it may have a query (RFC 6749 §3.2).
+/// A fixed URL, such as a token endpoint; it may have a query (RFC 6749 §3.2).
 package struct EndpointURL: Sendable, Hashable {
     package let origin: Origin
-    /// Path and query, `/` at least.
+    /// Path and query; at least `/`.
     package let target: String
 
     package init(origin: Origin, target: String) {

@@ -1,6 +1,4 @@
-/// Decimal digits and nothing else.
-///
-/// `Int(text)` also takes `+5`, and Unicode has more digits than a configuration should.
+/// Parses whole numbers of ASCII digits; `Int(text)` would also accept `+5`.
 enum WholeNumber {
     /// Reads one to fifteen ASCII digits; nil for anything else.
     static func parse(_ text: some StringProtocol) -> Int? {
@@ -13,7 +11,7 @@ enum WholeNumber {
         return value
     }
 
-    /// Reads any number of ASCII digits; what is larger than `limit` counts as the limit.
+    /// Reads any number of ASCII digits; larger numbers are clamped to `limit`.
     static func parse(_ text: some StringProtocol, atMost limit: Int) -> Int? {
         let digits = text.drop { $0 == "0" }
         if digits.utf8.count > 15, digits.utf8.allSatisfy(digit.contains) { return limit }
@@ -23,7 +21,7 @@ enum WholeNumber {
     private static let digit = UInt8(ascii: "0")...UInt8(ascii: "9")
 }
 
-/// A share from 0% to 100%, written with its sign: `20%`.
+/// A share from 0% to 100%, written with a percent sign: `20%`.
 package struct Percentage: Sendable, Hashable {
     package let percent: Int
 

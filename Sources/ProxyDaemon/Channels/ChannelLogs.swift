@@ -115,10 +115,12 @@ final class ChannelLogs: Sendable {
     }
 
     private static func file(named name: String, _ settings: LogSettings) -> RotatingFile {
-        let rotation = settings.rotate.map { Rotation(size: $0.size.bytes, keep: $0.keep) }
+        let limits = settings.rotate.map {
+            RotatingFile.Limits(size: $0.size.bytes, keep: $0.keep)
+        }
         return RotatingFile(
             path: LogDirectory.path(of: name, in: settings.directory),
-            rotation: rotation ?? Rotation(size: .max, keep: 0)
+            limits: limits ?? RotatingFile.Limits(size: .max, keep: 0)
         )
     }
 
@@ -136,8 +138,8 @@ final class ChannelLogs: Sendable {
             guard FileManager.default.fileExists(atPath: path) else {
                 throw IOError.system(
                     """
-                    log.output: nobody listens at \(path): is systemd-journald running? \
-                    else use file or stdout
+                    log.output: nothing is listening at \(path): is systemd-journald running? \
+                    Otherwise use file or stdout
                     """
                 )
             }
@@ -172,7 +174,7 @@ extension LogSettings {
 
 extension QueryMode {
     /// As the configuration has it.
-    init(_ query: ChannelConfiguration.LogLabels.Query) {
+    init(_ query: ChannelConfiguration.LogOptions.Query) {
         self =
             switch query {
             case .keys: .keys

@@ -11,8 +11,8 @@ extension LineEncoder {
         output.append(UInt8(ascii: "\""))
     }
 
-    /// Appends a text that is one of ours, an address, or checked by its grammar: nothing in it needs
-    /// an escape.
+    /// Appends a text that needs no escapes: one of netproxy's own, an address, or a text that was
+    /// checked by a grammar.
     @inline(__always)
     func plain(_ key: StaticString, _ value: String?, _ output: OutputBuffer) {
         guard let value else { return }
@@ -79,8 +79,8 @@ extension LineEncoder {
         output.append(UInt8(ascii: "}"))
     }
 
-    /// Appends the fields that `log.headers` names, by lower-case name; the values of several field
-    /// lines are joined as in RFC 9110 §5.3.
+    /// Appends the fields that `log.headers` names, with lower-case names; field lines of the same
+    /// name are joined (RFC 9110 §5.3).
     func encode(_ key: StaticString, _ fields: [HTTPField], _ output: OutputBuffer) {
         guard !fields.isEmpty else { return }
         var opening = key

@@ -2,19 +2,19 @@ package import Bytes
 import HTTPMessage
 import NetworkCore
 
-/// Encodes records of one channel as lines of JSON, in one pass and without intermediate texts.
+/// Encodes records of one channel as lines of JSON, in one pass and without intermediate strings.
 ///
-/// Each loop has its own: what stays the same for a channel or a second is kept encoded, the second
-/// where copies share it.
+/// Each event loop has its own. The channel's labels and the current second are kept encoded; copies
+/// of an encoder share the latter.
 package struct LineEncoder {
     let labels: LogLabels
     let redaction: Redaction
     private let query: QueryText
     private let timestamps = TimestampCache()
-    /// From behind the level's word to the word of the event.
+    /// The part of a line between the level and the event.
     private let afterLevel: [UInt8]
 
-    /// Prepares the lines of a channel.
+    /// Creates the encoder of a channel.
     package init(labels: LogLabels) {
         self.labels = labels
         var redaction = Redaction.standard
@@ -38,7 +38,7 @@ package struct LineEncoder {
         afterLevel = output.span.array
     }
 
-    /// Appends the line of an exchange, with its newline.
+    /// Appends the line of an exchange, including the newline.
     package func encode(_ record: ExchangeRecord, to output: OutputBuffer) {
         begin(record.time, record.level, "exchange", output)
         plain(",\"request_id\":\"", record.context.requestID, output)
@@ -46,7 +46,7 @@ package struct LineEncoder {
         plain(",\"trace_id\":\"", record.traceID, output)
         plain(",\"client\":\"", record.client, output)
         number(",\"client_uid\":", record.clientUID.map(Int.init), output)
-        // What was no request has none.
+        // Empty if no request could be parsed.
         if !record.method.isEmpty { plain(",\"method\":\"", record.method, output) }
         plain(",\"scheme\":\"", record.scheme, output)
         plain(",\"host\":\"", record.host, output)
@@ -75,7 +75,7 @@ package struct LineEncoder {
         output.append("}\n")
     }
 
-    /// Appends path and query; CONNECT has neither.
+    /// Appends path and query, unless the request was CONNECT.
     @inline(__always)
     private func encodeTarget(_ text: String, _ output: OutputBuffer) {
         let target = text.utf8.span
@@ -91,7 +91,7 @@ package struct LineEncoder {
         }
     }
 
-    /// Appends the line of another event, with its newline.
+    /// Appends the line of any other event, including the newline.
     package func encode(_ record: EventRecord, to output: OutputBuffer) {
         begin(record.time, record.level, record.event.rawValue, output)
         text(",\"message\":\"", record.message, output)

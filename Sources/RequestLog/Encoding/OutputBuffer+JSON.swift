@@ -1,15 +1,15 @@
 package import Bytes
 
 extension OutputBuffer {
-    /// Appends a text as the inside of a JSON string.
+    /// Appends a text escaped for a JSON string, without the quotes.
     package func append(escaped text: String) {
         append(escaped: text.utf8.span)
     }
 
-    /// Appends bytes as the inside of a JSON string (RFC 8259 §7).
+    /// Appends bytes escaped for a JSON string (RFC 8259 §7), without the quotes.
     ///
-    /// Control characters, DEL and C1 included, are escaped, so that a line stays one line and a
-    /// terminal obeys nothing in it. What is not UTF-8 becomes U+FFFD, one per maximal invalid part.
+    /// All control characters, including DEL and C1, are escaped, so that a line stays a single line
+    /// and contains no terminal commands. Each maximal invalid part of UTF-8 becomes U+FFFD.
     package func append(escaped bytes: Span<UInt8>) {
         let end = bytes.count
         var start = 0
@@ -51,7 +51,7 @@ extension OutputBuffer {
         }
     }
 
-    /// Appends a duration in milliseconds, with at most three decimals, the rest cut off.
+    /// Appends a duration in milliseconds, truncated to three decimals, without trailing zeros.
     package func append(milliseconds duration: Duration) {
         let microseconds = Self.microseconds(duration)
         append(decimal: UInt(microseconds / 1000))
@@ -71,11 +71,11 @@ extension OutputBuffer {
         append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: digit))
     }
 
-    /// Whole microseconds of a duration; nothing below zero, since a span of time is meant.
+    /// The whole microseconds of a duration; zero if it is negative.
     private static func microseconds(_ duration: Duration) -> UInt64 {
         let attoseconds = duration.attoseconds
         guard attoseconds > 0 else { return 0 }
-        // Up to 18 s fit into 64 bits, whose division costs a tenth of the wide one.
+        // Up to 18 s fit into 64 bits; a 128-bit division costs ten times as much.
         if let small = UInt64(exactly: attoseconds) { return small / 1_000_000_000_000 }
         return UInt64(clamping: attoseconds / 1_000_000_000_000)
     }

@@ -1,12 +1,12 @@
 import Bytes
 import NetworkCore
 
-/// Writes as much of a query as the mode allows; percent-encoded text is kept as it is.
+/// Writes as much of a query as the mode allows, without decoding it.
 struct QueryText {
     let mode: QueryMode
     let redaction: Redaction
 
-    /// Appends the inside of a JSON string.
+    /// Appends the query escaped for a JSON string, without the quotes.
     func append(_ bytes: Span<UInt8>, to output: OutputBuffer) {
         var start = 0
         while start <= bytes.count {

@@ -1,18 +1,18 @@
 extension Span<UInt8> {
-    /// How long the well-formed UTF-8 sequence of a non-ASCII scalar at `index` is, or nothing
-    /// (Unicode 16, table 3-7).
+    /// The length of the well-formed UTF-8 sequence of a non-ASCII scalar at `index` (Unicode 16,
+    /// table 3-7); nil if it is not well-formed.
     func scalarLength(at index: Int) -> Int? {
         let length = Self.expectedLength(self[index])
         return length > 0 && wellFormedPrefix(at: index, of: length) == length ? length : nil
     }
 
-    /// Whether U+0080 to U+009F stands at `index`: U+009B begins a command like ESC with a bracket.
+    /// Whether U+0080 to U+009F is at `index`; U+009B begins a terminal command, like ESC [.
     func isC1Control(at index: Int) -> Bool {
         self[index] == 0xc2 && index + 1 < count && (0x80...0x9f).contains(self[index + 1])
     }
 
-    /// How many bytes the invalid part at `index` has: the longest start of a well-formed sequence,
-    /// at least one byte.
+    /// The length of the invalid part at `index`: the longest prefix of a well-formed sequence, at
+    /// least one byte.
     func invalidLength(at index: Int) -> Int {
         Swift.max(1, wellFormedPrefix(at: index, of: Self.expectedLength(self[index])))
     }

@@ -1,17 +1,17 @@
 import Bytes
 import HTTPMessage
 
-/// Writes RFC 3339 times in UTC with microseconds, and works out the calendar once a second.
+/// Writes RFC 3339 times in UTC with microseconds; the date is computed once per second.
 ///
 /// Not `Sendable`.
 final class TimestampCache {
     private var second = Int64.min
-    /// The text of that second.
+    /// The text of that second, including the decimal point.
     private let prefix = OutputBuffer(capacity: 64)
 
     init() {}
 
-    /// Appends such as `2026-03-04T05:06:07.000089Z`.
+    /// Appends a time such as `2026-03-04T05:06:07.000089Z`.
     func append(_ time: WallTime, to output: OutputBuffer) {
         let prefix = prefix
         if time.seconds != second {

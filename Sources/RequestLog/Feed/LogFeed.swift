@@ -1,45 +1,45 @@
 import Bytes
 import Synchronization
 
-/// The log as it happens, for those who ask: every line also goes to each subscription.
+/// The live log: every line also goes to each subscription.
 ///
-/// Shared by all loops. While nobody listens, a line costs one load of a counter.
+/// Shared by all event loops. Without subscriptions, a line costs one load of a counter.
 package final class LogFeed: Sendable {
-    /// How many subscriptions there may be at once: each costs every line a copy.
+    /// The most subscriptions at a time: each one copies every line.
     package static let subscriptionLimit = 16
 
     private let count = Atomic<Int>(0)
     private let subscriptions = Mutex<[LogSubscription]>([])
 
-    /// A feed that nobody listens to yet.
+    /// Creates a feed without subscriptions.
     package init() {}
 
-    /// Whether anybody listens.
+    /// Whether there are subscriptions.
     @inline(__always)
     package var isWatched: Bool { count.load(ordering: .relaxed) > 0 }
 
-    /// Begins to listen; nothing if there are too many already.
+    /// Adds a subscription.
     ///
     /// - Parameters:
-    ///   - channels: whose lines are wanted; all of them while it is empty. `netproxy` is the
-    ///     daemon's own log.
-    ///   - filter: what a line must satisfy.
-    /// - Returns: the reader's end.
+    ///   - channels: the channels whose lines are wanted; all if empty. `netproxy` is the daemon's
+    ///     own log.
+    ///   - filter: conditions that a line must satisfy.
+    /// - Returns: the subscription; nil if the limit is reached.
     package func subscribe(
         channels: [String] = [],
         filter: [WhereExpression] = []
     ) -> LogSubscription? {
         let subscription = LogSubscription(channels: channels, filter: filter)
-        let isTaken = subscriptions.withLock { list in
+        let isAdded = subscriptions.withLock { list in
             guard list.count < Self.subscriptionLimit else { return false }
             list.append(subscription)
             count.store(list.count, ordering: .relaxed)
             return true
         }
-        return isTaken ? subscription : nil
+        return isAdded ? subscription : nil
     }
 
-    /// Ends one subscription; harmless if it has ended.
+    /// Ends a subscription, unless it has ended already.
     package func unsubscribe(_ subscription: LogSubscription) {
         subscriptions.withLock { list in
             list.removeAll { $0 === subscription }
@@ -48,13 +48,13 @@ package final class LogFeed: Sendable {
         subscription.finish()
     }
 
-    /// Hands on one line of JSON with its newline.
+    /// Passes on a line of JSON, including its newline.
     func offer(_ line: Span<UInt8>, of channel: String?) {
         let list = subscriptions.withLock { $0 }
         for subscription in list where subscription.wants(channel) { subscription.add(line) }
     }
 
-    /// Ends all subscriptions, once they have read what is there.
+    /// Ends all subscriptions; their readers still get the lines added so far.
     package func finish() {
         let list = subscriptions.withLock { list in
             let all = list

@@ -1,12 +1,12 @@
 import Bytes
 import Synchronization
 
-/// One reader of the feed, with a buffer that is bounded: who reads too slowly loses lines and is
-/// told how many.
+/// A reader of the feed with a bounded buffer: a reader that is too slow loses lines and gets a
+/// notice with their number.
 ///
-/// Lines are added from any loop; one task reads.
+/// Any event loop adds lines; a single task reads them.
 package final class LogSubscription: Sendable {
-    /// How much waits for the reader at most, in bytes: some 2000 lines.
+    /// The size of the buffer in bytes; about 2000 lines.
     package static let bufferSize = 1 << 20
 
     private struct State {
@@ -29,7 +29,7 @@ package final class LogSubscription: Sendable {
         channels.isEmpty || channels.contains(channel ?? LogDirectory.ownLog)
     }
 
-    /// Keeps a line for the reader, or counts it as lost.
+    /// Buffers a line for the reader, or counts it as lost.
     func add(_ line: Span<UInt8>) {
         let waiter = state.withLock { state in
             if state.lines.count + line.count > Self.bufferSize {
@@ -50,15 +50,16 @@ package final class LogSubscription: Sendable {
         waiter?.resume()
     }
 
-    /// The lines that came since the last call, at least one; nothing once it is over, or the task
-    /// was cancelled.
+    /// Waits for lines and returns all that were added since the last call.
+    ///
+    /// - Returns: at least one line; nil when the subscription has ended or the task is cancelled.
     package func next() async -> [UInt8]? {
         while !Task.isCancelled {
             let (lines, lost, isFinished) = take()
             var wanted = filter.isEmpty ? lines : await Self.filtered(lines, by: filter)
             if lost > 0 { wanted += Self.notice(of: lost) }
             if !wanted.isEmpty { return wanted }
-            // What came before the end was read in an earlier round.
+            // Lines added before the end were returned by an earlier call.
             if isFinished, lines.isEmpty { return nil }
             await wait()
         }
@@ -89,13 +90,13 @@ package final class LogSubscription: Sendable {
         }
     }
 
-    /// Away from the loops, which what a task calls would follow: reading a line costs more than
-    /// writing one.
+    /// Filters on the global executor: parsing a line costs more than writing one, and would keep
+    /// an event loop busy.
     private static func filtered(
         _ lines: [UInt8],
         by filter: [WhereExpression]
     ) async -> [UInt8] {
-        // Awaited at once, and short.
+        // Unstructured only to change the executor; it is awaited here.
         await Task(executorPreference: globalConcurrentExecutor) {
             matching(filter, among: lines)
         }

@@ -1,17 +1,17 @@
-/// The log of one channel, or of netproxy itself: its labels and the stream its lines go to.
+/// The log of a channel, or of netproxy itself: its labels and the stream of its lines.
 ///
-/// Shared by the loops; each takes a `LogBuffer` of its own to write with.
+/// Shared by the event loops, each of which writes through its own `LogBuffer`.
 package final class ChannelLog: Sendable {
-    /// What is the same in every line.
+    /// What every line has in common.
     package let labels: LogLabels
-    /// Where the lines go; several channels may share standard output.
+    /// The stream that lines are written to; several channels may share standard output.
     package let sink: LogSink
-    /// Who else gets the lines as they happen, if anybody can.
+    /// The live log that the lines are also sent to, if there is one.
     package let feed: LogFeed?
-    /// The form of its lines in the stream.
+    /// The format of the lines in the stream.
     package let format: LogFormat
 
-    /// A log in a stream of lines.
+    /// Creates a log that writes to a stream.
     package init(
         labels: LogLabels,
         sink: LogSink,
@@ -24,29 +24,30 @@ package final class ChannelLog: Sendable {
         self.format = format
     }
 
-    /// A log in `<directory>/<channel>.log`, or `netproxy.log` without a channel.
+    /// Creates a log in `<directory>/<channel>.log`, or `netproxy.log` without a channel.
     ///
-    /// Nothing is opened yet: a file that cannot be written costs lines, never traffic.
+    /// The file is opened by the first line; if it cannot be written, lines are lost and traffic goes
+    /// on.
     package convenience init(
         labels: LogLabels,
         directory: String,
-        rotation: Rotation = Rotation()
+        limits: RotatingFile.Limits = RotatingFile.Limits()
     ) {
         let name = labels.channel ?? LogDirectory.ownLog
         let file = RotatingFile(
             path: LogDirectory.path(of: name, in: directory),
-            rotation: rotation
+            limits: limits
         )
         self.init(labels: labels, sink: LogSink(labels: labels, to: file))
     }
 
-    /// What became of the lines so far.
+    /// The numbers of lines written and lost.
     package var counters: LogSink.Counters { sink.counters }
 
-    /// Opens the file anew (SIGUSR1).
+    /// Reopens the file (SIGUSR1).
     package func reopen() { sink.reopen() }
 
-    /// Writes one event at once; for code that belongs to no loop.
+    /// Writes an event immediately; for code that does not run on an event loop.
     package func write(_ event: EventRecord, now: ContinuousClock.Instant = .now) {
         let buffer = LogBuffer(self)
         buffer.write(event, now: now)

@@ -1,27 +1,27 @@
 import Bytes
 package import System
 
-/// systemd's journal as a destination, in its native protocol: one datagram for each line, with
-/// the facts of the line as fields of their own.
+/// Sends lines to systemd's journal in its native protocol: one datagram per line, with the facts of
+/// the line as separate fields.
 ///
-/// `MESSAGE` is the line in the format of the configuration, `PRIORITY` its level; `status` is
-/// `NETPROXY_STATUS`, and so on. It never waits: what the journal does not take is lost and counted.
+/// `MESSAGE` is the line in the configured format, `PRIORITY` its level, `NETPROXY_STATUS` its
+/// `status`, and so on. It never blocks: lines that the journal does not accept are lost and counted.
 package final class JournalDestination: LogDestination {
-    /// Always the same stream.
+    /// Always 0: the journal is a single stream.
     package let generation = 0
     private let path: String
     private let format: LogFormat
     private let socket: DatagramSocket
     private let message = OutputBuffer(capacity: 1024)
 
-    /// Opens a socket to send to the one at `path`, where the journal need not listen yet.
+    /// Creates a socket that sends to `path`, where the journal need not be listening yet.
     package init(path: String, format: LogFormat) throws(FileError) {
         self.path = path
         self.format = format
         socket = try DatagramSocket()
     }
 
-    /// Nothing to prepare.
+    /// Does nothing.
     package func prepare(adding count: Int, now: ContinuousClock.Instant) {}
 
     /// Sends the first line.
@@ -37,13 +37,13 @@ package final class JournalDestination: LogDestination {
         return count
     }
 
-    /// Nothing to reopen.
+    /// Does nothing.
     package func reopen() {}
 
     private func encode(_ line: LogLine) {
         let text = OutputBuffer(capacity: 512)
         format.append(line, to: text)
-        // The format has no line for it.
+        // Not every format has a line for every event.
         guard !text.isEmpty else { return }
         text.truncate(to: text.count - 1)
         field("MESSAGE", text.span.array)
@@ -54,7 +54,7 @@ package final class JournalDestination: LogDestination {
 
     private func fields(_ members: [LogValue.Member], under prefix: String) {
         for member in members {
-            // What a field of the journal may be called: 64 capital letters, digits, underscores.
+            // The names that the journal accepts: at most 64 capital letters, digits and underscores.
             let name = member.name.uppercased().map {
                 $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "_"
             }
@@ -67,7 +67,7 @@ package final class JournalDestination: LogDestination {
         }
     }
 
-    /// `KEY=value`, or for a value of several lines the key, its length in 8 bytes, and the value.
+    /// Appends `KEY=value`; for a value with line breaks, the key, the length in 8 bytes and the value.
     private func field(_ key: String, _ value: [UInt8]) {
         message.append(key)
         if value.contains(UInt8(ascii: "\n")) {
@@ -82,7 +82,7 @@ package final class JournalDestination: LogDestination {
         message.append("\n")
     }
 
-    /// As syslog numbers them: informational, warning, error.
+    /// The syslog severity: 6 informational, 4 warning, 3 error.
     private static func priority(_ level: String?) -> UInt8 {
         switch level {
         case "error": UInt8(ascii: "3")

@@ -1,27 +1,27 @@
 package import Bytes
 
-/// The lines of one channel that one event loop has not handed over yet.
+/// The lines of a channel that an event loop has not written yet.
 ///
-/// It belongs to its loop and takes no lock until it flushes: by itself at 32 KiB, and when the loop
-/// says so, which lets no line wait long.
+/// It belongs to its loop and takes a lock only to flush: at 32 KiB, and whenever the loop asks for
+/// it, so that no line is delayed for long.
 package final class LogBuffer {
-    /// The size at which a buffer flushes without being asked, in bytes.
+    /// The size in bytes at which a buffer flushes by itself.
     ///
-    /// 32 KiB: some 60 lines, one system call for all of them. nginx's `access_log buffer=` is
+    /// 32 KiB: about 60 lines in one system call. nginx's `access_log buffer=` is
     /// usually set to 32k or 64k.
     package static let flushSize = 32 * 1024
 
     /// The log that the lines go to.
     package let log: ChannelLog
     private let lines: OutputBuffer
-    /// Where lines are encoded: the same buffer, unless they take another form.
+    /// The buffer for encoding: the same as `lines`, unless the format is not JSON.
     private let json: OutputBuffer
     private let isTranscoding: Bool
     private var lineCount = 0
     private let encoder: LineEncoder
     private var lastTime = WallTime(seconds: 0)
 
-    /// An empty buffer.
+    /// Creates an empty buffer.
     package init(_ log: ChannelLog) {
         self.log = log
         encoder = LineEncoder(labels: log.labels)
@@ -31,11 +31,11 @@ package final class LogBuffer {
     }
 
     deinit {
-        // The channel is gone, and with it whoever would have asked for it.
+        // The channel is gone, and nothing else would flush the rest.
         if !lines.isEmpty { flush(now: .now) }
     }
 
-    /// Adds the line of an exchange that is over, and keeps a copy of it in `recent`.
+    /// Adds the line of a finished exchange, and a copy of it to `recent`.
     package func write(
         _ record: ExchangeRecord,
         now: @autoclosure () -> ContinuousClock.Instant,
@@ -44,17 +44,17 @@ package final class LogBuffer {
         let (json, start) = (json, json.count)
         encoder.encode(record, to: json)
         recent?.append(json.span.extracting(start..<json.count))
-        added(from: start, at: record.time, now: now())
+        finishLine(from: start, at: record.time, now: now())
     }
 
-    /// Adds the line of another event.
+    /// Adds the line of any other event.
     package func write(_ event: EventRecord, now: ContinuousClock.Instant) {
         let start = json.count
         encoder.encode(event, to: json)
-        added(from: start, at: event.time, now: now)
+        finishLine(from: start, at: event.time, now: now)
     }
 
-    /// Hands the lines over now.
+    /// Writes the lines to the stream.
     package func flush(now: ContinuousClock.Instant) {
         let (lines, time) = (lines, lastTime)
         log.sink.write(lines.span, count: lineCount, at: time, now: now)
@@ -62,8 +62,8 @@ package final class LogBuffer {
         lineCount = 0
     }
 
-    /// Deals with the line of JSON that begins at `start`.
-    private func added(
+    /// Passes on the line of JSON that begins at `start`.
+    private func finishLine(
         from start: Int,
         at time: WallTime,
         now: @autoclosure () -> ContinuousClock.Instant

@@ -1,50 +1,50 @@
 package import System
 
-/// Where whole lines end up: a file that rotates, standard output, or the journal.
+/// What whole lines are written to: a rotating file, standard output, or the journal.
 package protocol LogDestination: AnyObject {
-    /// Counts up each time a new file begins, so that the rest of a line that was cut off in the
-    /// old one is not written to the new one.
+    /// Incremented for each new file, so that the rest of a line cut off in the old file is not
+    /// written to the new one.
     var generation: Int { get }
 
-    /// Makes ready for `count` more bytes: opens, reopens or rotates the file where that is due.
+    /// Prepares for `count` more bytes: opens, reopens or rotates the file if necessary.
     ///
-    /// - Throws: what failed; nothing can be written then.
+    /// - Throws: if nothing can be written.
     func prepare(adding count: Int, now: ContinuousClock.Instant) throws(FileError)
 
-    /// Writes some or all of the bytes, with one system call, and returns how many.
+    /// Writes some or all of the bytes with one system call, and returns their number.
     func write(_ bytes: Span<UInt8>) throws(FileError) -> Int
 
-    /// Forgets the open file, so that the next `prepare` opens the path anew.
+    /// Closes the file; the next `prepare` opens the path again.
     func reopen()
 
-    /// What went wrong without costing lines, once.
-    func takeTrouble() -> FileError?
+    /// A problem that lost no lines; each is returned once.
+    func takeWarning() -> FileError?
 }
 
 extension LogDestination {
-    /// Nothing.
-    package func takeTrouble() -> FileError? { nil }
+    /// Nil: no such problems.
+    package func takeWarning() -> FileError? { nil }
 }
 
-/// Standard output as a destination.
+/// Writes lines to standard output.
 ///
-/// It never waits for a reader: what a full pipe does not take is lost and counted.
+/// It never blocks: lines that do not fit into a full pipe are lost and counted.
 package final class StandardOutputDestination: LogDestination {
     private static let stream = StandardStream.output.withoutWaiting
-    /// Always the same stream.
+    /// Always 0: standard output is a single stream.
     package let generation = 0
 
-    /// Makes a destination.
+    /// Creates a destination.
     package init() {}
 
-    /// Nothing to prepare.
+    /// Does nothing.
     package func prepare(adding count: Int, now: ContinuousClock.Instant) {}
 
-    /// Writes at most what the reader's pipe takes at once.
+    /// Writes as much as the pipe accepts without blocking.
     package func write(_ bytes: Span<UInt8>) throws(FileError) -> Int {
         try StandardOutputDestination.stream.writePiece(bytes, patience: .zero)
     }
 
-    /// Nothing to reopen.
+    /// Does nothing.
     package func reopen() {}
 }

@@ -1,8 +1,8 @@
 package import System
 
-/// The names of the files beside each other in the log directory.
+/// The names of the files in the log directory.
 package enum LogDirectory {
-    /// The log for requests that no channel claims and for netproxy's own events.
+    /// The log of netproxy's own events and of requests that match no channel.
     package static let ownLog = "netproxy"
 
     /// The path of a channel's log.
@@ -10,8 +10,9 @@ package enum LogDirectory {
         directory.hasSuffix("/") ? "\(directory)\(channel).log" : "\(directory)/\(channel).log"
     }
 
-    /// The channels that have a log, in alphabetical order, also those that have a rotated one only;
-    /// none while there is no directory, which the daemon makes when it starts.
+    /// The channels with a log, in alphabetical order, including those with only a rotated one.
+    ///
+    /// Empty if the directory does not exist: the daemon creates it when it starts.
     package static func channels(in directory: String) throws(FileError) -> [String] {
         let names: [String]
         do throws(FileError) {
@@ -25,9 +26,9 @@ package enum LogDirectory {
             .sorted()
     }
 
-    /// Makes the directory and those above it, with mode 0750, where they do not exist.
+    /// Creates the directory and its parents with mode 0750, unless they exist.
     ///
-    /// - Throws: `FileError`, whose description names the directory and says why.
+    /// - Throws: `FileError`, whose description names the directory and the reason.
     package static func create(_ directory: String) throws(FileError) {
         try FileSystem.makeDirectory(directory, mode: 0o750)
     }

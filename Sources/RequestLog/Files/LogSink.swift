@@ -2,19 +2,19 @@ import Bytes
 import Synchronization
 package import System
 
-/// One stream of whole lines that several event loops write to.
+/// A stream of whole lines that several event loops write to.
 ///
-/// Callable from any thread; a flush holds the lock for one system call. Nothing here fails: what
-/// cannot be written is dropped and counted, and the next line that can be written is preceded by
-/// one that tells how many were lost.
+/// Callable from any thread; a flush holds the lock for one system call. Writing never fails for the
+/// caller: lines that cannot be written are dropped and counted, and the next successful write begins
+/// with a line that states their number.
 package final class LogSink: Sendable {
-    /// What became of the lines.
+    /// The numbers of lines written and lost.
     package struct Counters: Sendable, Equatable {
-        /// Lines that are in the file.
+        /// Lines written.
         package var written = 0
-        /// Lines that were lost.
+        /// Lines lost.
         package var dropped = 0
-        /// Why lines were lost last.
+        /// The reason of the most recent loss.
         package var lastError: FileError?
     }
 
@@ -23,14 +23,14 @@ package final class LogSink: Sendable {
         let encoder: LineEncoder
         let format: LogFormat
         var counters = Counters()
-        /// What of `counters.dropped` no line has told yet.
-        var untold = 0
-        /// The rest of a line whose beginning is in the file already.
+        /// The part of `counters.dropped` that no line has reported yet.
+        var unreported = 0
+        /// The rest of a line that was written only in part.
         var rest: [UInt8] = []
         var generation = 0
-        /// Whether the last lines were lost.
+        /// Whether the most recent lines were lost.
         var isLosing = false
-        /// Whether nobody writes any more but what still ends.
+        /// Whether only exchanges that are still running write to it.
         var isRetired = false
         let notice = OutputBuffer(capacity: 512)
     }
@@ -38,13 +38,13 @@ package final class LogSink: Sendable {
     private let state: Mutex<State>
     private let onLoss: (@Sendable (FileError) -> Void)?
 
-    /// Makes a stream.
+    /// Creates a stream.
     ///
     /// - Parameters:
-    ///   - labels: those of its notices about lost lines.
-    ///   - destination: where the lines go.
-    ///   - format: that of its notices.
-    ///   - onLoss: told why, when lines begin to be lost; runs on the thread that writes.
+    ///   - labels: the labels of notices about lost lines.
+    ///   - destination: what the lines are written to.
+    ///   - format: the format of notices.
+    ///   - onLoss: called with the reason when lines begin to be lost, on the writing thread.
     package init(
         labels: LogLabels,
         to destination: sending any LogDestination,
@@ -57,17 +57,17 @@ package final class LogSink: Sendable {
         )
     }
 
-    /// What became of the lines so far.
+    /// The numbers of lines written and lost so far.
     package var counters: Counters {
         state.withLock { $0.counters }
     }
 
-    /// Opens the file anew (SIGUSR1).
+    /// Reopens the file (SIGUSR1).
     package func reopen() {
         state.withLock { $0.destination.reopen() }
     }
 
-    /// Closes the file, and again behind each write that still comes.
+    /// Closes the file now, and again after each later write.
     package func retire() {
         state.withLock { state in
             state.isRetired = true
@@ -75,27 +75,27 @@ package final class LogSink: Sendable {
         }
     }
 
-    /// Keeps the file open from now on.
+    /// Reverses ``retire()``: the file stays open.
     package func revive() {
         state.withLock { $0.isRetired = false }
     }
 
-    /// Goes on in another place.
+    /// Continues with another destination.
     package func redirect(to destination: sending any LogDestination) {
         let next = Mutex<(any LogDestination)?>(destination)
         state.withLock { state in
             guard let destination = next.withLock({ $0.take() }) else { return }
             state.destination = destination
-            // No generation of any destination: the rest of a line stays where its beginning is.
+            // Matches no destination: the rest of a partly written line is not written to this one.
             state.generation = -1
         }
     }
 
-    /// Writes what is missing where no next line brings it along: the end of a line that was cut, and
-    /// how many were lost.
+    /// Writes the rest of a cut line and the notice about lost lines, which otherwise wait for the
+    /// next line.
     package func finish(at time: WallTime, now: ContinuousClock.Instant) {
         state.withLock { state in
-            guard !state.rest.isEmpty || state.untold > 0 else { return }
+            guard !state.rest.isEmpty || state.unreported > 0 else { return }
             let nothing: [UInt8] = []
             _ = state.write(nothing.span, count: 0, at: time, now: now)
         }
@@ -103,7 +103,7 @@ package final class LogSink: Sendable {
 
     /// Writes whole lines, or drops them.
     ///
-    /// `count` is the number of lines; `time` is for the notice about lines that were lost before.
+    /// `count` is the number of lines; `time` is the time of a notice about lines lost earlier.
     package func write(
         _ lines: Span<UInt8>,
         count: Int,
@@ -117,7 +117,7 @@ package final class LogSink: Sendable {
 }
 
 extension LogSink.State {
-    /// Returns why lines are lost from now on.
+    /// Writes lines; returns the reason if lines begin to be lost.
     fileprivate mutating func write(
         _ lines: Span<UInt8>,
         count: Int,
@@ -129,15 +129,15 @@ extension LogSink.State {
             try destination.prepare(adding: rest.count + lines.count, now: now)
             if destination.generation != generation { startFile() }
             try finishLine()
-            try tellLosses(at: time)
-            if let trouble = destination.takeTrouble() {
-                try tell(
+            try reportLosses(at: time)
+            if let warning = destination.takeWarning() {
+                try report(
                     EventRecord(
                         time: time,
                         level: .warning,
                         event: .log,
                         message: "the file is too long and cannot be rotated",
-                        facts: [("reason", .text("\(trouble)"))]
+                        facts: [("reason", .text("\(warning)"))]
                     )
                 )
             }
@@ -157,7 +157,7 @@ extension LogSink.State {
     private mutating func startFile() {
         generation = destination.generation
         guard !rest.isEmpty else { return }
-        // The line was counted as written when its rest was kept, but its file is gone.
+        // Counted as written when its rest was kept, but its file is gone.
         rest = []
         counters.written -= 1
         lose(1)
@@ -171,29 +171,29 @@ extension LogSink.State {
         }
     }
 
-    private mutating func tellLosses(at time: WallTime) throws(FileError) {
-        guard untold > 0 else { return }
+    private mutating func reportLosses(at time: WallTime) throws(FileError) {
+        guard unreported > 0 else { return }
         var event = EventRecord(
             time: time,
             level: .warning,
             event: .log,
             message: "lines were dropped",
-            facts: [("dropped", .number(untold))]
+            facts: [("dropped", .number(unreported))]
         )
         if let error = counters.lastError { event.facts.append(("reason", .text("\(error)"))) }
-        // Also in a form without such a line: the counter of /metrics tells it.
-        let count = untold
-        untold = 0
+        // Some formats have no line for it; /metrics has the counter.
+        let count = unreported
+        unreported = 0
         do {
-            try tell(event)
+            try report(event)
         } catch {
-            if rest.isEmpty { untold = count }
+            if rest.isEmpty { unreported = count }
             throw error
         }
     }
 
-    /// Writes a line of our own.
-    private mutating func tell(_ event: EventRecord) throws(FileError) {
+    /// Writes a notice.
+    private mutating func report(_ event: EventRecord) throws(FileError) {
         notice.removeAll()
         encoder.encode(event, to: notice)
         if format != .json {
@@ -219,7 +219,7 @@ extension LogSink.State {
         }
     }
 
-    /// Keeps what is missing of the line in whose middle the writing stopped, and drops the rest.
+    /// Keeps the rest of the line that was written in part, and drops the lines after it.
     private mutating func keepLine(of lines: Span<UInt8>, written: Int) {
         let newline = UInt8(ascii: "\n")
         var next = written
@@ -234,7 +234,7 @@ extension LogSink.State {
 
     private mutating func lose(_ count: Int) {
         counters.dropped += count
-        untold += count
+        unreported += count
     }
 
     private func lineCount(_ lines: Span<UInt8>) -> Int {

@@ -1,49 +1,49 @@
 package import System
 
-/// When a log file makes room for a new one, and how many old ones stay.
-package struct Rotation: Sendable, Equatable {
-    /// The size that a file does not exceed, in bytes, unless one flush alone does.
-    package var size: Int
-    /// How many old files stay; the youngest has the suffix `.1`.
-    package var keep: Int
-
-    /// Default 64 MiB and 5 files, as in the configuration.
-    package init(size: Int = 64 << 20, keep: Int = 5) {
-        self.size = size
-        self.keep = keep
-    }
-}
-
-/// A log file under a path: rotated by size, and opened anew when another tool moved or removed it.
+/// A log file that is rotated by size, and reopened if another tool moves or removes it.
 package final class RotatingFile: LogDestination {
-    /// How often the path is compared with the open file, and a failed opening is tried again.
+    /// The size of a file, and the number of old files.
+    package struct Limits: Sendable, Equatable {
+        /// The largest size in bytes, exceeded only by a single flush that is larger.
+        package var size: Int
+        /// The number of old files kept; the newest has the suffix `.1`.
+        package var keep: Int
+
+        /// Creates limits; by default 64 MiB and 5 files, as in the configuration.
+        package init(size: Int = 64 << 20, keep: Int = 5) {
+            self.size = size
+            self.keep = keep
+        }
+    }
+
+    /// The interval for comparing the path with the open file, and for retrying a failed open.
     private static let checkInterval = Duration.seconds(1)
 
-    /// The path of the file that is written.
+    /// The path of the current file.
     package let path: String
-    private let rotation: Rotation
+    private let limits: Limits
     private var file: AppendFile?
     private var status: FileStatus?
     private var size = 0
     private var nextCheck: ContinuousClock.Instant?
     private var failure: FileError?
-    /// Why the file is too long.
+    /// Why the file could not be rotated.
     private var rotationFailure: FileError?
-    private var isRotationFailureTold = false
-    /// Counts the files that were opened, one that was emptied again.
+    private var isRotationFailureReported = false
+    /// Incremented for each file opened, and when the file was truncated by another tool.
     package private(set) var generation = 0
 
-    /// Names a file; it is opened when the first line comes.
-    package init(path: String, rotation: Rotation) {
+    /// Creates a destination; the first line opens the file.
+    package init(path: String, limits: Limits) {
         self.path = path
-        self.rotation = rotation
+        self.limits = limits
     }
 
-    /// Opens the file if none is open or another one stands under the path, and rotates if `count`
-    /// more bytes do not fit.
+    /// Opens the file if none is open or the path has another one, and rotates it if `count` more
+    /// bytes do not fit.
     ///
-    /// Where it cannot rotate (a directory that belongs to somebody else), the file grows, and
-    /// `takeTrouble` tells of it.
+    /// If it cannot be rotated, for example because another user owns the directory, the file grows
+    /// and `takeWarning` returns the reason.
     package func prepare(adding count: Int, now: ContinuousClock.Instant) throws(FileError) {
         if nextCheck.map({ now >= $0 }) ?? true {
             nextCheck = now + Self.checkInterval
@@ -54,32 +54,32 @@ package final class RotatingFile: LogDestination {
         if let failure { throw failure }
         do {
             if file == nil { try open() }
-            guard size > 0, size + count > rotation.size, rotationFailure == nil else { return }
+            guard size > 0, size + count > limits.size, rotationFailure == nil else { return }
             guard rotated() else { return }
             try open()
         } catch {
-            // Not again for each flush: a directory that is gone costs one call a second.
+            // Not retried for each flush: a missing directory costs one call a second.
             failure = error
             throw error
         }
     }
 
-    /// Why the file could not be rotated, once until it could.
-    package func takeTrouble() -> FileError? {
-        guard let rotationFailure, !isRotationFailureTold else { return nil }
-        isRotationFailureTold = true
+    /// Why the file could not be rotated; returned once per failure.
+    package func takeWarning() -> FileError? {
+        guard let rotationFailure, !isRotationFailureReported else { return nil }
+        isRotationFailureReported = true
         return rotationFailure
     }
 
     /// Writes with one system call.
     package func write(_ bytes: Span<UInt8>) throws(FileError) -> Int {
-        // Unreachable: `prepare` has opened the file or thrown.
+        // Unreachable: `prepare` opened the file or threw.
         guard file != nil else { return 0 }
         let written: Int
         do {
             written = try file?.write(bytes) ?? 0
         } catch {
-            // Somebody who makes room may empty the file at any time.
+            // Truncating the file to free space must be noticed at once.
             nextCheck = nil
             throw error
         }
@@ -87,7 +87,7 @@ package final class RotatingFile: LogDestination {
         return written
     }
 
-    /// Closes the file; the path is opened anew for the next line.
+    /// Closes the file; the next line opens the path again.
     package func reopen() {
         file = nil
         failure = nil
@@ -98,15 +98,15 @@ package final class RotatingFile: LogDestination {
         do {
             let current = try FileStatus.of(path: path)
             if let status, current.isSameFile(as: status) {
-                // Somebody may have emptied it (copytruncate); O_APPEND follows by itself, but the
-                // rest of a line has no beginning any more.
+                // After copytruncate, O_APPEND continues at the new end, but the rest of a line no
+                // longer has its beginning.
                 if current.size < size { generation += 1 }
                 size = current.size
             } else {
                 file = nil
             }
         } catch {
-            // Moved or removed, or the path cannot be reached any more, which opening will tell.
+            // Moved or removed; if the path cannot be reached, opening it reports why.
             file = nil
         }
     }
@@ -121,16 +121,16 @@ package final class RotatingFile: LogDestination {
         if size > 0, isCut() { _ = try write([UInt8(ascii: "\n")].span) }
     }
 
-    /// Whether the file ends within a line: a full disk cut it, and then the daemon ended.
+    /// Whether the last line is incomplete: cut off by a full disk before the daemon ended.
     private func isCut() -> Bool {
-        // One that cannot be read is taken as it is.
+        // If it cannot be read, the last line is taken to be complete.
         guard let reader = try? ReadableFile(path: path),
             let last = try? reader.read(1, at: size - 1).first
         else { return false }
         return last != UInt8(ascii: "\n")
     }
 
-    /// Moves the file away; no if it is still there.
+    /// Moves the file away, and returns whether that succeeded.
     private func rotated() -> Bool {
         do throws(FileError) {
             try rotate()
@@ -139,15 +139,15 @@ package final class RotatingFile: LogDestination {
             return false
         }
         file = nil
-        isRotationFailureTold = false
+        isRotationFailureReported = false
         return true
     }
 
     private func rotate() throws(FileError) {
-        guard rotation.keep > 0 else { return try FileSystem.unlink(path) }
-        // Up to the first number that is free: a try that failed has left one, and costs no file more.
+        guard limits.keep > 0 else { return try FileSystem.unlink(path) }
+        // Up to the first free number: an earlier attempt that failed may have left a gap.
         var free = 1
-        while free < rotation.keep, try FileSystem.status("\(path).\(free)") != nil { free += 1 }
+        while free < limits.keep, try FileSystem.status("\(path).\(free)") != nil { free += 1 }
         for number in stride(from: free - 1, through: 1, by: -1) {
             try FileSystem.rename("\(path).\(number)", to: "\(path).\(number + 1)")
         }

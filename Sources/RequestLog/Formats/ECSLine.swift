@@ -1,9 +1,9 @@
 import Bytes
 
-/// Writes a line with the names of the Elastic Common Schema (version 8.11).
+/// Writes a line with the field names of the Elastic Common Schema (version 8.11).
 ///
-/// Flat, dotted keys, as its logging libraries write them. What the schema has no name for is below
-/// `netproxy`.
+/// The keys are flat and dotted, as Elastic's logging libraries write them. Facts without a name in
+/// the schema are below `netproxy`.
 enum ECSLine {
     private static let names: [String: String] = [
         "request_id": "http.request.id", "trace_id": "trace.id",
@@ -16,7 +16,7 @@ enum ECSLine {
     static func append(_ line: LogLine, to output: OutputBuffer) {
         guard case .object(let members) = line.object else { return }
         var fields = Fields(output)
-        // The four that the schema's logging specification wants first, in this order.
+        // The ECS logging specification requires these first, in this order.
         fields.add("@timestamp", .text(line.time))
         fields.add("log.level", line["level"] ?? .null)
         fields.add("message", .text(message(of: line)))
@@ -46,7 +46,7 @@ enum ECSLine {
             let version = member.value.plain
             fields.add("http.version", .text(version.replacing("HTTP/", with: "")))
         case "duration_ms":
-            // The schema counts in nanoseconds.
+            // The schema's unit is the nanosecond.
             let nanoseconds = (member.value.number ?? 0) * 1_000_000
             fields.add("event.duration", .number(nanoseconds.rounded()))
         default: fields.add(names[member.name] ?? "netproxy.\(member.name)", member.value)
@@ -69,7 +69,7 @@ enum ECSLine {
     private static func address(_ role: String, _ text: String, _ fields: inout Fields) {
         fields.add("\(role).address", .text(text))
         let (host, port) = split(text)
-        // A unix socket has neither.
+        // A unix socket has no address or port.
         guard let port else { return }
         let ip = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
         fields.add("\(role).ip", .text(ip))

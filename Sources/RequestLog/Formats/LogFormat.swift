@@ -1,20 +1,20 @@
 package import Bytes
 
-/// How a record becomes a line.
+/// The format of a line.
 ///
-/// JSON is what the loops encode. Every other form is made out of that line, so that there is one
-/// place that decides what is in it and what is redacted.
+/// Event loops encode JSON. Every other format is converted from that line, so that a single place
+/// decides what is logged and what is redacted.
 package enum LogFormat: String, Sendable, CaseIterable {
     /// The line as it is encoded.
     case json
-    /// `key=value` pairs, dots for what is nested.
+    /// `key=value` pairs, with dotted keys for nested values.
     case logfmt
-    /// JSON with the names of the Elastic Common Schema, version 8.
+    /// JSON with the field names of the Elastic Common Schema, version 8.
     case ecs
-    /// The Combined Log Format of Apache and nginx; only exchanges have a line.
+    /// The Combined Log Format of Apache and nginx, for exchanges only.
     case clf
 
-    /// Appends a line in this form, with its newline; nothing where the form has no line for it.
+    /// Appends a line in this format, including the newline, unless the format has none for its event.
     package func append(_ line: LogLine, to output: OutputBuffer) {
         switch self {
         case .json: output.append(line.raw)
@@ -27,12 +27,12 @@ package enum LogFormat: String, Sendable, CaseIterable {
         output.append(UInt8(ascii: "\n"))
     }
 
-    /// Appends an encoded line of JSON in this form.
+    /// Appends an encoded line of JSON in this format.
     func append(json line: Span<UInt8>, to output: OutputBuffer) {
         guard self != .json else { return output.append(line) }
         var bytes = line.array
         if bytes.last == UInt8(ascii: "\n") { bytes.removeLast() }
-        // Unreachable else: the encoder's lines are JSON.
+        // Always succeeds: the encoder's lines are JSON.
         guard let read = LogLine(bytes) else { return }
         append(read, to: output)
     }

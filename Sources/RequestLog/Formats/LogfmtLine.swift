@@ -1,10 +1,10 @@
 import Bytes
 import NetworkCore
 
-/// Writes a line as `key=value` pairs, and reads such a line again.
+/// Writes a line as `key=value` pairs, and parses such a line.
 ///
-/// Text that has a space, `=`, `"` or a control character in it stands in quotes and is escaped
-/// as in JSON; so does text that would read as a number or a flag.
+/// Text with a space, `=`, `"` or a control character is quoted and escaped as in JSON, as is text
+/// that could be mistaken for a number or a flag.
 enum LogfmtLine {
     static func append(_ line: LogLine, to output: OutputBuffer) {
         guard case .object(let members) = line.object else { return }
@@ -46,9 +46,9 @@ enum LogfmtLine {
             }
     }
 
-    // MARK: - Reading
+    // MARK: - Parsing
 
-    /// The members of a line; nothing if it is none of ours.
+    /// Parses the members of a line; nil if it is not a logfmt line of netproxy.
     static func read(_ bytes: [UInt8]) -> LogValue? {
         guard bytes.starts(with: "time=".utf8) else { return nil }
         var members: [LogValue.Member] = []
@@ -88,7 +88,7 @@ enum LogfmtLine {
         .list(value.plain.split(separator: ",").map { .text(String($0)) })
     }
 
-    /// What was nested in the record is so again: `auth.kind` is the kind of the member `auth`.
+    /// Adds a value under a dotted key: `auth.kind` becomes the member `kind` of `auth`.
     private static func add(
         _ value: LogValue,
         under key: String,

@@ -1,19 +1,19 @@
-/// Something other than an exchange that the log tells: a token was renewed, a pool is full, the
-/// configuration was read again.
+/// Any logged event other than an exchange: a token was renewed, a pool is full, the configuration
+/// was reloaded.
 package struct EventRecord: Sendable {
-    /// A fact's value.
+    /// The value of a fact.
     package enum Value: Sendable, Equatable {
         case text(String)
         case number(Int)
         case flag(Bool)
-        /// Written in milliseconds; end the name in `_ms`.
+        /// Written in milliseconds; the fact's name ends in `_ms`.
         case duration(Duration)
     }
 
-    /// What kind of thing happened.
+    /// The kind of event.
     package enum Event: String, Sendable, CaseIterable {
         case token, pool, reload, upgrade
-        /// A request that is worth a look.
+        /// A suspicious request.
         case request
         /// The log itself, such as lines that were lost.
         case log
@@ -21,18 +21,18 @@ package struct EventRecord: Sendable {
         case daemon
     }
 
-    /// When.
+    /// When it happened.
     package var time: WallTime
-    /// How much it matters.
+    /// The severity.
     package var level: LogLevel
-    /// What kind of thing.
+    /// The kind of event.
     package var event: Event
-    /// What happened, in constant words; what varies is in the facts.
+    /// What happened, as a constant text; the facts have what varies.
     package var message: String
     /// Names and values, in the order of the line.
     package var facts: [(name: String, value: Value)]
 
-    /// Records something.
+    /// Creates a record.
     package init(
         time: WallTime,
         level: LogLevel = .info,
@@ -46,4 +46,9 @@ package struct EventRecord: Sendable {
         self.message = message
         self.facts = facts
     }
+}
+
+/// The severity of a line.
+package enum LogLevel: String, Sendable, CaseIterable {
+    case info, warning, error
 }

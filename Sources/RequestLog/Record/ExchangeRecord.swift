@@ -1,57 +1,56 @@
 package import HTTPMessage
 package import NetworkCore
 
-/// Everything the log says about one exchange, as values: nothing is formatted before the exchange
-/// is over.
+/// Everything that is logged about one exchange, as values; the line is formatted at the end.
 ///
-/// Absent facts stay absent in the line.
+/// Facts that are nil are left out of the line.
 package struct ExchangeRecord: Sendable {
     /// When the request head was complete.
     package var time: WallTime
-    /// What interceptors and transport found out: the id, the attempts, their timings, the credential.
+    /// Facts from interceptors and transport: the id, attempts, timings, the credential.
     package var context: RequestContext
-    /// The id that the app gave its request, which went upstream in the place of ours.
+    /// The id that the app gave its request, sent upstream in place of netproxy's.
     package var clientRequestID: String?
-    /// The trace it belongs to, from `traceparent` or our own.
+    /// The trace id, from the app's `traceparent` or one that netproxy started.
     package var traceID: String?
     /// The peer's address, or `unix`.
     package var client: String
-    /// The peer's user, where the kernel tells it.
+    /// The peer's user id, on a unix socket.
     package var clientUID: UInt32?
 
-    /// The method, as it stood on the request line; empty for what was no request.
+    /// The method as sent by the app; empty if no request could be parsed.
     package var method: String
-    /// The scheme of the upstream request; absent, like the four below, where none was made out.
+    /// The scheme of the upstream request; nil, like the host below, if no channel was found.
     package var scheme: String?
     /// The authority of the upstream request.
     package var host: String?
-    /// Path and query of the upstream request, percent-encoded as they are sent; empty for CONNECT
-    /// and for what was no request.
+    /// Path and query of the upstream request, percent-encoded as they are sent; empty for CONNECT,
+    /// and if no request could be parsed.
     package var target: String
-    /// Such as `HTTP/1.1`.
+    /// The protocol version, such as `HTTP/1.1`.
     package var protocolVersion: String?
 
-    /// What the app got; nothing if no head reached it.
+    /// The status sent to the app; nil if no response head was sent.
     package var status: HTTPStatus?
     /// Content bytes from the app.
     package var bytesIn = 0
     /// Content bytes to the app.
     package var bytesOut = 0
-    /// From the complete head to the last byte to the app.
+    /// From the complete request head to the last byte sent to the app.
     package var duration: Duration = .zero
 
-    /// The error's word, the same that the app got.
+    /// The error word, the same as in the response to the app.
     package var error: ErrorKind?
-    /// What a person should know of the error, in the words of the answer.
+    /// The explanation of the error, as in the response to the app.
     package var detail: String?
-    /// Which side ended the exchange early.
+    /// The side that ended the exchange early.
     package var abortedBy: AbortedBy?
     /// The request's fields that `log.headers` names.
     package var headers: [HTTPField] = []
     /// The response's fields that `log.headers` names.
     package var responseHeaders: [HTTPField] = []
 
-    /// Begins the record of an exchange, as soon as its head is complete.
+    /// Creates the record of an exchange whose request head is complete.
     package init(
         time: WallTime,
         requestID: String,
@@ -71,11 +70,11 @@ package struct ExchangeRecord: Sendable {
     /// The query of the upstream request, without the question mark.
     package var query: String? { TargetPath(target).query.map(String.init) }
 
-    /// How much the line matters.
+    /// The severity of the line.
     ///
-    /// `error`: the app got a 5xx, or the response broke off for another reason than the app's own
-    /// leaving. `warning`: a 4xx (a refusal by netproxy included), an app that left early, an
-    /// attempt that had to be repeated, a 401 that could not be replayed. `info`: the rest.
+    /// `error`: a 5xx, or a response cut short for any reason except that the app disconnected.
+    /// `warning`: a 4xx (also one from netproxy), an app that disconnected, a repeated attempt, a
+    /// 401 that could not be replayed. `info`: everything else.
     package var level: LogLevel {
         let code = status?.rawValue ?? 0
         if code >= 500 { return .error }
@@ -84,4 +83,14 @@ package struct ExchangeRecord: Sendable {
         if !context.retries.isEmpty || context.authorization?.notReplayed != nil { return .warning }
         return .info
     }
+}
+
+/// The side that ended an exchange early.
+package enum AbortedBy: String, Sendable, CaseIterable {
+    /// The app disconnected.
+    case client
+    /// The upstream closed or reset the connection, or broke the protocol.
+    case upstream
+    /// netproxy itself, because of a timeout, the end of the drain period or a limit.
+    case proxy
 }

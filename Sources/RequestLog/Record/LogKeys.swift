@@ -1,11 +1,11 @@
-/// The keys of the log's lines; dots lead into objects.
+/// The keys of log lines; a dot separates the levels of nested objects.
 package enum LogKeys {
-    /// Those whose values are numbers.
+    /// The keys with numbers as values.
     static let numbers: Set<String> = [
         "status", "upstream_status", "bytes_in", "bytes_out", "duration_ms", "attempts",
         "client_uid", "auth.generation", "auth.age_s", "auth.wait_ms", "timings.queue_ms",
         "timings.dns_ms", "timings.connect_ms", "timings.tls_ms", "timings.first_byte_ms",
-        // Of other events than exchanges.
+        // Of events other than exchanges.
         "generation", "next_attempt_s", "dropped",
     ]
 
@@ -18,7 +18,7 @@ package enum LogKeys {
         "message", "reason", "kind", "fields",
     ]
 
-    /// All of them, but for the fields that `log.headers` names.
+    /// All keys, except for the header fields that `log.headers` names.
     static let all = numbers.union(others).sorted()
 
     /// Whether a line may have the key.

@@ -1,8 +1,8 @@
 package import HTTPMessage
 
-/// What is the same in every line of a channel, and what may be shown of its exchanges.
+/// What every line of a channel has in common, and what may be shown of its exchanges.
 package struct LogLabels: Sendable {
-    /// The channel's name; nothing for `netproxy.log`.
+    /// The channel's name; nil for `netproxy.log`.
     package var channel: String?
     /// The channel's `log.subsystem`.
     package var subsystem: String?
@@ -12,10 +12,10 @@ package struct LogLabels: Sendable {
     package var query: QueryMode
     /// The fields whose values are shown, from `log.headers`.
     package var headers: [HTTPFieldName]
-    /// The fields that carry the channel's credentials; their values are never shown.
+    /// The fields with the channel's credentials; their values are never shown.
     package var credentialFields: [HTTPFieldName]
 
-    /// Describes a channel's log.
+    /// Creates the labels of a channel's log.
     package init(
         channel: String? = nil,
         subsystem: String? = nil,
@@ -31,4 +31,14 @@ package struct LogLabels: Sendable {
         self.headers = headers
         self.credentialFields = credentialFields
     }
+}
+
+/// How much of a query the log shows.
+package enum QueryMode: String, Sendable, CaseIterable {
+    /// The names of its parameters, separated by commas.
+    case keys
+    /// The query as it was sent, except for the values of well-known credential parameters.
+    case full
+    /// No part of it.
+    case off
 }

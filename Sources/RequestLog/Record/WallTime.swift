@@ -2,20 +2,20 @@ import Bytes
 import FoundationEssentials
 import HTTPMessage
 
-/// A moment of the calendar's time, UTC, to the microsecond.
+/// A point in time by the system's clock (UTC), to the microsecond.
 package struct WallTime: Sendable, Hashable, Comparable {
-    /// Whole seconds since 1970.
+    /// Whole seconds since the Unix epoch.
     package var seconds: Int64
     /// 0...999 999.
     package var microseconds: Int32
 
-    /// Makes a moment.
+    /// Creates a point in time.
     package init(seconds: Int64, microseconds: Int32 = 0) {
         self.seconds = seconds
         self.microseconds = microseconds
     }
 
-    /// The system's clock.
+    /// The current time.
     package static var now: WallTime {
         // A Double of seconds is exact to a quarter of a microsecond in this century.
         let time = Date().timeIntervalSince1970
@@ -26,13 +26,13 @@ package struct WallTime: Sendable, Hashable, Comparable {
         )
     }
 
-    /// A number of nanoseconds since 1970, cut off to the microsecond.
+    /// Converts nanoseconds since the Unix epoch, truncated to microseconds.
     package init(nanosecondsSince1970 nanoseconds: UInt64) {
         seconds = Int64(nanoseconds / 1_000_000_000)
         microseconds = Int32(nanoseconds % 1_000_000_000 / 1000)
     }
 
-    /// Reads a time as the log writes it: `2026-03-04T05:06:07.000089Z`; nothing for other texts.
+    /// Parses a time as written in the log, `2026-03-04T05:06:07.000089Z`.
     init?(rfc3339 text: String) {
         let bytes = Array(text.utf8)
         func number(_ range: Range<Int>) -> Int? {
@@ -55,7 +55,7 @@ package struct WallTime: Sendable, Hashable, Comparable {
         microseconds = Int32(fraction)
     }
 
-    /// Whether `left` is the earlier one.
+    /// Whether `left` is earlier.
     package static func < (left: WallTime, right: WallTime) -> Bool {
         (left.seconds, left.microseconds) < (right.seconds, right.microseconds)
     }

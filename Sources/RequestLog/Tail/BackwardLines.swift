@@ -1,22 +1,22 @@
 import System
 
-/// The lines of a file from its end to its beginning, read in blocks.
+/// Reads the lines of a file backwards, in blocks.
 struct BackwardLines {
     private static let blockSize = 64 * 1024
 
     private let file: ReadableFile
-    /// Where the part that was not read yet ends.
+    /// The end of the part that has not been read yet.
     private var offset: Int
-    /// What was read and not handed out: the end of a line first.
+    /// Bytes read but not returned yet, ending with a complete line.
     private var pending: [UInt8] = []
 
-    /// The lines in front of `end`, which is the beginning of a line.
+    /// Starts before `end`, which must be the beginning of a line.
     init(_ file: ReadableFile, before end: Int) {
         self.file = file
         offset = end
     }
 
-    /// The line before, without its newline; nothing in front of the first.
+    /// Returns the previous line without its newline; nil before the first one.
     mutating func next() throws(FileError) -> [UInt8]? {
         let newline = UInt8(ascii: "\n")
         while true {

@@ -1,16 +1,15 @@
 import NetworkCore
 
-/// A command that sends a logged request again; what the log does not know stands in angle brackets.
+/// A curl command that repeats a logged request, with placeholders in angle brackets for what is not in the log.
 package struct CurlCommand: Sendable, CustomStringConvertible {
     /// The command, quoted for a POSIX shell.
     package let description: String
 
-    /// Makes the command, or nothing if the line tells no request that could be sent.
+    /// Creates the command; nil if the line has no request that could be sent.
     ///
-    /// `hasWholeQuery` says whether the log shows queries as they were sent, where a line could be
-    /// read either way.
-    package init?(_ line: LogLine, hasWholeQuery: Bool = false) {
-        guard let url = RequestURL(line, hasWholeQuery: hasWholeQuery),
+    /// `query` is the channel's query mode; it matters if a line is ambiguous.
+    package init?(_ line: LogLine, query: QueryMode = .keys) {
+        guard let url = RequestURL(line, query: query),
             let method = line["method"]?.text
         else { return nil }
         let hasBody = (line["bytes_in"]?.integer ?? 0) > 0
@@ -43,33 +42,33 @@ package struct CurlCommand: Sendable, CustomStringConvertible {
     }
 }
 
-/// The URL of a logged upstream request, as far as the log tells it.
+/// The URL of a logged upstream request, as far as it is known.
 struct RequestURL: CustomStringConvertible {
-    /// Names and values of the query; a value that the log does not show is its name in brackets.
+    /// Names and values of the query; a value that is not logged is replaced by its name in brackets.
     let parameters: [(name: String, value: String?)]
     let description: String
-    /// Whether the request was for the server as a whole (`OPTIONS *`): then there is no path (RFC
-    /// 9112 §3.2.4).
+    /// Whether the request was `OPTIONS *`, which has no path (RFC 9112 §3.2.4).
     let isAsterisk: Bool
 
-    init?(_ line: LogLine, hasWholeQuery: Bool) {
+    init?(_ line: LogLine, query mode: QueryMode) {
         guard let host = line["host"]?.text, let target = line["path"]?.text else { return nil }
-        self.init(line, host: host, target: target, hasWholeQuery: hasWholeQuery)
+        self.init(line, host: host, target: target, query: mode)
     }
 
-    /// The URL as far as the line has one: what was refused went nowhere, but came to this machine.
-    init(ofAny line: LogLine, hasWholeQuery: Bool) {
+    /// The URL with defaults for what is missing: a refused request was not sent anywhere, but it was
+    /// received on this machine.
+    init(ofAny line: LogLine, query mode: QueryMode) {
         let target = line["path"]?.text ?? "/"
         let host = line["host"]?.text ?? "localhost"
-        self.init(line, host: host, target: target, hasWholeQuery: hasWholeQuery)
+        self.init(line, host: host, target: target, query: mode)
     }
 
-    private init(_ line: LogLine, host: String, target: String, hasWholeQuery: Bool) {
+    private init(_ line: LogLine, host: String, target: String, query mode: QueryMode) {
         isAsterisk = target == "*"
         let path = isAsterisk ? "" : target
         var query = line["query"]?.text ?? ""
-        // With `query: keys` the line has names with commas between them.
-        if hasWholeQuery || query.contains("=") || query.contains("&") {
+        // With `query: keys`, the line has names separated by commas.
+        if mode == .full || query.contains("=") || query.contains("&") {
             parameters = query.split(separator: "&").map { part in
                 let pair = part.split(
                     separator: "=",

@@ -1,7 +1,7 @@
 import System
 
-/// The reading end of one log file: what was appended since the last look, also when the file was
-/// rotated, removed or emptied in between.
+/// Reads a log file that grows: the lines appended since the last call, even if the file was rotated,
+/// removed or truncated in the meantime.
 struct FollowedFile {
     private static let blockSize = 256 * 1024
     private static let newline = UInt8(ascii: "\n")
@@ -9,29 +9,29 @@ struct FollowedFile {
     private let path: String
     private var file: ReadableFile?
     private var offset = 0
-    /// A line whose end was not there yet.
+    /// The beginning of a line whose end has not been written yet.
     private var partial: [UInt8] = []
 
-    /// Follows a file from its beginning, unless `skipToEnd` leaves out what is there.
+    /// Follows a file from its beginning, or from where `skipToEnd` finds its end.
     init(path: String) {
         self.path = path
     }
 
-    /// Goes behind the last whole line that is there now.
+    /// Skips all whole lines that the file has now.
     mutating func skipToEnd() throws(FileError) {
         file = try Self.open(path)
         guard let file else { return }
         offset = try Self.endOfLines(in: file)
     }
 
-    /// The last `count` lines that satisfy the filter, oldest first, from this file and the rotated
-    /// ones behind it, in front of where `newLines` goes on.
+    /// The last `count` lines that satisfy the filter, oldest first, from this file and its rotated
+    /// predecessors, up to where `newLines` continues.
     func last(_ count: Int, where filter: [WhereExpression]) throws(FileError) -> [LogLine] {
         var found: [LogLine] = []
         var number = 0
         var next = file.map { (file: $0, end: offset) }
         if next == nil {
-            // Rotated, and nobody has written since.
+            // Rotated, and nothing has been written since.
             number = 1
             next = try older(number)
         }
@@ -50,7 +50,7 @@ struct FollowedFile {
         return found.reversed()
     }
 
-    /// A rotated file, and where its last whole line ends.
+    /// A rotated file and the end of its last whole line.
     private func older(
         _ number: Int
     ) throws(FileError) -> (file: ReadableFile, end: Int)? {
@@ -58,11 +58,11 @@ struct FollowedFile {
         return (file, try Self.endOfLines(in: file))
     }
 
-    /// The whole lines that were appended since the last call.
+    /// The whole lines appended since the last call.
     mutating func newLines() throws(FileError) -> [[UInt8]] {
         var lines: [[UInt8]] = []
         if let file {
-            // What was appended before the file was moved away still counts.
+            // Lines appended before the file was moved away.
             try read(file, into: &lines)
             guard try isMoved(file) else { return lines }
             try read(file, into: &lines)
@@ -83,15 +83,15 @@ struct FollowedFile {
         partial = []
     }
 
-    /// The files that came and went since the last look, oldest first: those in front of the one
-    /// that was read, if rotation moved it further than to `.1`.
+    /// The files that were created and rotated since the last call, oldest first: those newer than the
+    /// file being read, if rotation has moved it beyond `.1`.
     private func rotated(after own: FileStatus) throws(FileError) -> [ReadableFile] {
         var files: [ReadableFile] = []
         while let next = try Self.open("\(path).\(files.count + 1)") {
             if try next.status.isSameFile(as: own) { return files.reversed() }
             files.append(next)
         }
-        // Moved somewhere else; or removed, by rotation as the oldest one, or by somebody.
+        // Moved elsewhere, or removed, by rotation or otherwise.
         guard !own.isLinked else { return [] }
         var younger: [ReadableFile] = []
         for file in files.reversed() where try file.status.modified >= own.modified {
@@ -105,7 +105,7 @@ struct FollowedFile {
         do {
             return try !FileStatus.of(path: path).isSameFile(as: own)
         } catch  where error.isMissing {
-            // Between a rename and the new file: keep to the old one for now.
+            // Renamed, and the new file does not exist yet: keep the old one for now.
             return false
         }
     }
@@ -115,7 +115,7 @@ struct FollowedFile {
         into lines: inout [[UInt8]]
     ) throws(FileError) {
         if try file.status.size < offset {
-            // Emptied in place: what is in it now is new.
+            // Truncated: everything in it is new.
             offset = 0
             partial = []
         }
@@ -141,7 +141,7 @@ struct FollowedFile {
         }
     }
 
-    /// Where the last whole line of a file ends.
+    /// The end of the last whole line of a file.
     private static func endOfLines(in file: ReadableFile) throws(FileError) -> Int {
         var end = try file.status.size
         while end > 0 {

@@ -1,17 +1,17 @@
 package import Bytes
 import HTTPMessage
 
-/// An HTTP Archive 1.2 out of log lines, written one entry at a time.
+/// Converts log lines to an HTTP Archive (HAR 1.2), one entry at a time.
 ///
-/// What the log never has (bodies, most fields, cookies) is empty, with -1 for unknown sizes, as
-/// the format provides.
+/// Facts that are never logged (bodies, most fields, cookies) are empty, and unknown sizes are -1, as
+/// the format specifies.
 package struct HARDocument {
     private var isEmpty = true
 
-    /// Begins a document.
+    /// Creates a document without entries.
     package init() {}
 
-    /// Appends the opening; `version` is that of netproxy.
+    /// Appends the beginning of the document; `version` is the version of netproxy.
     package func begin(_ output: OutputBuffer, version: String) {
         output.append(#"{"log":{"version":"1.2","creator":{"name":"netproxy","version":"#)
         string(version, output)
@@ -23,12 +23,12 @@ package struct HARDocument {
         output.append(isEmpty ? "]}}\n" : "\n]}}\n")
     }
 
-    /// Appends an exchange; lines of other events are left out.
+    /// Appends an exchange; lines of other events are ignored.
     ///
-    /// `hasWholeQuery` as for a curl command.
+    /// `query` is the channel's query mode; it matters if a line is ambiguous.
     package mutating func append(
         _ line: LogLine,
-        hasWholeQuery: Bool = false,
+        query: QueryMode = .keys,
         to output: OutputBuffer
     ) {
         guard line["event"]?.text == "exchange" else { return }
@@ -38,7 +38,7 @@ package struct HARDocument {
         string(line.time, output)
         output.append(",\"time\":")
         number(line["duration_ms"], output)
-        request(line, RequestURL(ofAny: line, hasWholeQuery: hasWholeQuery), output)
+        request(line, RequestURL(ofAny: line, query: query), output)
         response(line, output)
         output.append(#","cache":{}"#)
         timings(line, output)
@@ -98,11 +98,11 @@ package struct HARDocument {
         output.append("]")
     }
 
-    /// The phases, whose sum is the entry's `time`, and -1 for those that there were not.
+    /// Appends the phases, which add up to the entry's `time`; phases that did not occur are -1.
     ///
-    /// HAR 1.2: `connect` has `ssl` in it. `blocked` is the wait for a connection and for a token. What
-    /// the log does not divide further (attempts that failed, the body) was spent receiving if an answer
-    /// began, else waiting.
+    /// In HAR 1.2, `connect` includes `ssl`. `blocked` is the wait for a connection and for a token. Time
+    /// that the log does not attribute (failed attempts, the body) counts as receiving if a response
+    /// began, and as waiting otherwise.
     private func timings(_ line: LogLine, _ output: OutputBuffer) {
         func phase(_ key: String) -> Double? { line["timings.\(key)"]?.number }
         let waits = [phase("queue_ms"), line["auth.wait_ms"]?.number].compactMap { $0 }

@@ -2,7 +2,7 @@ import Bytes
 import NetworkCore
 
 extension HumanLine {
-    /// The line of an exchange that is over.
+    /// Describes a finished exchange.
     package init(_ record: ExchangeRecord, channel: String?) {
         let output = OutputBuffer(capacity: 64)
         TimestampCache().append(record.time, to: output)
@@ -27,19 +27,19 @@ extension HumanLine {
         )
     }
 
-    /// The line of a line of the log, whatever its event.
+    /// Describes a log line of any event.
     package init(_ line: LogLine) {
         time = Self.clock(line.time)
         channel = line["channel"]?.text
         level = line["level"]?.text.flatMap(LogLevel.init) ?? .info
         duration = line["duration_ms"]?.number
         guard line["event"]?.text == "exchange" else {
-            takeEvent(line)
+            describeEvent(line)
             return
         }
         status = line["status"]?.integer
         method = line["method"]?.text ?? ""
-        // CONNECT has a host in place of a path.
+        // CONNECT has a host instead of a path.
         path = (line["path"] ?? line["host"])?.text ?? ""
         marks = Self.marks(
             refreshed: line["auth.refreshed"] == .flag(true),
@@ -54,7 +54,7 @@ extension HumanLine {
         )
     }
 
-    private mutating func takeEvent(_ line: LogLine) {
+    private mutating func describeEvent(_ line: LogLine) {
         let labels: Set = [
             "time", "level", "subsystem", "category", "channel", "event", "message", "duration_ms",
         ]
@@ -66,7 +66,7 @@ extension HumanLine {
             .map { "\($0.name)=\($0.value.plain)" }
     }
 
-    /// The time of day out of an RFC 3339 time in UTC, to the millisecond.
+    /// The time of day in an RFC 3339 time in UTC, to the millisecond.
     private static func clock(_ time: String) -> String {
         guard let start = time.firstIndex(of: "T") else { return time }
         return time[time.index(after: start)...].prefix(12) + "Z"
@@ -82,7 +82,7 @@ extension HumanLine {
         if refreshed == true { marks.append("refreshed") }
         if overrode == true { marks.append("overrode-client") }
         if let notReplayed { marks.append("not-replayed: \(notReplayed)") }
-        // The last of them may say why there was none.
+        // The last reason may be why there was no further retry.
         let refusal = RetryReason.budgetExhausted.description
         let made = retries.filter { $0 != refusal }
         if !made.isEmpty { marks.append("retried: \(made.joined(separator: ","))") }

@@ -1,23 +1,21 @@
 package import Bytes
 import NetworkCore
 
-/// An exchange in one line that a person reads: time, status, method, path, channel, duration, and
-/// what was unusual.
+/// A log line for human readers: time, status, method, path, channel, duration, and anything unusual.
 ///
 ///     05:06:07.089Z 200 GET    /v1/42  orders  12.3 ms  refreshed retried: unauthorized
 ///
 /// The time is UTC, like the log's.
 package struct HumanLine: Sendable {
-    /// Whether colours help.
+    /// Whether the line has colours.
     package enum Style: Sendable {
         case plain
         /// With ANSI escapes, for a terminal.
         case coloured
 
-        /// What suits a terminal, by the variables of whoever sits there.
+        /// The style for a terminal with these environment variables.
         ///
-        /// `NO_COLOR` with any value asks for none (no-color.org), and a terminal that is `dumb` has
-        /// none.
+        /// There are no colours if `NO_COLOR` has any value (no-color.org) or `TERM` is `dumb`.
         package static func onTerminal(_ environment: [String: String]) -> Style {
             let isUnwanted = environment["NO_COLOR"]?.isEmpty == false
             return isUnwanted || environment["TERM"] == "dumb" ? .plain : .coloured
@@ -32,22 +30,22 @@ package struct HumanLine: Sendable {
         case grey = "\u{1b}[90m"
     }
 
-    /// The date, where it is to be shown.
+    /// The date, if it is shown.
     var day: String?
     var time = ""
     var status: Int?
-    /// What stands for the status where there is none.
+    /// The text shown if there is no status.
     var placeholder = "---"
     var method = ""
     var path = ""
     var channel: String?
-    /// Milliseconds.
+    /// In milliseconds.
     var duration: Double?
     var marks: [String] = []
     var fault: String?
     var level = LogLevel.info
 
-    /// Appends the line, with its newline.
+    /// Appends the line, including the newline.
     package func encode(to output: OutputBuffer, style: Style) {
         append(day.map { "\($0)T\(time)" } ?? time, .grey, output, style)
         output.append(UInt8(ascii: " "))
@@ -86,7 +84,7 @@ package struct HumanLine: Sendable {
         output.append("\u{1b}[0m")
     }
 
-    /// Three significant digits or so: `0.8 ms`, `12.3 ms`, `250 ms`, `1.52 s`.
+    /// The duration with about three significant digits: `0.8 ms`, `12.3 ms`, `250 ms`, `1.52 s`.
     static func milliseconds(_ value: Double) -> String {
         if value >= 10_000 { return "\((value / 100).rounded() / 10) s" }
         if value >= 1000 { return "\((value / 10).rounded() / 100) s" }
@@ -100,7 +98,7 @@ extension String {
         count < width ? self + String(repeating: " ", count: width - count) : self
     }
 
-    /// The text without what a terminal would obey, which becomes U+FFFD.
+    /// The text with U+FFFD in place of terminal control characters.
     fileprivate var harmless: String {
         let isClean = utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7f }
         guard !isClean else { return self }

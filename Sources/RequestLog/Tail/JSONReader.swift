@@ -1,9 +1,9 @@
 import HTTPMessage
 
-/// Reads one JSON value (RFC 8259), keeping the order of an object's members.
+/// Parses one JSON value (RFC 8259), keeping the order of an object's members.
 ///
-/// Our own lines only, so nothing is tuned for anything else; but a file may hold anything, so
-/// nothing is trusted: at most 16 levels, and nothing at all for text that is not JSON.
+/// Written for netproxy's own lines, but a file may contain anything: the depth is limited to 16
+/// levels, and text that is not JSON is nil.
 struct JSONReader {
     private static let depthLimit = 16
 

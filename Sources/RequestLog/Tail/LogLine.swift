@@ -1,12 +1,12 @@
-/// One line of a log file, parsed.
+/// A parsed line of a log file.
 package struct LogLine: Sendable {
-    /// The line as it stands in the file, without its newline.
+    /// The line as it is in the file, without its newline.
     package let raw: String
     /// Its members.
     package let object: LogValue
 
-    /// Parses a line, or returns nothing if it is neither a JSON object nor logfmt: a line that was
-    /// cut off, say.
+    /// Parses a line; nil if it is neither a JSON object nor logfmt, for example because it was cut
+    /// off.
     package init?(_ bytes: [UInt8]) {
         let isJSON = bytes.first == UInt8(ascii: "{")
         guard let value = isJSON ? JSONReader.read(bytes) : LogfmtLine.read(bytes),
@@ -16,7 +16,7 @@ package struct LogLine: Sendable {
         raw = String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The value under a key; dots lead into objects (`auth.generation`).
+    /// The value of a key; dots separate the levels of nested objects (`auth.generation`).
     package subscript(key: String) -> LogValue? {
         if let value = object[key] { return value }
         guard key.contains(".") else { return nil }
@@ -27,12 +27,13 @@ package struct LogLine: Sendable {
         return value
     }
 
-    /// The time's text; empty if there is none.
+    /// The text of the time; empty if the line has none.
     package var time: String { self["time"]?.text ?? "" }
 
-    /// When the line was written, in microseconds since 1970; zero if it has no time.
+    /// When the exchange or event ended, in microseconds since the Unix epoch; zero if the line has no
+    /// time.
     ///
-    /// An exchange's `time` is that of its begin.
+    /// An exchange's `time` is when it began.
     var end: Int64 {
         guard let time = WallTime(rfc3339: time) else { return 0 }
         let start = time.seconds * 1_000_000 + Int64(time.microseconds)

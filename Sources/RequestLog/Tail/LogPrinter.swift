@@ -2,15 +2,15 @@ import Bytes
 
 /// Renders log lines as `netproxy tail` prints them.
 package struct LogPrinter {
-    /// What lines become.
+    /// The output format.
     package enum Rendering: Sendable {
-        /// One readable line each.
+        /// One line for human readers each.
         case human(HumanLine.Style)
-        /// JSON: the lines as they are in the file, unless that is logfmt.
+        /// JSON: the lines of the file, converted if they are logfmt.
         case json
         /// A curl command each, with placeholders for secrets.
         case curl
-        /// One HTTP archive; its end comes from `end()`.
+        /// An HTTP archive, completed by `end()`.
         case archive(version: String)
     }
 
@@ -18,28 +18,27 @@ package struct LogPrinter {
     private let wholeQueries: Set<String>
     private var archive = HARDocument()
     private var isBegun = false
-    /// The date that was printed last.
+    /// The date printed last.
     private var shownDay = ""
 
-    /// Makes a printer.
+    /// Creates a printer.
     ///
-    /// `wholeQueries` are the channels whose log shows queries as they were sent; a line does not
-    /// always tell that from a list of their names.
+    /// `wholeQueries` are the channels that log whole queries; a line alone may be ambiguous.
     package init(_ rendering: Rendering, wholeQueries: Set<String> = []) {
         self.rendering = rendering
         self.wholeQueries = wholeQueries
     }
 
-    /// The bytes to print for some lines.
+    /// The output for some lines.
     package mutating func render(_ lines: [LogLine]) -> [UInt8] {
         let output = OutputBuffer()
         begin(output)
         for line in lines {
             switch rendering {
             case .archive:
-                archive.append(line, hasWholeQuery: hasWholeQuery(line), to: output)
+                archive.append(line, query: queryMode(of: line), to: output)
             case .curl:
-                if let command = CurlCommand(line, hasWholeQuery: hasWholeQuery(line)) {
+                if let command = CurlCommand(line, query: queryMode(of: line)) {
                     output.append("\(command)\n")
                 }
             case .json:
@@ -58,7 +57,7 @@ package struct LogPrinter {
         return output.span.array
     }
 
-    /// The bytes that end the output.
+    /// The end of the output.
     package mutating func end() -> [UInt8] {
         let output = OutputBuffer()
         begin(output)
@@ -66,12 +65,11 @@ package struct LogPrinter {
         return output.span.array
     }
 
-    private func hasWholeQuery(_ line: LogLine) -> Bool {
-        line["channel"]?.text.map(wholeQueries.contains) ?? false
+    private func queryMode(of line: LogLine) -> QueryMode {
+        line["channel"]?.text.map(wholeQueries.contains) == true ? .full : .keys
     }
 
-    /// The date of the first line, and of one on another day than that before it: what was last written
-    /// may be a week old.
+    /// The date of the line, if it is the first line or differs from the previous line's.
     private mutating func dayIfNew(of line: LogLine) -> String? {
         guard let end = line.time.firstIndex(of: "T") else { return nil }
         let day = String(line.time[..<end])

@@ -1,21 +1,20 @@
 package import System
 
-/// What `netproxy tail` reads, with or without a running daemon.
+/// Reads the logs of one or several channels for `netproxy tail`, whether or not the daemon runs.
 ///
-/// It is the logs of one or several channels, merged by the time when their exchanges ended, and
-/// what is appended to them later.
+/// Lines are merged by the time at which their exchanges ended.
 package struct LogTail {
     private let directory: String
     private let channels: [String]
     private let filter: [WhereExpression]
     private var files: [String: FollowedFile] = [:]
 
-    /// Looks at the channels' logs.
+    /// Opens the logs of the channels.
     ///
-    /// Without a channel, at every log in the directory, also those that begin later. A line must
-    /// satisfy all of the filter.
+    /// Without channels, it reads every log in the directory, including logs created later. A line must
+    /// satisfy all conditions of the filter.
     ///
-    /// - Throws: if the directory is there and cannot be read.
+    /// - Throws: if the directory exists but cannot be read.
     package init(
         directory: String,
         channels: [String] = [],
@@ -31,7 +30,7 @@ package struct LogTail {
         }
     }
 
-    /// The channels that were named and have no log (yet).
+    /// The named channels that have no log yet.
     package var missing: [String] {
         get throws(FileError) {
             let present = Set(try LogDirectory.channels(in: directory))
@@ -39,15 +38,16 @@ package struct LogTail {
         }
     }
 
-    /// Whether there is no log at all (yet).
+    /// Whether there are no logs yet.
     package var isEmpty: Bool { files.isEmpty }
 
-    /// The last `count` lines before this value was made, oldest first, rotated files included.
+    /// The last `count` lines written before this value was created, oldest first, including rotated
+    /// files.
     ///
-    /// Oldest is what ended first: a download of an hour that has just broken off is news.
+    /// The order is by the end of exchanges: an hour-long download that has just failed comes last.
     package func last(_ count: Int) throws(FileError) -> [LogLine] {
         var lines: [LogLine] = []
-        // Loops write in their own time, so that a file is not sorted to the last line.
+        // Event loops flush independently, so a file is only roughly sorted.
         let margin = min(count, Int.max - 256) + 256
         for name in files.keys.sorted() {
             lines += try files[name]?.last(margin, where: filter) ?? []
@@ -55,7 +55,7 @@ package struct LogTail {
         return Array(Self.merged(lines).suffix(count))
     }
 
-    /// The lines that were appended since the last call, oldest first.
+    /// The lines appended since the last call, oldest first.
     ///
     /// - Throws: if the directory or a file cannot be read.
     package mutating func newLines() throws(FileError) -> [LogLine] {
@@ -72,9 +72,9 @@ package struct LogTail {
         return Self.merged(lines)
     }
 
-    /// Hands over what is appended, until `pause` or `show` throws.
+    /// Shows new lines until `pause` or `show` throws.
     ///
-    /// `pause` waits between two looks: some 200 ms is quick enough for eyes and costs nothing.
+    /// `pause` waits before the next read; 200 ms appear immediate and cost almost nothing.
     package mutating func follow(
         pause: () async throws -> Void,
         show: ([LogLine]) async throws -> Void
@@ -88,11 +88,11 @@ package struct LogTail {
 
     private func names() throws(FileError) -> [String] {
         guard channels.isEmpty else { return channels }
-        // A file that was just rotated away is not listed, but its rest is still to be read.
+        // A file that has just been rotated is not listed, but may have unread lines.
         return try Set(LogDirectory.channels(in: directory)).union(files.keys).sorted()
     }
 
-    /// By the time of their end; lines of the same time keep their order.
+    /// Sorts lines by the end of their exchanges; lines with the same time keep their order.
     private static func merged(_ lines: [LogLine]) -> [LogLine] {
         lines.map { (end: $0.end, line: $0) }
             .enumerated()

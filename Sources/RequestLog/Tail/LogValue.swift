@@ -1,4 +1,6 @@
-/// A value in a line of the log.
+import Bytes
+
+/// A value in a log line.
 package enum LogValue: Sendable, Equatable {
     case text(String)
     case number(Double)
@@ -13,7 +15,7 @@ package enum LogValue: Sendable, Equatable {
         package let value: LogValue
     }
 
-    /// The member of an object under a name.
+    /// The value of an object's member.
     package subscript(name: String) -> LogValue? {
         guard case .object(let members) = self else { return nil }
         return members.first { $0.name == name }?.value
@@ -39,7 +41,7 @@ package enum LogValue: Sendable, Equatable {
         if case .list(let values) = self { values } else { nil }
     }
 
-    /// How a person would write it: text without quotes, `200`, `1.5`, `true`.
+    /// The value as plain text, without quotes: `GET`, `200`, `1.5`, `true`.
     package var plain: String {
         switch self {
         case .text(let text): text
@@ -49,6 +51,35 @@ package enum LogValue: Sendable, Equatable {
         case .object(let members):
             members.map { "\($0.name)=\($0.value.plain)" }.joined(separator: " ")
         case .null: "null"
+        }
+    }
+}
+
+extension LogValue {
+    /// Appends the value as JSON, on one line.
+    func append(to output: OutputBuffer) {
+        switch self {
+        case .text(let text):
+            output.append("\"")
+            output.append(escaped: text)
+            output.append("\"")
+        case .list(let values):
+            output.append("[")
+            for (index, value) in values.enumerated() {
+                if index > 0 { output.append(",") }
+                value.append(to: output)
+            }
+            output.append("]")
+        case .object(let members):
+            output.append("{")
+            for (index, member) in members.enumerated() {
+                if index > 0 { output.append(",") }
+                LogValue.text(member.name).append(to: output)
+                output.append(":")
+                member.value.append(to: output)
+            }
+            output.append("}")
+        case .number, .flag, .null: output.append(plain)
         }
     }
 }

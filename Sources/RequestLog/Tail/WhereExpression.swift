@@ -1,19 +1,19 @@
 import Bytes
 
-/// A condition on a line: a key, an operator and a value, such as `status>=400`; a key alone, such as
-/// `error`, for a line that has it.
+/// A condition on a log line: a key, an operator and a value, such as `status>=400`, or only a key, such
+/// as `error`, which the line must have.
 ///
-/// Keys are those of the line; dots lead into objects (`auth.generation`). Where both sides are
-/// numbers they are compared as numbers, else as texts, which suits times (`time>=2026-11-23T09`).
-/// A key that no line has is an error; one whose values are numbers wants one, without a unit.
-/// `~` asks whether the text contains the value, with regard to case. A list (`retries`) satisfies a
-/// condition if one of its values does. An absent key satisfies `!=` only.
+/// Dots separate the levels of nested objects (`auth.generation`). Two numbers are compared as numbers,
+/// anything else as text, which also works for times (`time>=2026-11-23T09`). An unknown key is an
+/// error, as is a value that is not a number for a numeric key. `~` is true if the text contains the
+/// value; case matters. A list (`retries`) satisfies a condition if one of its values does. A missing
+/// key satisfies only `!=`.
 package struct WhereExpression: Sendable, Equatable {
-    /// How a line's value is compared.
+    /// A comparison with a line's value.
     package enum Operator: String, Sendable, CaseIterable {
         /// No operator: the line has the key.
         case present = ""
-        // Longest spelling first, which is how they are looked for.
+        // Longer operators first: they are tried in this order.
         case atLeast = ">="
         case atMost = "<="
         case different = "!="
@@ -22,9 +22,9 @@ package struct WhereExpression: Sendable, Equatable {
         case less = "<"
         case contains = "~"
 
-        /// What the text behind a key begins with.
+        /// The operator at the beginning of the text after a key.
         init?(prefixOf text: Substring) {
-            // The empty one begins every text.
+            // Every text begins with the empty operator.
             let found = Operator.allCases.first { operation in
                 operation == .present ? text.isEmpty : text.hasPrefix(operation.rawValue)
             }
@@ -33,22 +33,22 @@ package struct WhereExpression: Sendable, Equatable {
         }
     }
 
-    /// An expression that makes no sense, and what was expected instead.
+    /// Why an expression is invalid, and what was expected instead.
     package struct Invalid: Error, Equatable, CustomStringConvertible {
         package let description: String
     }
 
-    /// The line's key.
+    /// The key.
     package let key: String
     /// The comparison.
     package let comparison: Operator
-    /// What the line's value is compared with.
+    /// The value that the line's value is compared with.
     package let value: String
     private let number: Double?
 
     /// Parses an expression.
     ///
-    /// - Throws: `Invalid`, which says what was expected and what was found.
+    /// - Throws: `Invalid`, with what was expected and what was found.
     package init(_ text: String) throws(Invalid) {
         let key = text.prefix { Self.isKeyCharacter($0) }
         let rest = text[key.endIndex...]
@@ -60,18 +60,18 @@ package struct WhereExpression: Sendable, Equatable {
         guard LogKeys.contains(String(key)) else {
             let nearest = NearestKey.of(String(key), among: LogKeys.all) ?? ""
             throw Invalid(
-                description: "no line has a key '\(key)', did you mean '\(nearest)'?"
+                description: "unknown key '\(key)', did you mean '\(nearest)'?"
             )
         }
         guard let comparison = Operator(prefixOf: rest) else {
-            let operators = "one of = != > >= < <= ~ behind '\(key)'"
+            let operators = "one of = != > >= < <= ~ after '\(key)'"
             throw Invalid(description: "expected \(operators), found '\(rest)'")
         }
         let value = String(rest.dropFirst(comparison.rawValue.count))
         let isOrdered = [.atLeast, .atMost, .greater, .less].contains(comparison)
         guard !value.isEmpty || [.equal, .different, .present].contains(comparison) else {
             throw Invalid(
-                description: "expected a value behind '\(key)\(comparison.rawValue)', found nothing"
+                description: "expected a value after '\(key)\(comparison.rawValue)', found nothing"
             )
         }
         guard !isOrdered || !value.hasPrefix("=") else {
@@ -79,27 +79,27 @@ package struct WhereExpression: Sendable, Equatable {
         }
         guard key != "time" || !isOrdered || Self.isTime(value) else {
             throw Invalid(
-                description: "expected a time as in the log, 2026-11-23T09:30 of UTC or the "
-                    + "beginning of one, found '\(value)'"
+                description: "expected a UTC time or its beginning, such as 2026-11-23T09:30, "
+                    + "found '\(value)'"
             )
         }
         self.key = String(key)
         self.comparison = comparison
         self.value = key == "time" && isOrdered ? Self.beginning(value) : value
         number = Double(value)
-        // As texts, 4 would be more than 250ms.
+        // Compared as text, 4 would be greater than 250ms.
         guard
             number != nil || value.isEmpty || comparison == .contains
                 || !LogKeys.numbers.contains(self.key)
         else {
             throw Invalid(
-                description: "expected a number such as 250 behind '\(key)\(comparison.rawValue)', "
+                description: "expected a number such as 250 after '\(key)\(comparison.rawValue)', "
                     + "found '\(value)'"
             )
         }
     }
 
-    /// For lines that are not older than `age`, which is cut off to whole seconds.
+    /// A condition for lines no older than `age`, truncated to whole seconds.
     package static func youngerThan(
         _ age: Duration,
         at now: WallTime = .now
@@ -110,20 +110,20 @@ package struct WhereExpression: Sendable, Equatable {
         return try since(String(decoding: output.span.array, as: UTF8.self))
     }
 
-    /// For lines from a time on, of which the beginning will do.
+    /// A condition for lines from a time on, given in full or by its beginning.
     package static func since(_ time: String) throws(Invalid) -> WhereExpression {
         try WhereExpression("time>=\(time)")
     }
 
-    /// The form of a whole time of the log.
+    /// The form of a complete time in the log.
     private static let wholeTime = "0000-00-00T00:00:00.000000Z"
 
-    /// A time that is not whole without the Z of UTC, which as a text would be later than a fraction.
+    /// An incomplete time without its `Z`, which as text would sort after any fraction.
     private static func beginning(_ time: String) -> String {
         time.hasSuffix("Z") && time.count < wholeTime.count ? String(time.dropLast()) : time
     }
 
-    /// Whether it is the beginning of a time, from the year on.
+    /// Whether the text is the beginning of a time, with at least the year.
     private static func isTime(_ text: String) -> Bool {
         let (form, text) = (wholeTime, beginning(text))
         return (4...form.count).contains(text.count)

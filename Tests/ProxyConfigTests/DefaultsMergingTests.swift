@@ -2,7 +2,7 @@ import HTTPMessage
 import ProxyConfig
 import Testing
 
-@Suite struct Merging {
+@Suite struct DefaultsMergingTests {
     private let defaults = """
         defaults:
           headers: { default: { User-Agent: d, Accept-Language: en }, remove: [X-A] }
@@ -30,13 +30,13 @@ import Testing
         #expect(try channel("headers: { remove: [] }").headers.remove.isEmpty)
     }
 
-    @Test func `header names merge without regard to case, and null takes one away`() throws {
+    @Test func `header names are merged case-insensitively, and null removes one`() throws {
         let fields = try channel("headers: { default: { user-agent: c, Accept-Language: null } }")
             .headers.defaults
         #expect(fields == [HeaderField(name: "user-agent", value: "c")])
     }
 
-    @Test func `null takes a parameter away`() throws {
+    @Test func `null removes a parameter`() throws {
         let text = """
             defaults: { auth: { oauth: { parameters: { p: d, q: d } } } }
             channels:
@@ -63,11 +63,11 @@ import Testing
     }
 
     @Test(arguments: ["auth: off", "auth: \"off\"", "auth: null"])
-    func `a channel can do without the default credential`(line: String) throws {
+    func `a channel can switch off the default credential`(line: String) throws {
         #expect(try channel(line).authentication == .none)
     }
 
-    @Test func `a channel of which only the name is there has the defaults`() throws {
+    @Test func `a channel with only a name has the defaults`() throws {
         let text = """
             defaults: { upstream: https://a.example, timeouts: { idle: 2s } }
             channels:

@@ -1,7 +1,7 @@
 import RequestLog
 import Testing
 
-@Suite struct TailTests {
+@Suite struct LogTailTests {
     private let directory: TemporaryDirectory
 
     init() throws {
@@ -29,7 +29,7 @@ import Testing
         #expect(try none.missing == ["c"])
     }
 
-    @Test func `a log that was rotated and not begun anew is shown, and what comes then`() throws {
+    @Test func `a rotated log is shown, and so are the lines of the next file`() throws {
         try directory.write(Samples.entry(1, "/1"), to: "a.log.2")
         try directory.write(Samples.entry(2, "/2") + Samples.entry(3, "/3"), to: "a.log.1")
         try directory.write(Samples.entry(4, "/4"), to: "b.log.2")
@@ -45,7 +45,7 @@ import Testing
         #expect(paths(try tail.newLines()) == ["/5"])
     }
 
-    @Test func `what ended last is shown last, however long ago it began`() throws {
+    @Test func `the exchange that ended last is shown last, whenever it began`() throws {
         let long = Samples.entry(1, "/long").replacing(
             #""path""#,
             with: #""duration_ms":50000.5,"path""#
@@ -57,7 +57,7 @@ import Testing
         #expect(paths(try tail.last(3)) == ["/49", "/long", "/59"])
     }
 
-    /// An hour before each of these is another day, month or year.
+    /// One hour earlier is another day, month or year.
     @Test(arguments: [
         ("2026-01-01T00:30:00.000000Z", "2025-12-31T23:40:00.000000Z"),
         ("2024-03-01T00:30:00.000000Z", "2024-02-29T23:40:00.000000Z"),
@@ -71,26 +71,26 @@ import Testing
             #"{"time":"\#(time)","event":"exchange","path":"\#(path)","duration_ms":\#(duration)}"#
                 + "\n"
         }
-        // One ends a second or a microsecond behind the other.
+        // One ends a second or a microsecond after the other.
         try directory.write(line(early, "/later", minutes), to: "a.log")
         try directory.write(line(late, "/sooner", 0), to: "b.log")
         let tail = try LogTail(directory: directory.path)
         #expect(paths(try tail.last(2)) == ["/sooner", "/later"])
     }
 
-    @Test func `what ended last is found although it was written earlier`() throws {
+    @Test func `the line that ended last is found even if it was written earlier`() throws {
         let text = [58, 1, 2, 3].map { Samples.entry($0, "/\($0)") }.joined()
         try directory.write(text, to: "a.log")
         let tail = try LogTail(directory: directory.path)
         #expect(paths(try tail.last(1)) == ["/58"])
     }
 
-    @Test func `as many lines as there can be are all of them`() throws {
+    @Test func `the largest count returns all lines`() throws {
         try directory.write(Samples.entry(1, "/1"), to: "a.log")
         #expect(try LogTail(directory: directory.path).last(.max).count == 1)
     }
 
-    @Test func `following reads what was rotated twice since the last look`() throws {
+    @Test func `following reads files that were rotated twice since the last read`() throws {
         try directory.write(Samples.entry(1, "/1"), to: "a.log")
         var tail = try LogTail(directory: directory.path)
         try directory.move("a.log", to: "a.log.2")
@@ -100,8 +100,8 @@ import Testing
         #expect(try tail.newLines().isEmpty)
     }
 
-    /// With `keep`, the file that was being read goes while its reader does not look.
-    @Test func `following reads what is left where the own file was removed by rotation`() throws {
+    /// With `keep`, the file being read is removed between two reads.
+    @Test func `following continues if rotation removed the file being read`() throws {
         try directory.write(Samples.entry(1, "/1"), to: "a.log")
         var tail = try LogTail(directory: directory.path)
         try directory.remove("a.log")
@@ -111,7 +111,7 @@ import Testing
         #expect(paths(try tail.newLines()) == ["/3", "/4", "/5"])
     }
 
-    @Test func `a log that somebody removed does not bring older ones back`() throws {
+    @Test func `removing a log does not bring older lines back`() throws {
         try directory.write(Samples.entry(1, "/1"), to: "a.log.1")
         try directory.age("a.log.1", by: 60)
         try directory.write(Samples.entry(2, "/2"), to: "a.log")
@@ -130,7 +130,7 @@ import Testing
         #expect(paths(try tail.last(10)) == ["/0", "/1", "/2", "/3"])
     }
 
-    @Test func `only lines that satisfy every condition count`() throws {
+    @Test func `only lines that satisfy every condition are shown`() throws {
         let text = (0..<60).map { Samples.entry($0, $0 % 10 == 0 ? "/ten" : "/other") }.joined()
         try directory.write("garbage\n" + text, to: "a.log")
         let tail = try LogTail(
@@ -150,7 +150,7 @@ import Testing
         #expect(try LogTail(directory: directory.path).last(1000).count == 600)
     }
 
-    @Test func `following shows whole lines that were appended, and no others`() throws {
+    @Test func `following shows only whole lines that were appended`() throws {
         try directory.append(Samples.entry(1, "/old"), to: "a.log")
         var tail = try LogTail(directory: directory.path)
         #expect(try tail.newLines().isEmpty)
@@ -161,7 +161,7 @@ import Testing
         #expect(paths(try tail.newLines()) == ["/new"])
     }
 
-    @Test func `the begin of a first line is not shown before its end`() throws {
+    @Test func `an incomplete first line is not shown`() throws {
         let entry = Samples.entry(1, "/first")
         try directory.write(String(entry.prefix(20)), to: "a.log")
         var tail = try LogTail(directory: directory.path)
@@ -184,7 +184,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `half a line that is gone is no begin of the next`(isMoved: Bool) throws {
+    func `half a line that is gone is not joined to the next one`(isMoved: Bool) throws {
         try directory.append(Samples.entry(1, "/1"), to: "a.log")
         var tail = try LogTail(directory: directory.path)
         try directory.append(String(Samples.entry(2, "/2").prefix(20)), to: "a.log")
@@ -192,27 +192,27 @@ import Testing
         if isMoved {
             try directory.move("a.log", to: "a.log.1")
         } else {
-            try directory.empty("a.log")
+            try directory.truncate("a.log")
         }
         try directory.append(Samples.entry(3, "/3"), to: "a.log")
         #expect(paths(try tail.newLines()) == ["/3"])
     }
 
-    @Test func `following survives a file that is emptied in place`() throws {
+    @Test func `following survives a file that is truncated in place`() throws {
         try directory.append(Samples.entry(1, "/1") + Samples.entry(2, "/2"), to: "a.log")
         var tail = try LogTail(directory: directory.path)
-        try directory.empty("a.log")
+        try directory.truncate("a.log")
         try directory.append(Samples.entry(3, "/3"), to: "a.log")
         #expect(paths(try tail.newLines()) == ["/3"])
     }
 
-    @Test func `following finds a channel that begins later`() throws {
+    @Test func `following finds a channel created later`() throws {
         var tail = try LogTail(directory: directory.path)
         try directory.append(Samples.entry(1, "/first"), to: "late.log")
         #expect(paths(try tail.newLines()) == ["/first"])
     }
 
-    @Test func `following waits for a directory that the daemon has not made yet`() throws {
+    @Test func `following waits for a directory that does not exist yet`() throws {
         let place = "\(directory.path)/later"
         var every = try LogTail(directory: place)
         var one = try LogTail(directory: place, channels: ["a"])
@@ -225,7 +225,7 @@ import Testing
         #expect(paths(try one.newLines()) == ["/first"])
     }
 
-    @Test func `following goes on until the pause ends it`() async throws {
+    @Test func `following ends when the pause throws`() async throws {
         struct Stop: Error {}
         var tail = try LogTail(directory: directory.path)
         var seen: [String] = []

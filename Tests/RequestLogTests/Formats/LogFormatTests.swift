@@ -5,7 +5,7 @@ import NetworkCore
 import RequestLog
 import Testing
 
-@Suite struct FormatTests {
+@Suite struct LogFormatTests {
     private static var record: ExchangeRecord {
         var record = Samples.minimal()
         record.scheme = "https"
@@ -36,7 +36,7 @@ import Testing
 
     private func text(
         _ format: LogFormat,
-        _ record: ExchangeRecord = FormatTests.record
+        _ record: ExchangeRecord = LogFormatTests.record
     ) throws -> String {
         let line = try #require(
             Samples.parsed(String(Samples.line(record, Self.labels).dropLast()))
@@ -46,7 +46,7 @@ import Testing
         return output.text
     }
 
-    @Test func `logfmt is a line of pairs`() throws {
+    @Test func `logfmt is a line of key-value pairs`() throws {
         #expect(
             try text(.logfmt)
                 == "time=2026-03-04T05:06:07.000089Z level=warning channel=orders event=exchange "
@@ -60,7 +60,7 @@ import Testing
         )
     }
 
-    @Test func `what tail shows of logfmt is what it shows of JSON`() throws {
+    @Test func `tail shows the same for logfmt as for JSON`() throws {
         let logfmt = try #require(Samples.parsed(String(try text(.logfmt).dropLast())))
         let json = try #require(Samples.parsed(String(try text(.json).dropLast())))
         #expect(logfmt.object == json.object)
@@ -74,7 +74,7 @@ import Testing
     }
 
     @Test(arguments: ["", "true", "null", "1e3", "a=b", "a\tb", "\u{7f}", "a\u{85}b", "\u{202e}a"])
-    func `logfmt keeps a text a text`(value: String) throws {
+    func `text stays text in logfmt`(value: String) throws {
         var record = Samples.minimal()
         record.detail = value
         let line = try #require(Samples.parsed(String(try text(.logfmt, record).dropLast())))
@@ -82,7 +82,7 @@ import Testing
         #expect(try text(.logfmt, record).contains(#" detail=""#))
     }
 
-    @Test func `tail prints JSON of a logfmt file too`() throws {
+    @Test func `tail converts a logfmt file to JSON`() throws {
         let logfmt = try #require(Samples.parsed(String(try text(.logfmt).dropLast())))
         let json = try text(.json)
         var printer = LogPrinter(.json)
@@ -90,12 +90,12 @@ import Testing
     }
 
     @Test(arguments: ["time=", "time=1 x=\"", "x=1", "time=1 x", "time=\"\\u12\""])
-    func `a line that was cut off is no logfmt`(text: String) {
+    func `a line that was cut off is not logfmt`(text: String) {
         // `time=` alone is a line with an empty text.
         #expect((Samples.parsed(text) == nil) == (text != "time="))
     }
 
-    @Test func `ECS has the names of the schema`() throws {
+    @Test func `ECS uses the names of the schema`() throws {
         let line = try #require(Samples.parsed(String(try text(.ecs).dropLast())))
         guard case .object(let members) = line.object else { return }
         #expect(
@@ -119,7 +119,7 @@ import Testing
         for (name, value) in expected { #expect(line[name] == value, "\(name)") }
     }
 
-    @Test func `for ECS an exchange that was cut is a failure, whatever its status`() throws {
+    @Test func `an aborted exchange is a failure in ECS, whatever its status`() throws {
         var record = Self.record
         record.abortedBy = .client
         let line = try #require(Samples.parsed(String(try text(.ecs, record).dropLast())))
@@ -142,13 +142,13 @@ import Testing
         )
     }
 
-    @Test func `CLF has an IPv6 address without brackets and port`() throws {
+    @Test func `CLF has an IPv6 address without brackets or port`() throws {
         var record = Samples.minimal()
         record.client = "[2001:db8::1]:5000"
         #expect(try text(.clf, record).hasPrefix("2001:db8::1 - - ["))
     }
 
-    @Test func `CLF says of what was no request that there is none`() throws {
+    @Test func `CLF has a dash if no request could be parsed`() throws {
         var record = Samples.minimal(path: "")
         (record.method, record.status) = ("", 400)
         #expect(try text(.clf, record).contains(#"+0000] "-" 400 0 "-" "-""#))
@@ -163,9 +163,9 @@ import Testing
     }
 
     @Test(arguments: LogFormat.allCases)
-    func `a file has the form of its log, and the feed has JSON`(format: LogFormat) async throws {
+    func `a file has the configured format, and the feed has JSON`(format: LogFormat) async throws {
         let directory = try TemporaryDirectory()
-        let file = RotatingFile(path: "\(directory.path)/a.log", rotation: Rotation())
+        let file = RotatingFile(path: "\(directory.path)/a.log", limits: RotatingFile.Limits())
         let sink = LogSink(labels: Self.labels, to: file, format: format)
         let feed = LogFeed()
         let log = ChannelLog(labels: Self.labels, sink: sink, feed: feed, format: format)

@@ -4,10 +4,10 @@ import Synchronization
 import System
 import Testing
 
-/// A destination that takes as much as it is told to, and remembers it.
+/// A destination with scripted writes, which records what it accepts.
 private final class ScriptedDestination: LogDestination {
     struct Script {
-        /// How many bytes each write takes; nothing for a full disk; all of it at the end.
+        /// The bytes accepted by each write; nil for a full disk; everything after the last one.
         var writes: [Int?] = []
         var received: [UInt8] = []
         var generation = 1
@@ -71,7 +71,7 @@ private final class ScriptBox: Sendable {
         #expect(sink.counters.written == 2)
     }
 
-    @Test func `a line that a full disk cut is finished before the next one`() {
+    @Test func `a line cut off by a full disk is completed before the next one`() {
         // Eight bytes fit: all of the first line and two bytes of the second.
         let box = ScriptBox([8, nil])
         let sink = Self.sink(box)
@@ -84,7 +84,7 @@ private final class ScriptBox: Sendable {
         #expect(box.lines[2].contains(#""message":"lines were dropped","dropped":1"#))
     }
 
-    @Test func `what is missing at the end is written then, as soon as there is room`() {
+    @Test func `the rest is written at the end, as soon as there is room`() {
         let box = ScriptBox([8, nil, nil])
         let sink = Self.sink(box)
         Self.write("first\nsecond\nthird\n", to: sink)
@@ -97,7 +97,7 @@ private final class ScriptBox: Sendable {
         #expect(sink.counters.written == 2)
     }
 
-    @Test func `a line that just fitted is whole, and has no rest`() {
+    @Test func `a line that just fits has no rest`() {
         let box = ScriptBox([6, nil])
         let sink = Self.sink(box)
         Self.write("first\nsecond\n", to: sink)
@@ -108,7 +108,7 @@ private final class ScriptBox: Sendable {
         #expect(box.lines[0] == "first" && box.lines[2] == "third")
     }
 
-    @Test func `a destination that takes nothing of a rest is as full as before`() {
+    @Test func `a destination that accepts none of the rest is still full`() {
         let box = ScriptBox([2, nil, 0])
         let sink = Self.sink(box)
         Self.write("first\n", to: sink)
@@ -118,7 +118,7 @@ private final class ScriptBox: Sendable {
         #expect(box.lines.first == "first" && box.lines.suffix(2) == ["third", ""])
     }
 
-    @Test func `lines that could not be written are counted and told once`() {
+    @Test func `lines that could not be written are counted and reported once`() {
         let box = ScriptBox([nil, nil])
         let sink = Self.sink(box)
         Self.write("a\nb\n", to: sink)
@@ -134,7 +134,7 @@ private final class ScriptBox: Sendable {
         #expect(box.lines == [notice[...], "d", "e", ""])
     }
 
-    @Test func `the begin of a loss is told, and not each line of it`() {
+    @Test func `the beginning of a loss is reported, not each line`() {
         let box = ScriptBox([nil, nil, .max, .max, nil])
         let told = Mutex<[Int32]>([])
         let sink = LogSink(
@@ -148,7 +148,7 @@ private final class ScriptBox: Sendable {
         }
     }
 
-    @Test func `a notice that was cut is finished before the next line`() throws {
+    @Test func `a notice that was cut off is completed before the next line`() throws {
         let box = ScriptBox([nil, 10, nil])
         let sink = Self.sink(box)
         Self.write("a\n", to: sink)
@@ -169,12 +169,12 @@ private final class ScriptBox: Sendable {
         Self.write("second\n", to: sink)
         #expect(sink.counters.dropped == 1)
         #expect(sink.counters.written == 1)
-        // `fi` is in the old file; the script has both in one.
+        // `fi` is in the old file; the recorder keeps both together.
         #expect(box.lines.count == 3)
         #expect(box.lines[0].hasPrefix("fi{") && box.lines[1] == "second")
     }
 
-    @Test func `the rest of a cut line does not go into another place`() {
+    @Test func `the rest of a cut line does not go to another destination`() {
         let (box, other) = (ScriptBox([2, nil]), ScriptBox([]))
         let sink = Self.sink(box)
         Self.write("first\n", to: sink)
@@ -184,7 +184,7 @@ private final class ScriptBox: Sendable {
         #expect(other.lines[0].contains(#""dropped":1"#) && other.lines[1] == "second")
     }
 
-    @Test func `what is told of lost lines has the form of the log`() throws {
+    @Test func `a notice about lost lines has the log's format`() throws {
         let box = ScriptBox([nil])
         let destination = ScriptedDestination(box)
         let sink = LogSink(labels: LogLabels(channel: "a"), to: destination, format: .logfmt)
@@ -195,7 +195,7 @@ private final class ScriptBox: Sendable {
         #expect(Samples.parsed(String(box.lines[0]))?["dropped"]?.integer == 1)
     }
 
-    @Test func `the file of a channel that is gone is closed after each write`() {
+    @Test func `the file of a retired channel is closed after each write`() {
         let box = ScriptBox([])
         let sink = Self.sink(box)
         var generation: Int { box.value.withLock { $0.generation } }
@@ -208,7 +208,7 @@ private final class ScriptBox: Sendable {
         #expect(generation == closed + 1)
     }
 
-    @Test func `a buffer hands its lines over with one write`() {
+    @Test func `a buffer writes its lines at once`() {
         let box = ScriptBox([])
         let buffer = LogBuffer(ChannelLog(labels: LogLabels(), sink: Self.sink(box)))
         buffer.write(Samples.minimal(), now: Self.now)
@@ -219,7 +219,7 @@ private final class ScriptBox: Sendable {
         #expect(box.lines.count == 3)
     }
 
-    @Test func `a buffer of 32 KiB hands its lines over by itself`() {
+    @Test func `a buffer flushes by itself at 32 KiB`() {
         let box = ScriptBox([])
         let buffer = LogBuffer(ChannelLog(labels: LogLabels(), sink: Self.sink(box)))
         let length = Samples.line(Samples.minimal()).utf8.count

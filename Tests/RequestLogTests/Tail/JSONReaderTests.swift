@@ -1,7 +1,7 @@
 import RequestLog
 import Testing
 
-@Suite struct JSONTests {
+@Suite struct JSONReaderTests {
     @Test(
         arguments: [
             (#""a\"\\\/\b\f\n\r\té""#, .text("a\"\\/\u{8}\u{c}\n\r\té")),
@@ -11,7 +11,7 @@ import Testing
             ("{}", .object([])),
         ] as [(String, LogValue)]
     )
-    func `a value is read`(text: String, value: LogValue) throws {
+    func `a value is parsed`(text: String, value: LogValue) throws {
         let line = try #require(Samples.parsed(#"{"v":\#(text)}"#))
         #expect(line["v"] == value)
     }
@@ -20,11 +20,11 @@ import Testing
         "", "[]", "1", "{", #"{"a"}"#, #"{"a":}"#, #"{"a":1,}"#, #"{"a":1}x"#, #"{"a":tru}"#,
         #"{"a":"b"#, #"{"a":"\x"}"#, "{\"a\":\"\n\"}", #"{"a":1"#, #"{"a":--1}"#, #"{"a":"\u12"}"#,
     ])
-    func `what is no JSON object is no line`(text: String) {
+    func `text that is not a JSON object is not a line`(text: String) {
         #expect(Samples.parsed(text) == nil)
     }
 
-    @Test func `nesting has a limit`() {
+    @Test func `the nesting depth is limited`() {
         func line(_ depth: Int) -> String {
             let (opening, closing) = ("[", "]")
             return #"{"a":"# + String(repeating: opening, count: depth)

@@ -2,7 +2,7 @@ import Bytes
 import RequestLog
 import Testing
 
-@Suite struct EscapingTests {
+@Suite struct JSONEscapingTests {
     @Test(
         arguments: [
             ([UInt8]("plain".utf8), "plain"),
@@ -24,13 +24,13 @@ import Testing
             ([0xf4, 0x90, 0x80, 0x80], #"\ufffd\ufffd\ufffd\ufffd"#),
         ] as [([UInt8], String)]
     )
-    func `bytes become the inside of a JSON string`(bytes: [UInt8], text: String) {
+    func `bytes are escaped for a JSON string`(bytes: [UInt8], text: String) {
         let output = OutputBuffer()
         output.append(escaped: bytes.span)
         #expect(output.text == text)
     }
 
-    @Test func `invalid parts are replaced as the standard library replaces them`() {
+    @Test func `invalid parts are replaced as by the standard library`() {
         for first in UInt8(0x80)...0xff {
             for second in [UInt8(0x41), 0x7e, 0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xbf, 0xc2] {
                 let bytes = [first, second, 0x80, 0x41]
@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    @Test func `a path cannot begin a line of its own`() throws {
+    @Test func `a path cannot start a new line`() throws {
         let line = Samples.line(Samples.minimal(path: "/a\n{\"level\":\"info\"}"))
         #expect(line.split(separator: "\n").count == 1)
         let parsed = try #require(Samples.parsed(String(line.dropLast())))

@@ -1,7 +1,7 @@
 import RequestLog
 import Testing
 
-@Suite struct WhereTests {
+@Suite struct WhereExpressionTests {
     private static let text =
         #"{"time":"2026-03-04T05:06:07.000089Z","level":"warning","channel":"orders","#
         + #""method":"POST","path":"/v1/orders/42","status":404,"duration_ms":250.5,"reused":true,"#
@@ -28,12 +28,12 @@ import Testing
         ("time<2026", false),
         ("headers.x-client=a", false), ("path~=", false), ("status!=", true), ("status~4x", false),
     ])
-    func `a condition holds or not`(expression: String, holds: Bool) throws {
+    func `a condition is true or false`(expression: String, holds: Bool) throws {
         let line = try #require(Samples.parsed(Self.text))
         #expect(try WhereExpression(expression).matches(line) == holds)
     }
 
-    @Test func `lines are young or not`() throws {
+    @Test func `lines are selected by age`() throws {
         let line = try #require(Samples.parsed(Self.text))
         let now = WallTime(seconds: 1_772_600_767 + 90, microseconds: 5)
         #expect(try WhereExpression.youngerThan(.seconds(90), at: now).matches(line))
@@ -45,25 +45,27 @@ import Testing
         (">=400", "expected a key such as status or auth.generation, found '>=400'"),
         (
             "time<21:06",
-            "expected a time as in the log, 2026-11-23T09:30 of UTC or the beginning of one, found "
-                + "'21:06'"
+            "expected a UTC time or its beginning, such as 2026-11-23T09:30, found '21:06'"
         ),
-        ("status 400", "expected one of = != > >= < <= ~ behind 'status', found ' 400'"),
-        ("statsu>=400", "no line has a key 'statsu', did you mean 'status'?"),
+        ("status 400", "expected one of = != > >= < <= ~ after 'status', found ' 400'"),
+        ("statsu>=400", "unknown key 'statsu', did you mean 'status'?"),
         (
             "timings.connect>1",
-            "no line has a key 'timings.connect', did you mean 'timings.connect_ms'?"
+            "unknown key 'timings.connect', did you mean 'timings.connect_ms'?"
         ),
-        ("status>=", "expected a value behind 'status>=', found nothing"),
+        ("status>=", "expected a value after 'status>=', found nothing"),
         ("status>==1", "expected a value, found '=1'"),
-        ("duration_ms>250ms", "expected a number such as 250 behind 'duration_ms>', found '250ms'"),
-        ("status=4xx", "expected a number such as 250 behind 'status=', found '4xx'"),
+        ("duration_ms>250ms", "expected a number such as 250 after 'duration_ms>', found '250ms'"),
+        ("status=4xx", "expected a number such as 250 after 'status=', found '4xx'"),
         (
             "timings.dns_ms<=1s",
-            "expected a number such as 250 behind 'timings.dns_ms<=', found '1s'"
+            "expected a number such as 250 after 'timings.dns_ms<=', found '1s'"
         ),
     ])
-    func `a wrong condition says what was expected`(expression: String, message: String) {
+    func `an invalid condition leads to an error with what was expected`(
+        expression: String,
+        message: String
+    ) {
         let error = #expect(throws: WhereExpression.Invalid.self) {
             try WhereExpression(expression)
         }

@@ -3,7 +3,7 @@ import RequestLog
 import System
 import Testing
 
-@Suite struct LogFileTests {
+@Suite struct RotatingFileTests {
     private let directory: TemporaryDirectory
     private let start = ContinuousClock.now
 
@@ -11,11 +11,11 @@ import Testing
         directory = try TemporaryDirectory()
     }
 
-    private func log(_ rotation: Rotation = Rotation()) -> ChannelLog {
+    private func log(_ limits: RotatingFile.Limits = RotatingFile.Limits()) -> ChannelLog {
         ChannelLog(
             labels: LogLabels(channel: "orders"),
             directory: directory.path,
-            rotation: rotation
+            limits: limits
         )
     }
 
@@ -42,8 +42,8 @@ import Testing
         #expect(try directory.text(of: "netproxy.log").contains(#""message":"reloaded""#))
     }
 
-    @Test func `a file that would grow too large makes room, and so many are kept`() throws {
-        let log = log(Rotation(size: 10, keep: 3))
+    @Test func `a file that would grow too large is rotated, and some old files are kept`() throws {
+        let log = log(RotatingFile.Limits(size: 10, keep: 3))
         let texts = ["one-----", "two-----", "three---", "four----", "five----"]
         for text in texts { write(text, to: log) }
         let names = ["orders.log", "orders.log.1", "orders.log.2", "orders.log.3"]
@@ -53,30 +53,30 @@ import Testing
         }
     }
 
-    @Test func `no old file is kept if none is wanted`() throws {
-        let log = log(Rotation(size: 10, keep: 0))
+    @Test func `no old file is kept if the limit is zero`() throws {
+        let log = log(RotatingFile.Limits(size: 10, keep: 0))
         for text in ["one-----", "two-----"] { write(text, to: log) }
         #expect(try directory.names == ["orders.log"])
         #expect(try directory.text(of: "orders.log") == "two-----\n")
     }
 
     @Test func `a line longer than the limit is written whole`() throws {
-        let log = log(Rotation(size: 4, keep: 1))
+        let log = log(RotatingFile.Limits(size: 4, keep: 1))
         write("long enough", to: log)
         #expect(try directory.text(of: "orders.log") == "long enough\n")
-        // An empty file makes no room.
+        // An empty file is not rotated.
         #expect(try directory.names == ["orders.log"])
     }
 
-    @Test func `a file may be as long as the limit`() throws {
-        let log = log(Rotation(size: 18, keep: 1))
+    @Test func `a file may be as large as the limit`() throws {
+        let log = log(RotatingFile.Limits(size: 18, keep: 1))
         for text in ["one-----", "two-----"] { write(text, to: log) }
         #expect(try directory.names == ["orders.log"])
         write("three---", to: log)
         #expect(try directory.text(of: "orders.log.1") == "one-----\ntwo-----\n")
     }
 
-    @Test func `a file that another tool moved is opened anew on request`() throws {
+    @Test func `a file that another tool moved is reopened on request`() throws {
         let log = log()
         write("one", to: log)
         try directory.move("orders.log", to: "moved")
@@ -97,7 +97,7 @@ import Testing
         #expect(try directory.text(of: "orders.log") == "three\n")
     }
 
-    @Test func `a file that cannot be opened costs lines until it can`() throws {
+    @Test func `lines are lost while the file cannot be opened`() throws {
         let log = ChannelLog(
             labels: LogLabels(channel: "orders"),
             directory: "\(directory.path)/later"
@@ -112,7 +112,7 @@ import Testing
         #expect(text.contains(#""dropped":2"#) && text.hasSuffix("}\nthree\n"))
     }
 
-    @Test func `a file that could not be opened is tried again on request`() throws {
+    @Test func `opening the file is retried on request`() throws {
         let log = ChannelLog(
             labels: LogLabels(channel: "orders"),
             directory: "\(directory.path)/later"
@@ -125,15 +125,15 @@ import Testing
         #expect(try directory.text(of: "later/orders.log").hasSuffix("}\ntwo\n"))
     }
 
-    @Test func `a line that an earlier daemon left unfinished takes none with it`() throws {
+    @Test func `an incomplete last line does not spoil the next one`() throws {
         try directory.write("old\nhal", to: "orders.log")
         write("new", to: log())
         #expect(try directory.text(of: "orders.log") == "old\nhal\nnew\n")
     }
 
-    @Test func `a file that cannot be rotated grows, and says so once`() throws {
-        let log = log(Rotation(size: 10, keep: 1))
-        // Something that no file can take the place of.
+    @Test func `a file that cannot be rotated grows, which is reported once`() throws {
+        let log = log(RotatingFile.Limits(size: 10, keep: 1))
+        // A directory, which a rename cannot replace.
         try directory.makeDirectory("orders.log.1")
         for (second, text) in ["one-----", "two-----", "three---"].enumerated() {
             write(text, to: log, after: .seconds(second))
@@ -149,19 +149,19 @@ import Testing
         #expect(try directory.text(of: "orders.log") == "four----\n")
     }
 
-    @Test func `a file that was emptied is a new one`() throws {
-        let file = RotatingFile(path: "\(directory.path)/orders.log", rotation: Rotation())
+    @Test func `a truncated file counts as a new one`() throws {
+        let file = RotatingFile(path: "\(directory.path)/orders.log", limits: RotatingFile.Limits())
         try file.prepare(adding: 4, now: start)
         _ = try file.write(Array("hal".utf8).span)
         let generation = file.generation
-        try directory.empty("orders.log")
+        try directory.truncate("orders.log")
         try file.prepare(adding: 4, now: start + .seconds(1))
         #expect(file.generation != generation)
         try file.prepare(adding: 4, now: start + .seconds(2))
         #expect(file.generation == generation + 1)
     }
 
-    @Test func `a directory that cannot be made is told in the system's words`() {
+    @Test func `a directory that cannot be created is reported with the system's error`() {
         let error = #expect(throws: (any Error).self) { try LogDirectory.create("/proc/nowhere") }
         #expect(error.map { "\($0)" } == "mkdir /proc/nowhere: No such file or directory")
     }

@@ -1,7 +1,7 @@
 import ProxyConfig
 import Testing
 
-@Suite struct Paths {
+@Suite struct ConfigurationLocatorTests {
     @Test(arguments: [
         ("/a.yaml", ["NETPROXY_CONFIG": "/b.yaml"], "/a.yaml"),
         (nil, ["NETPROXY_CONFIG": "/b.yaml", "HOME": "/h"], "/b.yaml"),
@@ -9,7 +9,7 @@ import Testing
         (nil, ["HOME": "/h"], "/h/.config/netproxy/netproxy.yaml"),
         (nil, [:], "/etc/netproxy/netproxy.yaml"),
     ])
-    func `the first place that applies has the configuration`(
+    func `the first location that applies is used`(
         explicit: String?,
         environment: [String: String],
         expected: String
@@ -20,12 +20,12 @@ import Testing
         #expect(path == expected)
     }
 
-    @Test func `without a file of one's own the system's applies`() {
-        let path = ConfigurationLocator.path(explicit: nil, environment: someone) { _ in false }
+    @Test func `without a personal file, the system's is used`() {
+        let path = ConfigurationLocator.path(explicit: nil, environment: homeOnly) { _ in false }
         #expect(path == "/etc/netproxy/netproxy.yaml")
     }
 
-    @Test func `systemd's directories come first, and the first of several`() {
+    @Test func `systemd's directories take precedence, the first of several`() {
         let directories = DefaultDirectories(environment: [
             "STATE_DIRECTORY": "/var/lib/netproxy:/var/lib/other", "HOME": "/h",
             "LOGS_DIRECTORY": "/var/log/netproxy", "RUNTIME_DIRECTORY": "/run/netproxy",
@@ -49,21 +49,21 @@ import Testing
         let service = found(root, at: "/etc/netproxy/netproxy.yaml")
         #expect(service.log == "/var/log/netproxy")
         #expect(service.runtime == "/run/netproxy")
-        // Without the unit's directory, as without the unit.
+        // A directory of the unit that does not exist is ignored.
         #expect(service.state == "/root/.local/state/netproxy")
         #expect(found(root, at: "/root/netproxy.yaml") == DefaultDirectories(environment: root))
         let explicit = ["HOME": "/root", "LOGS_DIRECTORY": "/srv/log"]
         #expect(found(explicit, at: "/etc/netproxy/netproxy.yaml").log == "/srv/log")
     }
 
-    @Test func `a person's directories follow XDG`() throws {
+    @Test func `the user's directories follow XDG`() throws {
         let configuration = try load("channels: { a: { upstream: https://a.example } }")
         #expect(configuration.state == "/home/someone/.local/state/netproxy")
         #expect(configuration.log.directory == "/home/someone/.local/state/netproxy/log")
         #expect(configuration.admin == .unix("/home/someone/.local/state/netproxy/admin.sock"))
     }
 
-    @Test func `where nothing names a default, directories are demanded`() {
+    @Test func `directories without a default are required`() {
         let text = "channels: { a: { upstream: https://a.example } }\n"
         func lines(_ text: String) -> [String] {
             switch ConfigurationLoader.load(text: text, file: "n.yaml", environment: [:]) {
@@ -76,7 +76,7 @@ import Testing
             lines(text) == ["n.yaml:1:1: log.directory: \(reason)", "n.yaml:1:1: state: \(reason)"]
         )
         #expect(lines("state: /s\nlog: { directory: /l }\n\(text)").isEmpty)
-        // One error for each, not two.
+        // One error each, not two.
         #expect(
             lines("state: s\nlog: { directory: l }\n\(text)") == [
                 "n.yaml:1:8: state: expected an absolute path, found 's'",

@@ -2,7 +2,7 @@ import NetworkCore
 import RequestLog
 import Testing
 
-@Suite struct PrivacyTests {
+@Suite struct RedactionTests {
     @Test(
         arguments: [
             (.keys, "a=1&b=two&c", "a,b,c"),
@@ -23,7 +23,9 @@ import Testing
             (.off, "a=1", nil),
         ] as [(QueryMode, String, String?)]
     )
-    func `a query is shown as the mode says`(mode: QueryMode, query: String, text: String?) throws {
+    func `a query is shown according to the mode`(mode: QueryMode, query: String, text: String?)
+        throws
+    {
         var record = Samples.minimal()
         record.target += "?\(query)"
         let line = Samples.line(record, LogLabels(query: mode))
@@ -35,7 +37,7 @@ import Testing
         "Authorization", "proxy-authorization", "Cookie", "Set-Cookie", "x-api-key",
         "X-Channel-Key", "DPoP", "X-Goog-Api-Key", "private-token",
     ])
-    func `a credential is redacted although its field is named`(name: String) throws {
+    func `a credential is redacted even if its field is to be shown`(name: String) throws {
         let name = try #require(HTTPFieldName(name))
         var record = Samples.minimal()
         record.headers = [HTTPField(name, "s3cret")].compactMap { $0 }
@@ -79,7 +81,7 @@ import Testing
         #expect(parsed?["response_headers"]?[name.text.lowercased()]?.text == text)
     }
 
-    @Test func `each URL of a field that comes twice is shown without credentials`() {
+    @Test func `each URL of a repeated field is shown without credentials`() {
         var record = Samples.minimal()
         record.responseHeaders = [
             HTTPField("Link", "<https://a/?page=2>"), HTTPField("Link", "<https://a/?token=b>"),

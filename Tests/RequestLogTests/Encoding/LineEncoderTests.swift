@@ -3,8 +3,8 @@ import NetworkCore
 import RequestLog
 import Testing
 
-@Suite struct LineTests {
-    @Test func `a time is cut off to the microsecond`() {
+@Suite struct LineEncoderTests {
+    @Test func `a time is truncated to the microsecond`() {
         #expect(WallTime(nanosecondsSince1970: 1_772_600_767_000_089_999) == Samples.time)
     }
 
@@ -72,7 +72,7 @@ import Testing
         for name in members.map(\.name) { #expect(LogKeys.contains(name), "\(name)") }
     }
 
-    @Test func `a minimal record has no key that does not apply`() {
+    @Test func `a minimal record has only the keys that apply`() {
         #expect(
             Samples.line(Samples.minimal())
                 == #"{"time":"2026-03-04T05:06:07.000089Z","level":"info","event":"exchange","#
@@ -81,7 +81,7 @@ import Testing
         )
     }
 
-    @Test func `a refused request tells its error and no upstream`() {
+    @Test func `a refused request has an error and no upstream`() {
         var record = Samples.minimal()
         record.client = "unix"
         record.status = 403
@@ -97,7 +97,7 @@ import Testing
         )
     }
 
-    @Test func `an aborted exchange tells who ended it`() {
+    @Test func `an aborted exchange has the side that ended it`() {
         var record = Samples.exchange(status: 200)
         record.error = .httpResponseIncomplete
         record.abortedBy = .upstream
@@ -112,7 +112,7 @@ import Testing
         )
     }
 
-    @Test func `another event has the same beginning and its facts`() {
+    @Test func `other events have the same beginning, and their facts`() {
         let event = EventRecord(
             time: Samples.time,
             level: .warning,
@@ -144,7 +144,7 @@ import Testing
         #expect(Samples.line(record).hasPrefix(#"{"time":"\#(text)""#))
     }
 
-    @Test func `the next second gets a prefix of its own`() {
+    @Test func `the next second gets a new prefix`() {
         let encoder = LineEncoder(labels: LogLabels())
         let output = OutputBuffer()
         for second in [59, 60] as [Int64] {
@@ -161,7 +161,7 @@ import Testing
         (.milliseconds(250), "250"), (.microseconds(1010), "1.01"), (.seconds(20), "20000"),
         (.seconds(90_000), "90000000"), (.milliseconds(-5), "0"),
     ])
-    func `milliseconds have three decimals at most`(duration: Duration, text: String) {
+    func `milliseconds have at most three decimals`(duration: Duration, text: String) {
         let output = OutputBuffer()
         output.append(milliseconds: duration)
         #expect(output.text == text)

@@ -3,7 +3,7 @@ import HTTPMessage
 import RequestLog
 import Testing
 
-@Suite struct FeedTests {
+@Suite struct LogFeedTests {
     private let feed = LogFeed()
 
     private func buffer(_ channel: String?) -> LogBuffer {
@@ -16,7 +16,7 @@ import Testing
         String(decoding: bytes ?? [], as: UTF8.self)
     }
 
-    @Test func `a reader gets the lines that come after it`() async throws {
+    @Test func `a reader gets the lines written after it subscribed`() async throws {
         let orders = buffer("orders")
         orders.write(Samples.minimal(path: "/before"), now: .now)
         let reader = try #require(feed.subscribe())
@@ -27,7 +27,7 @@ import Testing
         #expect(lines.hasSuffix("}\n"))
     }
 
-    @Test func `a reader gets other events, too, and they count`() async throws {
+    @Test func `a reader also gets other events`() async throws {
         let own = buffer(nil)
         let reader = try #require(feed.subscribe())
         own.write(EventRecord(time: Samples.time, event: .reload, message: "reloaded"), now: .now)
@@ -36,7 +36,7 @@ import Testing
         #expect(own.log.counters.written == 1)
     }
 
-    @Test func `a reader of one channel gets no other`() async throws {
+    @Test func `a reader of a channel gets only its lines`() async throws {
         let reader = try #require(feed.subscribe(channels: ["netproxy"]))
         buffer("orders").write(Samples.minimal(path: "/orders"), now: .now)
         buffer(nil).write(Samples.minimal(path: "/unclaimed"), now: .now)
@@ -57,7 +57,7 @@ import Testing
         #expect(!lines.contains("/fine"))
     }
 
-    @Test func `a slow reader is told how many lines it lost`() async throws {
+    @Test func `a slow reader gets the number of lines it lost`() async throws {
         let reader = try #require(feed.subscribe())
         let orders = buffer("orders")
         let line = Samples.line(Samples.minimal(), LogLabels(channel: "orders"))
@@ -70,7 +70,7 @@ import Testing
         #expect(text(await reader.next()).contains("/later"))
     }
 
-    @Test func `the end of the feed is the end of its readers`() async throws {
+    @Test func `the end of the feed ends its subscriptions`() async throws {
         let reader = try #require(feed.subscribe())
         buffer("orders").write(Samples.minimal(path: "/last"), now: .now)
         feed.finish()
@@ -86,13 +86,13 @@ import Testing
         #expect(await waiting.value == nil)
     }
 
-    @Test func `there are only so many readers`() {
+    @Test func `the number of readers is limited`() {
         for _ in 0..<LogFeed.subscriptionLimit { #expect(feed.subscribe() != nil) }
         #expect(feed.subscribe() == nil)
     }
 }
 
-/// Takes every line and keeps none.
+/// Accepts every line and discards it.
 private final class NowhereDestination: LogDestination {
     let generation = 0
     func prepare(adding count: Int, now: ContinuousClock.Instant) {}

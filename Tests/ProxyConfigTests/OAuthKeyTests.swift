@@ -2,7 +2,7 @@ import ProxyConfig
 import Testing
 
 /// The keys of grants and of client authentication.
-@Suite struct GrantKeys {
+@Suite struct OAuthKeyTests {
     private let base = "client_id: a, issuer: https://login.example"
 
     private func settings(_ oauth: String) throws -> OAuthSettings {
@@ -14,14 +14,14 @@ import Testing
 
     private struct Missing: Error {}
 
-    @Test func `an issuer is kept letter for letter`() throws {
+    @Test func `an issuer is kept byte for byte`() throws {
         let text = "HTTPS://Login.Example:443/tenant/"
         let settings = try settings("client_id: a, client_auth: none, issuer: '\(text)'")
         #expect(settings.issuer == text)
         #expect(settings.tokenURL == nil)
     }
 
-    @Test func `one resource or a list of them is taken letter for letter`() throws {
+    @Test func `a resource, or a list of them, is kept byte for byte`() throws {
         let one = try settings("\(base), client_auth: none, resource: 'https://API.example/?a=b'")
         #expect(one.resources == ["https://API.example/?a=b"])
         let two = try settings("\(base), client_auth: none, resource: ['urn:a', 'https://b']")
@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test(arguments: ["api.example", "/orders", "https://a#b", "'https:'", "'a b:c'", "':a'"])
-    func `a resource is an absolute URI without fragment`(text: String) {
+    func `a resource is an absolute URI without a fragment`(text: String) {
         let lines = errors(
             inChannel: "auth: { oauth: { \(base), client_auth: none, resource: \(text) } }"
         )
@@ -41,7 +41,7 @@ import Testing
         )
     }
 
-    @Test func `a resource is no further parameter`() {
+    @Test func `resource is not allowed among the parameters`() {
         let lines = errors(
             inChannel:
                 "auth: { oauth: { \(base), client_auth: none, parameters: { resource: a } } }"
@@ -49,12 +49,12 @@ import Testing
         #expect(
             lines == [
                 "channels.a.auth.oauth.parameters.resource: "
-                    + "netproxy itself sends resource, use the key for it"
+                    + "netproxy sets resource itself, use the key for it"
             ]
         )
     }
 
-    @Test func `the endpoints of a sign-in can be given by hand`() throws {
+    @Test func `the endpoints of a sign-in can be configured`() throws {
         let settings = try settings(
             """
             grant: authorization_code, client_id: a, client_auth: none, token_url: https://l.example/t,
@@ -75,7 +75,7 @@ import Testing
         ("redirect_uri: http://localhost/", "http://localhost:9/"),
         ("redirect_uri: 'http://[0:0:0::1]/a/b'", "http://[::1]:9/a/b"),
     ])
-    func `a redirect without a port takes any free one`(line: String, uri: String) throws {
+    func `a redirect URI without a port uses any free one`(line: String, uri: String) throws {
         let settings = try settings("\(base), client_auth: none, \(line)")
         #expect(settings.redirect.port == nil)
         #expect(settings.redirect.text(port: 9) == uri)
@@ -86,14 +86,14 @@ import Testing
         "http://localhost:70000/", "http://localhost/?a=b", "'http://localhost/#a'", "auto",
         "http://u@localhost/", "http://localhost/a/../b", "http://", "/callback", "7000",
     ])
-    func `a browser comes back to this machine, and nothing is in its way`(uri: String) {
+    func `a redirect URI is on this machine, without query or dot segments`(uri: String) {
         let oauth = "\(base), client_auth: none, redirect_uri: \(uri)"
         let found = errors(inChannel: "auth: { oauth: { \(oauth) } }")
         #expect(found.count == 1)
         #expect(found.first?.contains(".redirect_uri: expected http://127.0.0.1, ") ?? false)
     }
 
-    @Test func `a client key signs where it is asked to`() throws {
+    @Test func `a client key is read with its id and audience`() throws {
         let settings = try settings(
             "\(base), client_auth: private_key_jwt, client_key: { key: file:/k.pem, id: k1 }"
         )
@@ -103,12 +103,12 @@ import Testing
         #expect(settings.clientKey?.audience == nil)
     }
 
-    @Test func `tokens may be bound to a key`() throws {
+    @Test func `tokens can be bound to a key`() throws {
         let settings = try settings("\(base), client_auth: none, dpop_key: file:/k.pem")
         #expect(settings.proofKey == .file("/k.pem"))
     }
 
-    @Test func `tokens cannot be bound where requests may go elsewhere`() {
+    @Test func `tokens cannot be bound with more than one upstream`() {
         let text = """
             channels:
               a:
@@ -126,7 +126,7 @@ import Testing
         )
     }
 
-    @Test func `a service account needs neither client nor token endpoint`() throws {
+    @Test func `a service account needs neither client_id nor token_url`() throws {
         let settings = try settings(
             "grant: jwt_bearer, assertion: { service_account: file:/account.json }"
         )
@@ -134,7 +134,7 @@ import Testing
         #expect(settings.assertion?.signer == .serviceAccount(.file("/account.json")))
     }
 
-    @Test func `a token exchange has types by default`() throws {
+    @Test func `a token exchange has default token types`() throws {
         let settings = try settings(
             "\(base), client_auth: none, grant: token_exchange, exchange: { subject_token: env:T }"
         )
@@ -153,11 +153,11 @@ import Testing
         (
             "client_id: a, client_auth: private_key_jwt, token_url: https://l.example/t, "
                 + "client_key: { key: file:/k }",
-            "client_key.audience: required, because there is no issuer to make it out to"
+            "client_key.audience: required if there is no issuer"
         ),
         (
             "client_id: a, client_auth: none, issuer: https://l.example, client_key: { key: file:/k }",
-            "client_key: only client_auth private_key_jwt uses it"
+            "client_key: used only by client_auth private_key_jwt"
         ),
         (
             "grant: jwt_bearer, issuer: https://l.example",
@@ -170,11 +170,11 @@ import Testing
         (
             "grant: jwt_bearer, issuer: https://l.example, "
                 + "assertion: { key: file:/k, service_account: file:/s }",
-            "assertion.service_account: key and service_account exclude each other"
+            "assertion.service_account: key and service_account cannot be used together"
         ),
         (
             "grant: jwt_bearer, issuer: https://l.example, assertion: { key: file:/k }",
-            "assertion.issuer: required, because there is no client_id to be it"
+            "assertion.issuer: required if there is no client_id"
         ),
         (
             "grant: jwt_bearer, client_auth: private_key_jwt, client_key: { key: file:/k }, "
@@ -195,7 +195,7 @@ import Testing
         ),
         (
             "client_id: 'a:b', client_auth: basic_raw, client_secret: env:S, issuer: https://l.example",
-            "client_id: a client id with a colon cannot be sent with basic_raw, use basic or post"
+            "client_id: a client_id with a colon cannot be sent with basic_raw, use basic or post"
         ),
         (
             "client_id: a, client_auth: none, issuer: 'https://l.example?x=1'",
@@ -208,10 +208,10 @@ import Testing
         (
             "client_id: a, client_auth: none, issuer: https://l.example, "
                 + "grant: token_exchange, exchange: { subject_token: env:T }, refresh_token: env:R",
-            "refresh_token: the grant token_exchange has no refresh token"
+            "refresh_token: the grant token_exchange does not use a refresh token"
         ),
     ])
-    func `what a grant needs and does not need is checked`(oauth: String, expected: String) {
+    func `the keys required or unused by a grant are checked`(oauth: String, expected: String) {
         #expect(
             errors(inChannel: "auth: { oauth: { \(oauth) } }")
                 == ["channels.a.auth.oauth.\(expected)"]
@@ -228,7 +228,7 @@ import Testing
         #expect(errors(inChannel: "\(oauth)\n\(tls)").isEmpty)
     }
 
-    @Test func `token files are sealed with the key that is named`() throws {
+    @Test func `the key of token files is read`() throws {
         let channels = "channels: { a: { upstream: https://a.example } }"
         #expect(try load("state_key: cred:state\n\(channels)").stateKey == .credential("state"))
         #expect(try load(channels).stateKey == nil)

@@ -4,7 +4,7 @@ import RequestLog
 import System
 import Testing
 
-@Suite struct JournalTests {
+@Suite struct JournalDestinationTests {
     private let directory: TemporaryDirectory
     private let path: String
 
@@ -22,7 +22,7 @@ import Testing
         sink.write(Array(text.utf8).span, count: count, at: Samples.time, now: .now)
     }
 
-    @Test func `every line is an entry of its own, with its facts as fields`() throws {
+    @Test func `every line is an entry with its facts as fields`() throws {
         let journal = try Journal(path)
         var record = Samples.exchange(status: 502)
         record.context.timings.connect = .milliseconds(3)
@@ -53,7 +53,7 @@ import Testing
         #expect(entry.contains("\nPRIORITY=\(priority)\n"))
     }
 
-    @Test func `a value of several lines has its length in front`() throws {
+    @Test func `a value with line breaks has its length in front`() throws {
         let journal = try Journal(path)
         write(#"{"level":"info","message":"a\nb"}"# + "\n", to: try sink())
         let entry = try #require(journal.entry())
@@ -62,14 +62,14 @@ import Testing
         #expect(entry.suffix(field.count) == field[...])
     }
 
-    @Test func `the message has the form of the configuration`() throws {
+    @Test func `the message has the configured format`() throws {
         let journal = try Journal(path)
         write(Samples.line(Samples.exchange(status: 200)), to: try sink(.logfmt))
         let entry = String(decoding: try #require(journal.entry()), as: UTF8.self)
         #expect(entry.hasPrefix("MESSAGE=time=2026-03-04T05:06:07.000089Z level=info "))
     }
 
-    @Test func `lines are lost and counted while no journal listens`() throws {
+    @Test func `lines are lost and counted while no journal is listening`() throws {
         let sink = try sink()
         write(Samples.line(Samples.minimal()), to: sink)
         #expect(sink.counters.dropped == 1)
@@ -81,7 +81,7 @@ import Testing
     }
 }
 
-/// Somebody who listens where the journal would.
+/// A socket in place of the journal's.
 private final class Journal {
     private let socket: DatagramSocket
 

@@ -2,7 +2,7 @@ import NetworkCore
 import RequestLog
 import Testing
 
-@Suite struct LevelTests {
+@Suite struct LogLevelTests {
     @Test(
         arguments: [
             (200, .info), (101, .info), (304, .info), (400, .warning), (404, .warning),
@@ -10,17 +10,20 @@ import Testing
             (500, .error), (503, .error), (nil, .info),
         ] as [(HTTPStatus?, LogLevel)]
     )
-    func `the status decides where nothing else happened`(status: HTTPStatus?, level: LogLevel) {
+    func `the status determines the level if nothing else happened`(
+        status: HTTPStatus?,
+        level: LogLevel
+    ) {
         #expect(Samples.exchange(status: status).level == level)
     }
 
-    @Test func `a refusal is a warning although it has an error word`() {
+    @Test func `a refusal is a warning despite its error word`() {
         var record = Samples.exchange(status: 404)
         record.error = .noChannel
         #expect(record.level == .warning)
     }
 
-    @Test func `a response that broke off is an error although its status is good`() {
+    @Test func `a response that was cut short is an error despite its status`() {
         var record = Samples.exchange(status: 200)
         record.abortedBy = .proxy
         #expect(record.level == .error)
@@ -29,14 +32,14 @@ import Testing
         #expect(record.level == .error)
     }
 
-    @Test func `an app that left is a warning`() {
+    @Test func `an app that disconnected is a warning`() {
         var record = Samples.exchange(status: nil)
         record.error = .cancelled
         record.abortedBy = .client
         #expect(record.level == .warning)
     }
 
-    @Test func `a retry is a warning although the answer is good`() {
+    @Test func `a retry is a warning even if it succeeded`() {
         var record = Samples.exchange(status: 200)
         record.context.retries = [.unauthorized]
         #expect(record.level == .warning)
