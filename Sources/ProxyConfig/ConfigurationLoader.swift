@@ -45,8 +45,7 @@ package enum ConfigurationLoader {
             let found = root.map { $0.isNull ? "an empty file" : $0.found } ?? "an empty file"
             reading.report(
                 "expected a map with listen, channels and other keys, found \(found)",
-                at: root?.position ?? .start,
-                key: ""
+                at: Place(position: root?.position ?? .start, key: "")
             )
             return .failure(ConfigurationErrors(reading.errors))
         }
@@ -128,8 +127,10 @@ package enum ConfigurationLoader {
         }
         reading.report(
             message,
-            at: channel.keyPosition,
-            key: ConfigNode.printable(channel.value.path)
+            at: Place(
+                position: channel.keyPosition,
+                key: ConfigNode.printable(channel.value.path)
+            )
         )
     }
 }

@@ -16,14 +16,14 @@ extension ConfigNode {
     }
 
     /// The kinds of maps that are merged by special rules.
-    private enum Place {
+    private enum MapKind {
         case channel
         case authentication
         case headers
         case headerFields
         case elsewhere
 
-        func child(_ key: String) -> Place {
+        func child(_ key: String) -> MapKind {
             switch (self, key) {
             case (.channel, "auth"): .authentication
             case (.channel, "headers"): .headers
@@ -41,17 +41,17 @@ extension ConfigNode {
         }
     }
 
-    private func merged(over base: ConfigNode, as place: Place) -> ConfigNode {
+    private func merged(over base: ConfigNode, as kind: MapKind) -> ConfigNode {
         guard let own = entries, var result = base.entries else { return self }
-        if case .authentication = place {
+        if case .authentication = kind {
             result = Self.withoutReplacedKinds(result, own: own)
         }
         for entry in own {
-            let index = result.firstIndex { place.isSameKey($0.key, entry.key) }
+            let index = result.firstIndex { kind.isSameKey($0.key, entry.key) }
             if let index {
                 let value = entry.value.merged(
                     over: result[index].value,
-                    as: place.child(entry.key)
+                    as: kind.child(entry.key)
                 )
                 result[index] = Entry(
                     key: entry.key,

@@ -13,6 +13,9 @@ struct ConfigNode {
         let key: String
         let keyPosition: Position
         let value: ConfigNode
+
+        /// The place of errors about the key.
+        var place: Place { Place(position: keyPosition, key: value.path) }
     }
 
     let content: Content
@@ -21,6 +24,9 @@ struct ConfigNode {
     let position: Position
     /// The position of the value's key.
     let keyPosition: Position
+
+    /// The place of errors about the value.
+    var place: Place { Place(position: position, key: path) }
 
     var isNull: Bool {
         if case .null = content { true } else { false }
@@ -90,6 +96,12 @@ struct ConfigNode {
             )
         )
     }
+}
+
+/// The position and the key path of an error.
+struct Place {
+    let position: Position
+    let key: String
 }
 
 /// A place in a text; both numbers begin at 1, columns count Unicode scalars.

@@ -19,20 +19,25 @@ final class Reading {
     }
 
     func report(_ message: String, at node: ConfigNode) {
-        report(message, at: node.position, key: node.path)
+        report(message, at: node.place)
     }
 
-    func report(_ message: String, at position: Position, key: String) {
+    func report(_ message: String, at place: Place) {
         // A set: an error in the defaults occurs in every channel, with the same position.
         errors.insert(
-            ConfigurationError(file: file, position: position, key: key, message: message)
+            ConfigurationError(
+                file: file,
+                position: place.position,
+                key: place.key,
+                message: message
+            )
         )
     }
 
     /// Reports an error that only a complete channel can have.
-    func require(_ message: String, at position: Position, key: String) {
+    func require(_ message: String, at place: Place) {
         guard case .whole = completeness else { return }
-        report(message, at: position, key: key)
+        report(message, at: place)
     }
 
     func mention(_ resource: Mention.Resource, at node: ConfigNode) {

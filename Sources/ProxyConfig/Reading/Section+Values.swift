@@ -90,8 +90,7 @@ extension Section {
             let place = place(of: key)
             reading.report(
                 "expected a duration above zero\(alternative), found '\(self[key]?.text ?? "")'",
-                at: place.position,
-                key: place.key
+                at: place
             )
             return nil
         }
@@ -113,11 +112,7 @@ extension Section {
         guard let size = read else { return fallback }
         guard range.contains(size) else {
             let place = place(of: key)
-            reading.report(
-                "expected \(allowed), found '\(size)'",
-                at: place.position,
-                key: place.key
-            )
+            reading.report("expected \(allowed), found '\(size)'", at: place)
             return fallback
         }
         return size

@@ -29,8 +29,10 @@ struct Section<Key: SectionKey> {
             } else {
                 reading.report(
                     Self.unknown(entry.key),
-                    at: entry.keyPosition,
-                    key: "\(path.isEmpty ? "" : "\(path).")\(ConfigNode.keyName(entry.key))"
+                    at: Place(
+                        position: entry.keyPosition,
+                        key: "\(path.isEmpty ? "" : "\(path).")\(ConfigNode.keyName(entry.key))"
+                    )
                 )
             }
         }
@@ -46,9 +48,8 @@ struct Section<Key: SectionKey> {
     }
 
     /// The place for an error about a key: its value, or the map if the key is missing.
-    func place(of key: Key) -> (position: Position, key: String) {
-        guard let node = self[key] else { return (position, path(of: key)) }
-        return (node.position, node.path)
+    func place(of key: Key) -> Place {
+        self[key]?.place ?? Place(position: position, key: path(of: key))
     }
 
     func section<Child: SectionKey>(_ key: Key, _: Child.Type) -> Section<Child> {
@@ -64,7 +65,7 @@ struct Section<Key: SectionKey> {
     /// Reports a missing key, unless only the defaults are read.
     func require(_ key: Key, _ message: String = "required") {
         guard isReadable else { return }
-        reading.require(message, at: position, key: path(of: key))
+        reading.require(message, at: Place(position: position, key: path(of: key)))
     }
 
     private static func unknown(_ key: String) -> String {

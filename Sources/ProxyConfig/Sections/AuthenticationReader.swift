@@ -10,16 +10,13 @@ struct AuthenticationReader {
             let names = kinds.map(\.rawValue).joined(separator: ", ")
             section.reading.report(
                 "a channel has only one kind of credential, found \(names)",
-                at: second.keyPosition,
-                key: second.path
+                at: Place(position: second.keyPosition, key: second.path)
             )
         }
         if kinds.isEmpty, section[.onClientCredential] != nil {
-            let place = section.place(of: .onClientCredential)
             section.reading.require(
                 "has no effect without a credential (bearer, basic, header, exec or oauth)",
-                at: place.position,
-                key: place.key
+                at: section.place(of: .onClientCredential)
             )
         }
         // Every kind is read, so that the errors of all are reported.
@@ -74,11 +71,9 @@ struct AuthenticationReader {
     private func exec() -> Authentication {
         let command = section.list(.exec, of: "a word of a command") { $0 }
         guard command.first?.hasPrefix("/") == true else {
-            let place = section.place(of: .exec)
             section.reading.report(
                 "expected a list that begins with the absolute path of a program",
-                at: place.position,
-                key: place.key
+                at: section.place(of: .exec)
             )
             return .none
         }

@@ -50,11 +50,9 @@ struct ChannelReader {
         guard configuration.upstreams.count > 1,
             case .oauth(let settings) = configuration.authentication, settings.proofKey != nil
         else { return }
-        let place = section.section(.oauth, OAuthKey.self).place(of: .proofKey)
         reading.report(
             "tokens cannot be bound to a key where the channel has more than one upstream",
-            at: place.position,
-            key: place.key
+            at: section.section(.oauth, OAuthKey.self).place(of: .proofKey)
         )
     }
 
@@ -63,11 +61,9 @@ struct ChannelReader {
         guard !configuration.tls.pins.isEmpty, !configuration.upstreams.isEmpty,
             configuration.upstreams.allSatisfy({ $0.origin.scheme == .http })
         else { return }
-        let place = channel.section(.tls, TLSKey.self).place(of: .pins)
         reading.require(
             "an http:// upstream has no certificate to pin",
-            at: place.position,
-            key: place.key
+            at: channel.section(.tls, TLSKey.self).place(of: .pins)
         )
     }
 
@@ -121,8 +117,7 @@ struct ChannelReader {
         let base = backoff.duration(.base, default: .milliseconds(100))
         let longest = backoff.duration(.max, default: max(base, .seconds(2)))
         if longest < base {
-            let place = backoff.place(of: .max)
-            reading.report("must not be shorter than base", at: place.position, key: place.key)
+            reading.report("must not be shorter than base", at: backoff.place(of: .max))
         }
         let bodies = ByteCount(0)...ByteCount.mebibytes(64)
         let spills = ByteCount(1)...ByteCount.mebibytes(16 << 10)
@@ -133,8 +128,7 @@ struct ChannelReader {
             retry[.spill] == nil || retry.isOff(.spill)
             ? nil : retry.size(.spill, in: spills, default: .mebibytes(1))
         if let spill, spill.bytes <= kept.bytes {
-            let place = retry.place(of: .spill)
-            reading.require("must be more than replay_body", at: place.position, key: place.key)
+            reading.require("must be more than replay_body", at: retry.place(of: .spill))
         }
         return ChannelConfiguration.Retry(
             unauthorized: retry.flag(.unauthorized, default: true),
@@ -208,8 +202,10 @@ struct ChannelReader {
         else { return }
         reading.require(
             "required for client_auth tls",
-            at: channel.position,
-            key: "\(channel.path(of: .tls)).client_certificate"
+            at: Place(
+                position: channel.position,
+                key: "\(channel.path(of: .tls)).client_certificate"
+            )
         )
     }
 
@@ -219,11 +215,7 @@ struct ChannelReader {
         let rules = channel.section(.headers, HeadersKey.self)
         for entry in [rules[.default], rules[.set], rules[.secret]].flatMap({ $0?.entries ?? [] })
         where entry.key.lowercased() == field && !entry.value.isNull {
-            reading.report(
-                "auth sets \(entry.key); remove this rule, or auth",
-                at: entry.keyPosition,
-                key: entry.value.path
-            )
+            reading.report("auth sets \(entry.key); remove this rule, or auth", at: entry.place)
         }
     }
 
@@ -235,8 +227,7 @@ struct ChannelReader {
             configuration.authentication != .none || !configuration.headers.secrets.isEmpty
         guard !configuration.allowInsecure, hasSecrets, let exposure = exposures.first
         else { return }
-        let place = channel.place(of: .upstream)
-        reading.report(exposure, at: place.position, key: place.key)
+        reading.report(exposure, at: channel.place(of: .upstream))
     }
 
     /// The path prefix without a trailing slash; nil unless it is an absolute path without a query.

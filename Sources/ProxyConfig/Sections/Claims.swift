@@ -49,14 +49,14 @@ struct Claims {
             // An invalid item is missing from the addresses, so the indices no longer match.
             let item = items.count == addresses.count ? items[index] : node
             let place =
-                item.map { ($0.position, $0.path) } ?? (.start, "listen")
+                item?.place ?? Place(position: .start, key: "listen")
             claim(address, owner: "listen", at: place)
         }
     }
 
     /// Registers the address of the admin interface.
     mutating func admin(_ address: AdminAddress, at node: ConfigNode?) {
-        let place = node.map { ($0.position, $0.path) } ?? (.start, "admin")
+        let place = node?.place ?? Place(position: .start, key: "admin")
         switch address {
         case .off: return
         case .tcp(let endpoint): claim(.tcp(endpoint), owner: "admin", at: place)
@@ -75,7 +75,7 @@ struct Claims {
             let item =
                 items.count == channel.match.hosts.count
                 ? items[index] : items.first { $0.text?.lowercased() == host }
-            let place = item.map { ($0.position, $0.path) } ?? match.place(of: .hosts)
+            let place = item?.place ?? match.place(of: .hosts)
             claim(.init(kind: .host, text: host), owner, at: place)
         }
         if let listen = channel.match.listen {
@@ -86,7 +86,7 @@ struct Claims {
     private mutating func claim(
         _ address: ListenAddress,
         owner: String,
-        at place: (position: Position, key: String)
+        at place: Place
     ) {
         // Port 0 is a different port each time.
         guard case .tcp(let tcp) = address else {
@@ -105,7 +105,7 @@ struct Claims {
     private mutating func claim(
         _ claim: Claim,
         _ owner: String,
-        at place: (position: Position, key: String)
+        at place: Place
     ) {
         guard let earlier = owners[claim] else {
             owners[claim] = owner
@@ -125,12 +125,8 @@ struct Claims {
     private func report(
         _ text: String,
         _ owner: String,
-        at place: (position: Position, key: String)
+        at place: Place
     ) {
-        reading.report(
-            "'\(text)' is already used by \(owner)",
-            at: place.position,
-            key: place.key
-        )
+        reading.report("'\(text)' is already used by \(owner)", at: place)
     }
 }

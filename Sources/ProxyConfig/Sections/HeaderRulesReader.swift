@@ -87,22 +87,17 @@ struct HeaderRulesReader {
         var names: Set<String> = []
         // A null value removes a default.
         for entry in entries where !entry.value.isNull {
-            let place = (position: entry.keyPosition, key: entry.value.path)
             guard Grammar.isToken(entry.key) else {
+                let key = "\(node.path).\(ConfigNode.keyName(entry.key))"
                 reading.report(
                     "not a header name",
-                    at: place.position,
-                    key: "\(node.path).\(ConfigNode.keyName(entry.key))"
+                    at: Place(position: entry.keyPosition, key: key)
                 )
                 continue
             }
-            guard allowed(entry.key, at: place, in: reading) else { continue }
+            guard allowed(entry.key, at: entry.place, in: reading) else { continue }
             guard names.insert(entry.key.lowercased()).inserted else {
-                reading.report(
-                    "duplicate header, names are not case-sensitive",
-                    at: place.position,
-                    key: place.key
-                )
+                reading.report("duplicate header, names are not case-sensitive", at: entry.place)
                 continue
             }
             if let field = read(entry.key, entry.value) { fields.append(field) }
@@ -112,21 +107,17 @@ struct HeaderRulesReader {
 
     private static func allowed(
         _ name: String,
-        at place: (position: Position, key: String),
+        at place: Place,
         in reading: Reading
     ) -> Bool {
         guard isReserved(name) else { return true }
-        reading.report(
-            "netproxy sets \(name) itself",
-            at: place.position,
-            key: place.key
-        )
+        reading.report("netproxy sets \(name) itself", at: place)
         return false
     }
 
-    private func removed(_ name: String) -> (position: Position, key: String) {
+    private func removed(_ name: String) -> Place {
         let items = section[.remove].map { $0.items ?? [$0] } ?? []
         let item = items.first { $0.text == name }
-        return item.map { ($0.position, $0.path) } ?? section.place(of: .remove)
+        return item?.place ?? section.place(of: .remove)
     }
 }

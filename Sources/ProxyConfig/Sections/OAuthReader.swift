@@ -57,11 +57,9 @@ struct OAuthReader {
             return nil
         }
         guard !url.target.contains("?") else {
-            let place = section.place(of: .issuer)
             section.reading.report(
                 "an issuer must not have a query",
-                at: place.position,
-                key: place.key
+                at: section.place(of: .issuer)
             )
             return nil
         }
@@ -116,8 +114,7 @@ struct OAuthReader {
     private func endpoint(_ key: OAuthKey, _ proxy: ProxySettings?) -> EndpointURL? {
         guard let url = section.endpoint(key) else { return nil }
         if let exposure = url.origin.exposure(over: proxy), !allowsInsecure {
-            let place = section.place(of: key)
-            section.reading.require(exposure, at: place.position, key: place.key)
+            section.reading.require(exposure, at: section.place(of: key))
         }
         return url
     }
@@ -133,8 +130,7 @@ struct OAuthReader {
             guard !Self.own.contains(entry.key) else {
                 section.reading.report(
                     "netproxy sets \(entry.key) itself, use the key for it",
-                    at: entry.keyPosition,
-                    key: entry.value.path
+                    at: entry.place
                 )
                 return nil
             }

@@ -52,11 +52,9 @@ struct RootReader {
         let targetSize = limits.size(.targetSize, in: sizes, default: .kibibytes(8))
         // The target is part of the header, so a larger limit would have no effect.
         if limits[.targetSize] != nil, targetSize > headerSize {
-            let place = limits.place(of: .targetSize)
             reading.report(
                 "must not be larger than header_size, which is \(headerSize)",
-                at: place.position,
-                key: place.key
+                at: limits.place(of: .targetSize)
             )
         }
         return ProxyConfiguration.Limits(

@@ -70,11 +70,9 @@ struct StubReader {
 
     private func checkCoherence(of answer: SampleAnswer, _ section: Section<AnswerKey>) {
         if [204, 304].contains(answer.status), answer.content != .none {
-            let place = section.place(of: section[.body] == nil ? .file : .body)
             reading.report(
                 "an answer with status \(answer.status) cannot have a body",
-                at: place.position,
-                key: place.key
+                at: section.place(of: section[.body] == nil ? .file : .body)
             )
         }
         // A misspelt fault has been reported already.
