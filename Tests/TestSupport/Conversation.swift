@@ -2,27 +2,27 @@ import Bytes
 package import HTTP1
 package import HTTPMessage
 
-/// Everything that one side sends on a connection, decoded message by message as its bytes come.
+/// All messages that one side sends on a connection, decoded as the bytes arrive.
 package struct Conversation {
-    /// A request that came out whole.
+    /// A completely decoded request.
     package struct Request {
         package let head: RequestHead
         package let body: [UInt8]
         package let trailers: HTTPHeaders?
     }
 
-    /// A response that came out whole.
+    /// A completely decoded response.
     package struct Response {
         package let head: ResponseHead
         package let body: [UInt8]
         package let trailers: HTTPHeaders?
     }
 
-    /// What came out: one summary per message, and how it ended where it did not end well.
+    /// A summary of each decoded message, and the error if there is one.
     package private(set) var verdict: [String] = []
-    /// The requests that came out whole, with their bodies.
+    /// The completely decoded requests.
     package private(set) var requests: [Request] = []
-    /// The responses that came out whole, with their bodies.
+    /// The completely decoded responses.
     package private(set) var responses: [Response] = []
     private let bytes: [UInt8]
     private let limits: HTTP1Limits
@@ -30,12 +30,12 @@ package struct Conversation {
     private var available = 0
     private var position = 0
 
-    /// Decodes the bytes of a case, which arrive in pieces that end at the cuts.
+    /// Decodes the bytes of a case, split at the cuts.
     package init(_ corpusCase: CorpusCase, cutAt cuts: [Int] = []) {
         self.init(corpusCase.bytes, corpusCase.direction, cutAt: cuts)
     }
 
-    /// Decodes bytes that arrive in pieces that end at the cuts.
+    /// Decodes bytes split at the cuts.
     package init(
         _ bytes: [UInt8],
         _ direction: CorpusCase.Direction,
@@ -103,7 +103,7 @@ package struct Conversation {
         return nil
     }
 
-    /// Lets the next piece arrive; false at the end of the stream.
+    /// Makes the next piece available; false at the end of the stream.
     private mutating func arrive() -> Bool {
         guard let end = ends.popLast() else { return false }
         available = end

@@ -1,9 +1,8 @@
 import FoundationEssentials
 
-/// One raw case of `Tests/HTTP1Tests/Corpus/*.http`: bytes of a connection, and what must come of
-/// them.
+/// A case of `Tests/HTTP1Tests/Corpus/*.http`: the bytes of a connection, and the expected result.
 ///
-/// A file holds cases like this one; lines with `#` in front are for people.
+/// A file has cases like this one; lines that begin with `#` are comments.
 ///
 ///     request: what it is about
 ///     |GET / HTTP/1.1
@@ -11,27 +10,27 @@ import FoundationEssentials
 ///     |
 ///     = GET / HTTP/1.1 host=a none keep
 ///
-/// The first line names the direction: `request`, or `response` with the method that it answers,
-/// where that is not GET. `|` is followed by bytes and CRLF, `>` by bytes alone. Escapes are `\r`,
-/// `\n`, `\t`, `\0`, `\\`, `\xNN` and `\*N{…}`, which stands for N times the text in braces. Each
-/// `=` is one message that comes out, or how it ends.
+/// The first line has the direction: `request`, or `response` with the request's method unless that
+/// is GET. `|` is followed by bytes and CRLF, `>` by bytes alone. Escapes are `\r`, `\n`, `\t`, `\0`,
+/// `\\`, `\xNN` and `\*N{…}`, which repeats the text in braces N times. Each `=` is a decoded message,
+/// or how the connection ends.
 package struct CorpusCase: Sendable, CustomStringConvertible {
-    /// Who sends the bytes.
+    /// The side that sends the bytes.
     package enum Direction: Sendable, Equatable {
         case request
-        /// The answer to a request of this method.
+        /// The response to a request with this method.
         case response(to: String)
     }
 
     /// The file, without its suffix.
     package let topic: String
-    /// What it is about.
+    /// What the case tests.
     package let name: String
-    /// Who sends the bytes.
+    /// The side that sends the bytes.
     package let direction: Direction
     /// The bytes, to the end of the stream.
     package let bytes: [UInt8]
-    /// The messages that come out, one summary each, and how it ends where it does not end well.
+    /// A summary of each decoded message, and the error if there is one.
     package let verdict: [String]
 
     /// The file and the name.
@@ -51,7 +50,7 @@ package struct CorpusCase: Sendable, CustomStringConvertible {
         }
     }()
 
-    /// The cases whose bytes come from one side.
+    /// The cases of one direction.
     package static func all(where isWanted: (Direction) -> Bool) -> [CorpusCase] {
         all.filter { isWanted($0.direction) }
     }
@@ -113,7 +112,7 @@ package struct CorpusCase: Sendable, CustomStringConvertible {
         return bytes
     }
 
-    /// Bytes as the files write them.
+    /// The bytes in the notation of the files.
     package static func escaped(_ bytes: some Sequence<UInt8>) -> String {
         bytes.reduce(into: "") { text, byte in
             switch byte {

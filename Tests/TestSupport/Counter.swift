@@ -1,10 +1,10 @@
 import Synchronization
 
-/// Counts from 1.
+/// A counter that starts at 1.
 package final class Counter: Sendable {
     private let count = Mutex(0)
 
-    /// Makes a counter that has not counted yet.
+    /// Creates a counter.
     package init() {}
 
     /// The next number.
@@ -15,10 +15,10 @@ package final class Counter: Sendable {
         }
     }
 
-    /// What it has counted.
+    /// The last number.
     package var value: Int { count.withLock { $0 } }
 
-    /// Counts further.
+    /// Adds to the count.
     package func add(_ number: Int) {
         count.withLock { $0 += number }
     }

@@ -6,28 +6,28 @@ import ProxyDaemon
 import Synchronization
 import System
 
-/// A whole daemon on a port of its own, with directories that are gone when it is.
+/// A complete daemon with its own ports and temporary directories.
 package final class DaemonHarness: Sendable {
-    /// Where it listens.
+    /// The port it listens on.
     package let port: Int
-    /// Where its admin socket listens.
+    /// The port of its admin interface; 0 for a unix socket.
     package let adminPort: Int
     private let daemon: Daemon
-    /// Where everything of it is, for what a story adds.
+    /// The directory of its files, to which a story may add.
     package let directory: String
     private let source: Box<String>
     private let reported: Box<[String]>
     private let manager: DatagramSocket
 
-    /// Runs a story against a daemon with these channels, and stops the daemon afterwards.
+    /// Runs a story with a daemon that has these channels, and stops the daemon afterwards.
     ///
     /// - Parameters:
     ///   - channels: the YAML below `channels:`, not indented.
-    ///   - root: more of the YAML at the top; `DIRECTORY` in it is the story's own.
-    ///   - destinations: where apps may lead that name the host themselves.
-    ///   - inherited: descriptors as systemd hands them over, by their names.
+    ///   - root: top-level YAML; `DIRECTORY` in it stands for the harness's directory.
+    ///   - destinations: the destinations allowed for requests that name the host themselves.
+    ///   - inherited: descriptors as passed by systemd, by name.
     ///   - story: gets the running daemon.
-    /// - Throws: what the story throws, or why the daemon does not start.
+    /// - Throws: the error of the story, or of the daemon's start.
     package static func run(
         channels: String,
         root: String = "",
@@ -115,10 +115,10 @@ package final class DaemonHarness: Sendable {
         let defaults = [
             "listen: [127.0.0.1:0]", "admin: 127.0.0.1:0", "workers: 1",
             "state: \(directory)/state", "log: { directory: \(directory)/log }",
-            // A busy machine makes slow apps of all: only a story about them has limits on the pace.
+            // No limits on slow apps: on a busy machine, every app is slow.
             "limits: { head_timeout: 1h, body_rate: off }",
         ]
-        // What the story says itself takes the place of a default.
+        // A key given by the story replaces the default.
         let own = root.split(separator: "\n").compactMap { $0.split(separator: ":").first }
         let lines = defaults.filter { !own.contains($0.prefix { $0 != ":" }) }
         return """
@@ -136,12 +136,12 @@ package final class DaemonHarness: Sendable {
 
     // MARK: - Acting
 
-    /// Connects as an app does.
+    /// Connects like an app.
     package func connect() async throws -> Wire {
         try await RawClient.connect(to: port)
     }
 
-    /// Sends one request over a connection of its own and takes the answer.
+    /// Sends a request on a new connection and returns the response.
     package func exchange(
         _ request: String,
         _ content: RawContent = .asFramed
@@ -150,23 +150,23 @@ package final class DaemonHarness: Sendable {
         return try await app.message(content)
     }
 
-    /// Connects to the admin socket, a port or `DIRECTORY/admin.sock`, and sends the first bytes.
+    /// Connects to the admin interface, on its port or `DIRECTORY/admin.sock`, and sends the first bytes.
     package func admin(sending request: String) async throws -> Wire {
         if adminPort > 0 { return try await RawClient.connect(to: adminPort, sending: request) }
         return try await RawClient.connect(path: "\(directory)/admin.sock", sending: request)
     }
 
-    /// Sends one request to the admin socket and takes the answer.
+    /// Sends a request to the admin interface and returns the response.
     package func ask(_ request: String) async throws -> RawMessage {
         try await admin(sending: request).message()
     }
 
-    /// The configuration in force, for what works beside the daemon.
+    /// The current configuration, for commands that work without the daemon.
     package func configuration() throws -> ProxyConfiguration {
         try DaemonHarness.load(source.value.withLock { $0 }).get()
     }
 
-    /// Reads another configuration, as after SIGHUP; returns what whoever asked for it is told.
+    /// Reloads with another configuration, as after SIGHUP; returns the lines of the answer.
     @discardableResult
     package func reload(channels: String, root: String = "") async -> [String] {
         let text = DaemonHarness.yaml(channels, root, directory)
@@ -177,13 +177,13 @@ package final class DaemonHarness: Sendable {
         }
     }
 
-    /// Waits until the service manager is told a status; what it was told before is forgotten.
+    /// Waits until the service manager receives a status; earlier messages are discarded.
     package func tells(_ status: String) async -> Bool {
         await !message(with: "STATUS=\(status)").isEmpty
     }
 
-    /// Waits until the service manager is sent a line, and returns all lines of that message; what was
-    /// sent before is forgotten.
+    /// Waits until the service manager receives a line, and returns all lines of that message; earlier
+    /// messages are discarded.
     package func message(with line: String) async -> [String] {
         var found: [String] = []
         _ = await eventually {
@@ -196,32 +196,32 @@ package final class DaemonHarness: Sendable {
         return found
     }
 
-    /// The ports that it listens on now.
+    /// The ports it currently listens on.
     package var ports: [Int] {
         get async { await daemon.addresses.map { Int($0.port ?? 0) } }
     }
 
-    /// Which channels a reload would change.
+    /// The channels that a reload would change.
     package func plan() async throws -> [String] {
         try await daemon.plan().get()
     }
 
-    /// Moves the daemon's clocks forward, in place of waiting.
+    /// Moves the daemon's clocks forward instead of waiting.
     package func advance(by duration: Duration) async {
         await daemon.advanceClocks(by: duration)
     }
 
-    /// Stops as after SIGTERM; harmless when it has stopped.
+    /// Stops as after SIGTERM, unless it has stopped already.
     package func stop() async {
         await daemon.stop()
     }
 
-    // MARK: - Looking
+    // MARK: - Observing
 
-    /// What the daemon told about itself.
+    /// The lines that the daemon reported.
     package var reports: [String] { reported.value.withLock { $0 } }
 
-    /// Waits until an exchange is in a channel's log; the daemon goes on.
+    /// Waits until an exchange is in a channel's log; the daemon keeps running.
     package func hasLoggedExchange(_ channel: String) async -> Bool {
         let path = "\(directory)/log/\(channel).log"
         return await eventually {
@@ -241,14 +241,14 @@ package final class DaemonHarness: Sendable {
         .filter { $0.facts.event == "exchange" }
     }
 
-    /// Stops, and returns the one line of a channel's log.
+    /// Stops, and returns the only line of a channel's log.
     package func onlyLine(_ channel: String) async throws -> LogLine {
         let lines = try await log(channel)
         guard lines.count == 1 else { throw HarnessError.lines(lines.map(\.text)) }
         return lines[0]
     }
 
-    /// Stops, and returns everything in all log files.
+    /// Stops, and returns the text of all log files.
     package func allLogs() async throws -> String {
         await stop()
         var text = ""
@@ -260,13 +260,13 @@ package final class DaemonHarness: Sendable {
     }
 }
 
-/// Why a story cannot go on.
+/// Why a story cannot continue.
 package enum HarnessError: Error {
-    /// There is not just one line in the log.
+    /// The log does not have exactly one line.
     case lines([String])
 }
 
-/// A value for closures and their maker.
+/// A mutable value shared with closures.
 private final class Box<Value: Sendable>: Sendable {
     let value: Mutex<Value>
 

@@ -1,8 +1,7 @@
-/// Lets other tasks run until a condition holds; returns whether it came to hold.
+/// Lets other tasks run until a condition is true, and returns whether it became true.
 ///
-/// Looks often at first, then every millisecond, so that a hundred tests that wait at once do not
-/// keep the tasks they wait for from running. Gives up after a minute of real time, so that a failing
-/// test ends.
+/// It checks often at first, then every millisecond, so that a hundred waiting tests leave time for the
+/// tasks they wait for. After a minute of real time it gives up, so that a failing test ends.
 package func eventually(_ condition: () async -> Bool) async -> Bool {
     let limit = ContinuousClock.now + .seconds(60)
     var looks = 0

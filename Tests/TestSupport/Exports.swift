@@ -1,2 +1,2 @@
-// Clock, authorization server and the like are what adopters test with, too.
+// The clock, the authorization server and other helpers that adopters also use.
 @_exported import NetworkTesting

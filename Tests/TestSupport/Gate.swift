@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Something that a test or a script waits for until somebody opens it.
+/// A gate at which tests and scripts wait until it is opened.
 package final class Gate: Sendable {
     private struct State {
         var isOpen = false
@@ -10,10 +10,10 @@ package final class Gate: Sendable {
 
     private let state = Mutex(State())
 
-    /// Makes a closed gate.
+    /// Creates a closed gate.
     package init() {}
 
-    /// Lets everybody pass, now and later.
+    /// Opens the gate for good.
     package func open() {
         let waiters = state.withLock { state in
             state.isOpen = true
@@ -25,13 +25,13 @@ package final class Gate: Sendable {
 
     /// Returns when the gate is open.
     ///
-    /// - Throws: `WireError.timedOut` after `Wire.patience`: the story has gone wrong.
+    /// - Throws: `WireError.timedOut` after `Wire.patience`.
     package func wait() async throws {
         let id = state.withLock { state in
             state.lastID += 1
             return state.lastID
         }
-        // Bounds the wait; it is called off as soon as the gate opens.
+        // Limits the wait; cancelled as soon as the gate opens.
         let bound = Task {
             try await Task.sleep(for: Wire.patience)
             self.giveUp(id)
@@ -47,7 +47,7 @@ package final class Gate: Sendable {
         guard isOpen else { throw WireError.timedOut }
     }
 
-    /// Ends the wait whose time is over; the others have theirs.
+    /// Ends a wait that took too long.
     private func giveUp(_ id: Int) {
         state.withLock { $0.waiters.removeValue(forKey: id) }?.resume(returning: false)
     }

@@ -1,8 +1,8 @@
 import FoundationEssentials
 
-/// One line of the request log, with what stories look at.
+/// A line of the request log, with the facts that stories check.
 package struct LogLine: Sendable {
-    /// The facts of an exchange; the names are the line's keys.
+    /// The facts of an exchange, named after the line's keys.
     package struct Facts: Decodable, Sendable {
         package var channel: String?
         package var event: String?
@@ -39,7 +39,7 @@ package struct LogLine: Sendable {
         }
     }
 
-    /// How long parts of an exchange took.
+    /// The durations of phases of an exchange.
     package struct Timings: Decodable, Sendable {
         package var connectMS: Double?
 
@@ -65,7 +65,7 @@ package struct LogLine: Sendable {
 
     /// The line itself.
     package let text: String
-    /// What it says.
+    /// Its facts.
     package let facts: Facts
 
     init(_ text: String) throws {

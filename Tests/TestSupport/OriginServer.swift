@@ -1,14 +1,14 @@
 import EventIO
 import Synchronization
 
-/// A TCP server on a port of its own that does to each connection what a script says.
+/// A TCP server that runs a script for each connection.
 ///
-/// It closes when it goes away.
+/// It has its own port, which is closed by `deinit`.
 package final class OriginServer: Sendable {
-    /// What to do with one connection, which is closed at its end, and reset if it throws.
+    /// The script of a connection, which is closed at the end of the script, and reset if it throws.
     package typealias Script = @Sendable (Wire) async throws -> Void
 
-    /// Where it listens.
+    /// The port it listens on.
     package let port: Int
     private let acceptor: LoopBound<OriginAcceptor>
     private let accepted: Accepted
@@ -25,8 +25,8 @@ package final class OriginServer: Sendable {
 
     /// Starts a server that runs `script` for each connection.
     ///
-    /// One that shuts and reopens has an address of this machine that no other server has: nobody takes
-    /// its port meanwhile.
+    /// A server that is shut and reopened needs its own address `ip`, so that no other server can take its
+    /// port in between.
     package static func start(
         at ip: String = "127.0.0.1",
         _ script: @escaping Script
@@ -48,13 +48,13 @@ package final class OriginServer: Sendable {
         }
     }
 
-    /// The connections so far, in the order in which they came.
+    /// The connections so far, in order.
     package var connections: [Wire] { accepted.wires.withLock { $0 } }
 
-    /// The whole requests that scripts took so far, connection by connection.
+    /// The whole requests taken by scripts so far, by connection.
     package var requests: [RawMessage] { connections.flatMap(\.messages) }
 
-    /// Refuses connections, and closes those that there are, until it reopens.
+    /// Closes all connections and refuses new ones until it is reopened.
     package func shut() async throws {
         await acceptor.call { $0.close() }
         for wire in connections { try await wire.close() }
@@ -66,7 +66,7 @@ package final class OriginServer: Sendable {
         await acceptor.call { $0.open(port) }
     }
 
-    /// Accepts no more.
+    /// Stops accepting connections.
     package func stop() {
         let acceptor = acceptor
         acceptor.loop.submit { acceptor.value.close() }
@@ -78,7 +78,7 @@ private final class Accepted: Sendable {
     let wires = Mutex<[Wire]>([])
 }
 
-/// The part of an origin that belongs to the loop.
+/// The part of an origin that stays on its loop.
 private final class OriginAcceptor {
     private var listener: Listener?
     private let loop: EventLoop
@@ -109,8 +109,8 @@ private final class OriginAcceptor {
                     wires.append(wire)
                     return wire
                 }
-                // One task plays the script of one connection, on the loop: no other test's work
-                // on the shared threads holds an origin's answer up.
+                // The script runs in a task on the loop, where other tests' work on the shared
+                // threads does not delay it.
                 Task(executorPreference: loop) {
                     defer { wire.closed.open() }
                     do {

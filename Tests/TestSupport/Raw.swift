@@ -1,4 +1,4 @@
-/// Whole messages as text, so that a story need not repeat what it is not about.
+/// Builds whole messages as text, so that stories contain only what they are about.
 package enum Raw {
     /// A request without content.
     package static func get(_ target: String, _ fields: String...) -> String {

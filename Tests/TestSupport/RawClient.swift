@@ -1,6 +1,6 @@
 import EventIO
 
-/// An app that writes what it likes.
+/// Connects like an app and sends raw bytes.
 package enum RawClient {
     /// Connects to a port of this machine, and sends the first bytes in the same turn of the loop.
     package static func connect(
@@ -19,7 +19,7 @@ package enum RawClient {
     private static func connect(_ address: SocketAddress?, _ text: String) async throws -> Wire {
         guard let address else { throw WireError.ended }
         let loop = try TestLoop.shared()
-        // A task of its own, because a socket is dialled on its loop.
+        // In a separate task, because a socket must be connected on its loop.
         return try await Task(executorPreference: loop) {
             let socket = try await Dialer.connect(
                 to: address,

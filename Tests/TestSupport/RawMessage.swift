@@ -1,43 +1,43 @@
-/// A request or response as a test sees it on the wire: text, nothing interpreted but its framing.
+/// A request or response as text, of which only the framing is interpreted.
 package struct RawMessage: Sendable {
     /// The request line or the status line.
     package let startLine: String
-    /// Field lines in their order, as they were written.
+    /// Field lines in their order and spelling.
     package let fields: [(name: String, value: String)]
     /// The content, without chunk framing.
     package let body: String
-    /// How many chunks the content came in.
+    /// The number of chunks.
     package let chunkCount: Int
 
-    /// The values of the fields of that name, whatever its case.
+    /// The values of the fields with this name, ignoring case.
     package func values(_ name: String) -> [String] {
         fields.filter { $0.name.lowercased() == name.lowercased() }.map(\.value)
     }
 
-    /// The one value of that name; nothing if there is none or more than one.
+    /// The value of the field with this name; nil if there is not exactly one.
     package subscript(name: String) -> String? {
         let values = values(name)
         return values.count == 1 ? values[0] : nil
     }
 
-    /// The status of a response; 0 for what is none.
+    /// The status of a response; 0 for a request.
     package var status: Int {
         let words = startLine.split(separator: " ")
         return words.count > 1 && words[0].hasPrefix("HTTP/") ? Int(words[1]) ?? 0 : 0
     }
 }
 
-/// Which bytes of a message follow its head.
+/// The content that follows a head.
 package enum RawContent: Sendable {
-    /// As `Content-Length` and `Transfer-Encoding` say.
+    /// According to `Content-Length` and `Transfer-Encoding`.
     case asFramed
-    /// None, whatever the fields say: the answer to HEAD, 204, 304.
+    /// None, whatever the fields are: for HEAD, 204 and 304.
     case none
 }
 
-/// Reads messages out of bytes; tolerant, since a test wants to see what came.
+/// Parses messages leniently, so that a test sees what was sent.
 enum RawParser {
-    /// The first message and its length; nothing while it is not complete.
+    /// The first message and its length; nil while it is incomplete.
     static func message(in bytes: [UInt8], _ content: RawContent) -> (RawMessage, Int)? {
         guard let end = find(Array("\r\n\r\n".utf8), in: bytes, from: 0) else { return nil }
         let lines = split(bytes[..<end])

@@ -1,6 +1,6 @@
-/// A port of this machine on which nobody listens.
+/// A port of this machine that refuses connections.
 package enum RefusingPort {
-    /// The port of tcpmux, which nobody serves and which the system gives to nobody who asks for any:
-    /// one that was free a moment ago may be another test's by now.
+    /// The port of tcpmux, which is not in use and never assigned by the system; a port that was free a
+    /// moment ago may belong to another test now.
     package static func any() -> Int { 1 }
 }

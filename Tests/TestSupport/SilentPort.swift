@@ -1,10 +1,10 @@
 package import EventIO
 
-/// A port of this machine where nobody answers: its queue is full, and the kernel drops what comes.
+/// A port of this machine that does not respond: its queue is full, and the kernel drops packets.
 ///
-/// Ends when it goes away.
+/// The port is closed by `deinit`.
 package final class SilentPort: Sendable {
-    /// Where connections hang.
+    /// The address on which connections hang.
     package let address: SocketAddress
     private let socket: ListeningSocket
     private let queued: LoopBound<StreamSocket>

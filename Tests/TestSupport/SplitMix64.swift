@@ -1,8 +1,8 @@
-/// SplitMix64 (Steele, Lea, Flood 2014): the same numbers in every run.
+/// SplitMix64 (Steele, Lea, Flood 2014), which generates the same numbers in every run.
 package struct SplitMix64: RandomNumberGenerator {
     private var state: UInt64
 
-    /// Begins where the seed says.
+    /// Creates a generator.
     package init(seed: UInt64) {
         state = seed
     }

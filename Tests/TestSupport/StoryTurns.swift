@@ -1,8 +1,8 @@
-/// Lets a few stories run at the same time and no more: each has a daemon with loops of its own, and
-/// hundreds of them side by side would measure the machine.
+/// Limits the number of stories that run at the same time: each has a daemon with its own event loops,
+/// and hundreds of them would overload the machine.
 actor StoryTurns {
     static let shared = StoryTurns()
-    /// Set within a story, whose further daemons need no turn.
+    /// True within a story, whose other daemons need no turn.
     @TaskLocal static var hasTurn = false
 
     private var free = 4

@@ -7,11 +7,11 @@ package final class StalledBody: BodySource {
     private let state = Mutex(false)
     private let outcome: Result<Void, any Error>
 
-    /// Makes content that stops after its beginning.
+    /// Creates content that stalls after its beginning.
     ///
     /// - Parameters:
     ///   - beginning: its first piece, if there is one.
-    ///   - outcome: whether a reader that is cancelled comes to an end or to a fault.
+    ///   - outcome: whether a cancelled reader gets the end of the body or an error.
     package init(
         _ beginning: String? = nil,
         whenCancelled outcome: Result<Void, any Error> = .failure(CancellationError())
@@ -20,7 +20,7 @@ package final class StalledBody: BodySource {
         self.outcome = outcome
     }
 
-    /// Whether the rest was given up.
+    /// Whether the body was cancelled.
     package var isGivenUp: Bool { state.withLock { $0 } }
 
     package func next() async throws -> ByteSlice? {
@@ -47,7 +47,7 @@ package final class DeafBody: BodySource {
     package init() {}
 
     package func next() async throws -> ByteSlice? {
-        // In a separate task, which the cancellation does not reach.
+        // In a separate task, which is not cancelled with the reader.
         await Task { [end] in for await _ in end.stream {} }.value
         throw CancellationError()
     }
@@ -55,7 +55,7 @@ package final class DeafBody: BodySource {
     package func cancel() { end.continuation.finish() }
 }
 
-/// A body in pieces, as an app sends it.
+/// A body that arrives in pieces.
 package final class PiecedBody: BodySource {
     private let pieces: Mutex<[String]>
     private let ending: HTTPHeaders?

@@ -1,9 +1,9 @@
 package import EventIO
 import System
 
-/// The event loop of all origins and clients of a test process; the daemon has loops of its own.
+/// The event loop of all origins and clients in a test process; daemons have their own.
 ///
-/// It is never stopped, so that what belongs to it can always be closed on it.
+/// It is never stopped, so that its sockets can always be closed.
 package enum TestLoop {
     private static let started: Result<EventLoop, any Error> = Result {
         let loop = try EventLoop(index: 99)

@@ -2,11 +2,11 @@ import Bytes
 import EventIO
 import Synchronization
 
-/// One end of a TCP connection in the hands of a test: raw bytes out, raw bytes in.
+/// One end of a TCP connection that a test controls: it sends and receives raw bytes.
 ///
-/// Every wait ends after `patience`; nothing is interpreted but the framing of whole messages.
+/// Every wait ends after `patience`. Only the framing of messages is interpreted.
 package final class Wire: Sendable {
-    /// The longest wait for anything: far beyond what a healthy machine needs.
+    /// The longest wait, far beyond what is needed.
     package static let patience = Duration.seconds(30)
 
     /// How a connection ended.
@@ -15,9 +15,9 @@ package final class Wire: Sendable {
         case reset
     }
 
-    /// The how-manieth connection of an origin it is, from 0.
+    /// The index among the connections of an origin.
     package let number: Int
-    /// Opened when its origin's script has ended, and the connection with it.
+    /// Opened when the origin's script, and with it the connection, has ended.
     package let closed = Gate()
     private let stream: LoopBound<WireStream>
     private let arrived: Arrived
@@ -34,16 +34,16 @@ package final class Wire: Sendable {
         stream.loop.submit { stream.value.socket.close() }
     }
 
-    /// Every byte that arrived so far.
+    /// The text received so far.
     package var received: String { String(decoding: receivedBytes, as: UTF8.self) }
 
-    /// Every byte that arrived so far.
+    /// The bytes received so far.
     package var receivedBytes: [UInt8] { arrived.bytes.withLock { $0 } }
 
-    /// Every whole message that was taken so far.
+    /// The whole messages taken so far.
     package var messages: [RawMessage] { parsed.withLock { $0 } }
 
-    // MARK: - Out
+    // MARK: - Sending
 
     /// Sends text.
     package func send(_ text: String) async throws {
@@ -62,9 +62,9 @@ package final class Wire: Sendable {
         }
     }
 
-    /// Sends until nothing is taken for half a second, or `limit` bytes are on their way.
+    /// Sends pieces until none is accepted for half a second, or `limit` bytes were sent.
     ///
-    /// - Returns: how many bytes were taken whole.
+    /// - Returns: the number of bytes in whole pieces accepted.
     package func flood(_ piece: String, upTo limit: Int) async throws -> Int {
         try await onLoop { stream in
             let output = OutputBuffer(capacity: piece.utf8.count)
@@ -86,7 +86,7 @@ package final class Wire: Sendable {
         }
     }
 
-    /// Sends the end of the stream, and goes on reading.
+    /// Sends the end of the stream, and continues to read.
     package func finishWriting() async throws {
         try await onLoop { $0.socket.shutdownWriting() }
     }
@@ -101,9 +101,9 @@ package final class Wire: Sendable {
         try await onLoop { $0.socket.reset() }
     }
 
-    // MARK: - In
+    // MARK: - Receiving
 
-    /// Takes the next whole message; nothing at the end of the stream.
+    /// Takes the next whole message; nil at the end of the stream.
     package func next(_ content: RawContent = .asFramed) async throws -> RawMessage? {
         let message = try await take { RawParser.message(in: $0, content) }
         if let message { parsed.withLock { $0.append(message) } }
@@ -163,16 +163,16 @@ package final class Wire: Sendable {
         _ body: @escaping @Sendable (WireStream) async throws -> Result
     ) async throws -> Result {
         let stream = stream
-        // A task of its own, because a socket is used on its loop only.
+        // In a separate task, because a socket is used only on its loop.
         let task = Task(executorPreference: stream.loop) { try await body(stream.value) }
         return try await task.value
     }
 }
 
-/// What goes wrong in a story.
+/// Why a story cannot continue.
 package enum WireError: Error {
-    /// Nothing happened for as long as `Wire.patience`.
+    /// Nothing happened within `Wire.patience`.
     case timedOut
-    /// The stream ended before what was waited for.
+    /// The stream ended too early.
     case ended
 }

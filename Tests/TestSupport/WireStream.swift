@@ -2,7 +2,7 @@ import Bytes
 import EventIO
 import Synchronization
 
-/// The part of a `Wire` that belongs to its loop.
+/// The part of a `Wire` that stays on its loop.
 final class WireStream {
     let socket: StreamSocket
     let arrived = Arrived()
@@ -20,7 +20,7 @@ final class WireStream {
         try await socket.write(output, until: socket.loop.deadline(after: Wire.patience))
     }
 
-    /// Reads what comes next, be it the end.
+    /// Reads the next bytes, or the end of the stream.
     func fill() async throws {
         do throws(IOError) {
             let count = try await socket.read(
@@ -42,7 +42,7 @@ final class WireStream {
     }
 }
 
-/// What arrived on a wire, for whoever looks from another thread.
+/// The bytes received on a wire, readable from any thread.
 final class Arrived: Sendable {
     let bytes = Mutex<[UInt8]>([])
 }
