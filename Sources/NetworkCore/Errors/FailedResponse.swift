@@ -31,12 +31,4 @@ public struct FailedResponse: Sendable {
 
     /// The content as text; what is no UTF-8 is replaced.
     public var text: String { String(decoding: content, as: UTF8.self) }
-
-    /// The content is not what was asked for; the error keeps the response.
-    package func undecodable(_ detail: String, _ reason: (any Error)?) -> NetworkError {
-        var error = NetworkError(.undecodableResponse, side: .upstream, detail: detail)
-        error.response = self
-        error.underlying = reason
-        return error
-    }
 }

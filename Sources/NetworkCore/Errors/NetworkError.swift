@@ -44,6 +44,18 @@ public struct NetworkError: Error, Sendable, CustomStringConvertible {
         }
     }
 
+    /// What was asked: enough to find the call by; the path is shown as it is.
+    public struct Asked: Sendable, Hashable, CustomStringConvertible {
+        /// The method.
+        public let method: HTTPMethod
+        /// The URL with the names of its query's parameters, but without their values:
+        /// `https://api.example.com/orders?page&sort`.
+        public let url: String
+
+        /// Method and URL.
+        public var description: String { "\(method.rawValue) \(url)" }
+    }
+
     /// What went wrong.
     public let kind: ErrorKind
     /// Whose side the fault is on.
@@ -181,6 +193,16 @@ public struct NetworkError: Error, Sendable, CustomStringConvertible {
             side: .upstream,
             detail: "the content is longer than the \(limit) bytes that were asked for"
         )
+    }
+}
+
+extension FailedResponse {
+    /// The error for content that is not what was asked for; it keeps the response.
+    package func undecodable(_ detail: String, _ reason: (any Error)?) -> NetworkError {
+        var error = NetworkError(.undecodableResponse, side: .upstream, detail: detail)
+        error.response = self
+        error.underlying = reason
+        return error
     }
 }
 

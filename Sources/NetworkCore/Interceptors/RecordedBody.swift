@@ -1,20 +1,6 @@
 import Bytes
 import System
 
-/// Where a body goes that is too long to be kept in memory for a replay.
-public struct BodySpill: Sendable, Hashable {
-    /// Where the file lies, which has no name and ends with the exchange.
-    public var directory: String
-    /// How long a body may be at most, in bytes, its beginning in memory included.
-    public var limit: Int
-
-    /// Names a place.
-    public init(directory: String, limit: Int) {
-        self.directory = directory
-        self.limit = limit
-    }
-}
-
 /// What was recorded of a body: its beginning in memory, the rest in a file.
 struct RecordedBody {
     /// Where the content at a position is.

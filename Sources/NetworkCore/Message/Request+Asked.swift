@@ -1,0 +1,27 @@
+extension NetworkError {
+    /// The same error, with what was asked.
+    package func asking(_ request: Request) -> NetworkError {
+        var error = self
+        error.request = request.asked
+        return error
+    }
+}
+
+extension Request {
+    /// The request as errors describe it.
+    fileprivate var asked: NetworkError.Asked {
+        let path = TargetPath(target)
+        let names = path.query.map { query in
+            "?" + query.split(separator: "&").map(Request.name).joined(separator: "&")
+        }
+        return NetworkError.Asked(method: method, url: "\(origin)\(path.path)\(names ?? "")")
+    }
+
+    /// The name of a query's parameter, or a mark where it may be a value.
+    private static func name(of parameter: Substring) -> Substring {
+        guard let length = Redaction.nameLength(of: parameter.utf8.span) else {
+            return Redaction.mark[...]
+        }
+        return parameter[..<parameter.utf8.index(parameter.startIndex, offsetBy: length)]
+    }
+}
