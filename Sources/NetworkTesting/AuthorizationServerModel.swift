@@ -6,7 +6,7 @@ import Synchronization
 public final class AuthorizationServerModel: HTTPTransport {
     /// What happens to one token request.
     public enum Mishap: Sendable {
-        /// Nothing: it is answered.
+        /// No fault: it is answered.
         case none
         /// It is acted on, and the answer never arrives.
         case lostAnswer
@@ -81,7 +81,7 @@ public final class AuthorizationServerModel: HTTPTransport {
     public func setLifetime(_ json: String) { state.withLock { $0.lifetime = json } }
     /// Further members of the answer, as JSON text that begins with a comma.
     public func setExtra(_ json: String) { state.withLock { $0.extra = json } }
-    /// Gives this access token from now on; nothing goes back to a new one each time.
+    /// Gives this access token from now on; `nil` gives a new one each time again.
     public func setFixedToken(_ token: String?) { state.withLock { $0.fixedToken = token } }
     /// Ends all access tokens.
     public func revokeAccess() { state.withLock { $0.access = [] } }
@@ -118,7 +118,7 @@ public final class AuthorizationServerModel: HTTPTransport {
                 .connectionRefused,
                 side: .upstream,
                 retry: .safe,
-                detail: "nobody listens"
+                detail: "connection refused"
             )
         case .lostAnswer:
             _ = act(on: form)

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A door that the test opens and closes; whoever comes to a closed one waits.
+/// A door that the test opens and closes; tasks that come to a closed one wait.
 public final class Door: Sendable {
     private let isOpen = Atomic(true)
     private let waiters = Waiters<Void>()
@@ -11,10 +11,10 @@ public final class Door: Sendable {
     /// How many wait.
     public var waiting: Int { waiters.count }
 
-    /// Lets nobody through from now on.
+    /// Lets no task through from now on.
     public func close() { isOpen.store(false, ordering: .sequentiallyConsistent) }
 
-    /// Lets everybody through.
+    /// Lets all tasks through.
     public func open() {
         isOpen.store(true, ordering: .sequentiallyConsistent)
         waiters.release { true }

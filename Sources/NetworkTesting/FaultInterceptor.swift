@@ -5,9 +5,9 @@ import Synchronization
 public struct FaultInterceptor: RequestInterceptor {
     /// What goes wrong.
     public enum Fault: Sendable {
-        /// The attempt fails with an error; nothing is sent.
+        /// The attempt fails with an error, without being sent.
         case error(NetworkError)
-        /// The attempt is answered with a status; nothing is sent.
+        /// The attempt is answered with a status, without being sent.
         case status(HTTPStatus)
         /// The attempt is made after a while.
         case latency(Duration)

@@ -3,7 +3,7 @@ import Synchronization
 
 /// A clock that only tests move.
 public final class ManualClock: NetworkClock {
-    /// What becomes of whoever sleeps.
+    /// What happens to a task that sleeps.
     public enum Sleeping: Sendable {
         /// Sleeps until the test has moved the clock far enough.
         case held
@@ -50,7 +50,7 @@ public final class ManualClock: NetworkClock {
     /// How long each sleep was asked to be, in order.
     public var slept: [Duration] { state.withLock { $0.slept } }
 
-    /// Moves both clocks, and wakes whoever slept until then.
+    /// Moves both clocks, and wakes the tasks that are due.
     public func advance(by duration: Duration) {
         let woken = state.withLock { state in
             state.elapsed += duration
@@ -100,7 +100,7 @@ public final class ManualClock: NetworkClock {
         try Task.checkCancellation()
     }
 
-    /// Returns when somebody sleeps, or the task is cancelled.
+    /// Returns when a task sleeps, or the caller is cancelled.
     public func untilSomebodySleeps() async {
         await watchers.wait(for: ()) { sleepers > 0 }
     }

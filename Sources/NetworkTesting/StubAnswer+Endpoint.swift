@@ -10,7 +10,7 @@ extension StubAnswer {
         }
     }
 
-    /// A stream of server-sent events with its `Content-Type`, each event in a piece of its own;
+    /// A stream of server-sent events with its `Content-Type`, each event in its own piece;
     /// it ends, or breaks off if an error is given.
     public static func events(
         _ events: [ServerSentEvent],

@@ -75,7 +75,7 @@ public final class StubTransport: HTTPTransport {
 
     /// Answers a request.
     ///
-    /// - Throws: what the answer says; `http_request_error` where there is none.
+    /// - Throws: what the answer says; `http_request_error` where there is no answer.
     public func send(
         _ request: Request,
         context: inout RequestContext

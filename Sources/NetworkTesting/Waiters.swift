@@ -14,7 +14,7 @@ final class Waiters<Wish: Sendable>: Sendable {
 
     /// Returns once the wish is released or the task is cancelled; at once if `isFulfilled` says so.
     ///
-    /// It is asked when the wish is known already: whoever fulfils it releases it afterwards.
+    /// That is checked after the wish is registered, so that a release in between is not lost.
     func wait(for wish: Wish, unless isFulfilled: () -> Bool) async {
         let id = state.withLock { state in
             state.lastID += 1
@@ -30,7 +30,7 @@ final class Waiters<Wish: Sendable>: Sendable {
         }
     }
 
-    /// Lets go on whose wish is fulfilled.
+    /// Resumes the tasks whose wish is fulfilled.
     func release(where isFulfilled: (Wish) -> Bool) {
         let released = state.withLock { state in
             let ids = state.waiting.filter { isFulfilled($0.value.wish) }.keys

@@ -15,7 +15,7 @@
 ///         func orders() async throws -> [Order] { try await request(.list) }
 ///     }
 ///
-/// Not `Sendable`: it belongs to whoever made it, an actor or a task. What goes to others is its
+/// Not `Sendable`: it belongs to the actor or task that made it. What can be shared is its
 /// `networkManager`, or another networker over the same channel.
 open class ChannelNetworker<Item: Endpoint>: Networker {
     /// What the class fixes, shared by all networkers that are made with it.

@@ -8,7 +8,7 @@ import OriginTransport
 public struct NetworkChannel: Sendable {
     /// Sends attempts.
     public var transport: any HTTPTransport
-    /// The only host that requests may go to, as `host` or `host:port`; nothing allows every host.
+    /// The only host that requests may go to, as `host` or `host:port`; `nil` allows every host.
     ///
     /// A request for another one is refused before it is signed or sent (`http_request_denied`).
     public var host: String?
@@ -21,7 +21,7 @@ public struct NetworkChannel: Sendable {
     /// Told of what happens, for metrics and tracing; called where the call runs, so it must not
     /// block.
     public var onEvent: (@Sendable (NetworkEvent) -> Void)?
-    /// Which attempts are repeated; nothing repeats none.
+    /// Which attempts are repeated; `nil` repeats none.
     ///
     /// Default: `RetryPolicy()`.
     public var retry: RetryPolicy? = RetryPolicy()
@@ -90,7 +90,7 @@ public struct NetworkChannel: Sendable {
 }
 
 extension NetworkChannel {
-    /// Opens a channel to one host, over connections of its own.
+    /// Opens a channel to one host, over its own connections.
     ///
     /// - Parameters:
     ///   - host: the only host that requests may go to, as `host` or `host:port`.
@@ -98,7 +98,7 @@ extension NetworkChannel {
     ///   - authorizer: knows the credential.
     ///   - interceptors: of every call, outermost first.
     ///   - logger: records what happens.
-    /// - Throws: `NetworkError` when the files that the policy names cannot be used, or a pin is none.
+    /// - Throws: `NetworkError` when the files that the policy names cannot be used, or a pin is invalid.
     public init(
         host: String,
         trust: TrustPolicy = .system,

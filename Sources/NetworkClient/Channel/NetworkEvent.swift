@@ -34,16 +34,16 @@ public struct NetworkExchange: Sendable {
     public internal(set) var status: HTTPStatus?
     /// The fields of the response.
     public internal(set) var headers: HTTPHeaders?
-    /// How many bytes of content came; nothing for a stream or a download, whose content is still to
+    /// How many bytes of content came; `nil` for a stream or a download, whose content is still to
     /// come.
     public internal(set) var contentLength: Int?
     /// How long the call took so far.
     public internal(set) var duration = Duration.zero
     let started: ContinuousClock.Instant
-    /// Asked for its words only by those who listen.
+    /// Described only if there is a listener.
     private let subject: any CustomStringConvertible & Sendable
 
-    /// Describes an exchange, for the tests of those who are told of one.
+    /// Describes an exchange, for tests of loggers and hooks.
     ///
     /// - Parameters:
     ///   - endpoint: what it is for.

@@ -62,7 +62,7 @@ enum FileContent {
 /// A file that is read while it is sent, 64 KiB at a time, and not on the loop that sends it.
 ///
 /// Read once more, it must be what it was when it was opened: its descriptor stays the same file, whatever
-/// has taken its name meanwhile.
+/// has taken its name since.
 final class FileBody: RepeatableBodySource {
     private static let pieceSize = 64 * 1024
     private let file: ReadableFile
@@ -99,7 +99,7 @@ final class FileBody: RepeatableBodySource {
         guard count > 0 else { return nil }
         return try await DiskAccess.run { [self] in
             let piece = try FileContent.read(file, count, start, path)
-            // Behind the read: what was written before it shows by now.
+            // After the read: what was written before it shows by now.
             if isRepetition { try checkUnchanged() }
             return piece
         }

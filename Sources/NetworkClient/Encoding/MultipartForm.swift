@@ -4,7 +4,7 @@ import Synchronization
 /// A form of parts with names: `multipart/form-data` (RFC 7578).
 ///
 /// The boundary is chosen once, so that every attempt sends the same bytes. Parts from files are
-/// read while they are sent, by every attempt anew: a file that has changed in between is an error. If
+/// read while they are sent, once per attempt: a file that has changed in between is an error. If
 /// everything together is no longer than 64 KiB it is put together in memory.
 public struct MultipartForm: Sendable {
     /// Where a part's content comes from.
@@ -23,7 +23,7 @@ public struct MultipartForm: Sendable {
         public var content: Content
         /// The name of the file, if the part is one.
         public var filename: String?
-        /// The media type; nothing leaves the field out, which means `text/plain`.
+        /// The media type; `nil` leaves the field out, which means `text/plain`.
         public var contentType: String?
 
         /// Makes a part.

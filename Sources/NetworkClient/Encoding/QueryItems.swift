@@ -7,7 +7,7 @@ public struct QueryItems: Sendable, Hashable, Encodable, ExpressibleByDictionary
     public struct Item: Sendable, Hashable {
         /// The name, not encoded.
         public var name: String
-        /// The value, not encoded; nothing leaves out the `=` too.
+        /// The value, not encoded; `nil` leaves out the `=` too.
         public var value: String?
 
         /// Makes a parameter.
@@ -30,7 +30,7 @@ public struct QueryItems: Sendable, Hashable, Encodable, ExpressibleByDictionary
         items = elements.map { Item($0.0, $0.1) }
     }
 
-    /// Adds a parameter behind the others.
+    /// Adds a parameter after the others.
     public mutating func append(_ name: String, _ value: String?) {
         items.append(Item(name, value))
     }

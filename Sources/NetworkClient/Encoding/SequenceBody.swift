@@ -4,9 +4,9 @@
 /// that ends because its reader was cancelled has not come to its end, and makes no shorter message.
 public actor SequenceBody<Pieces: AsyncSequence & Sendable>: BodySource
 where Pieces.Element: Sequence<UInt8> {
-    /// Nothing while somebody reads.
+    /// `nil` during a read.
     private var iterator: Pieces.AsyncIterator?
-    /// Why nothing can follow: a sequence that has failed, or was called off, only says that it is over.
+    /// Why no piece can follow: a sequence that has failed or was cancelled only says that it is over.
     private var failure: (any Error)?
 
     /// Sends the bytes of each element as they come; empty elements are passed over.
@@ -14,7 +14,7 @@ where Pieces.Element: Sequence<UInt8> {
         iterator = pieces.makeAsyncIterator()
     }
 
-    /// The next piece, or nothing at the end.
+    /// The next piece, or `nil` at the end.
     ///
     /// - Throws: what the sequence throws, and `http_request_error` where two tasks read at once.
     public func next() async throws -> ByteSlice? {

@@ -1,6 +1,6 @@
 /// Whether a request carries the channel's credential.
 public enum AuthorizationRequirement: String, Sendable, Hashable, CaseIterable {
-    /// It must: without an authorizer, or without a credential, nothing is sent.
+    /// It must: without an authorizer or a credential the request is not sent.
     case required
     /// It does where the channel has an authorizer; it goes without where that wants a person to sign in
     /// first (`reauthorization_required`).

@@ -2,15 +2,14 @@ public import FoundationEssentials
 
 /// Where an API lives: scheme, host, port and the path that all of its endpoints share.
 ///
-/// `https://api.example.com/v1`: `http` or `https`, no user information, query or fragment. A text
-/// that is none of that is kept, and the request that is built from it throws
-/// `http_request_error`: nothing traps.
+/// `https://api.example.com/v1`: `http` or `https`, no user information, query or fragment. An
+/// invalid text is kept, and building a request from it throws `http_request_error`: no text traps.
 public struct BaseURL: Sendable, Hashable, ExpressibleByStringInterpolation,
     CustomStringConvertible
 {
     /// The text it was made from.
     public let text: String
-    /// Scheme, host and port; nothing if the text is no base URL.
+    /// Scheme, host and port; `nil` if the text is not a base URL.
     public let origin: Origin?
     /// The path without the slash at its end; empty for the root.
     public let path: String

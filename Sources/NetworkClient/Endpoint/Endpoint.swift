@@ -18,7 +18,7 @@ public protocol Endpoint: Sendable, CustomStringConvertible {
     var method: HTTPMethod { get }
     /// What the request carries.
     ///
-    /// Default nothing.
+    /// Default `nil`.
     var task: HTTPTask { get }
     /// Fields of this endpoint; they win over the channel's defaults.
     ///
@@ -51,7 +51,7 @@ public protocol Endpoint: Sendable, CustomStringConvertible {
     var formEncoder: URLFormEncoder? { get }
     /// What a stub answers with.
     ///
-    /// Default nothing.
+    /// Default `nil`.
     var sampleData: Data { get }
     /// What a stub answers.
     ///
@@ -62,7 +62,7 @@ public protocol Endpoint: Sendable, CustomStringConvertible {
 extension Endpoint {
     /// GET.
     public var method: HTTPMethod { .get }
-    /// Nothing.
+    /// `nil`.
     public var task: HTTPTask { .plain }
     /// None.
     public var headers: HTTPHeaders { [:] }
@@ -78,7 +78,7 @@ extension Endpoint {
     public var encoder: JSONEncoder? { nil }
     /// What the channel says.
     public var formEncoder: URLFormEncoder? { nil }
-    /// Nothing.
+    /// `nil`.
     public var sampleData: Data { Data() }
     /// 200 with `sampleData`.
     public var sampleResponse: SampleResponse { .data(sampleData) }
@@ -90,7 +90,7 @@ extension Endpoint {
             : "\(baseURL.origin?.description ?? "")\(PercentEncoding.join(baseURL.path, path))"
     }
 
-    /// Method and URL, without the query: nothing secret belongs into a path.
+    /// Method and URL, without the query: no secret belongs in a path.
     public var description: String { "\(method) \(url)" }
 }
 

@@ -2,7 +2,7 @@ public import FoundationEssentials
 
 /// What a request carries beside its method, path and fields.
 public enum HTTPTask: Sendable {
-    /// Nothing.
+    /// No content.
     case plain
     /// A JSON body, encoded with the endpoint's or the channel's encoder.
     case json(any Encodable & Sendable)
@@ -21,7 +21,7 @@ public enum HTTPTask: Sendable {
     case multipartAndQuery(MultipartForm, query: any Encodable & Sendable)
     /// Bytes as they are.
     case data(Data, contentType: String)
-    /// The content of a file, read while it is sent, and anew where it is sent again: a file that has
+    /// The content of a file, read while it is sent, and again for each attempt: a file that has
     /// changed in between is `http_request_error`.
     case file(path: String, contentType: String)
     /// Content that is produced while it is sent; `length` where it is known in advance. Of an

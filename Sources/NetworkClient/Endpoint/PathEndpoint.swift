@@ -1,6 +1,6 @@
 public import FoundationEssentials
 
-/// An endpoint as a value, for what is not worth a type of its own.
+/// An endpoint as a value, for what is not worth its own type.
 ///
 ///     let status = PathEndpoint("/status", of: "https://api.example.com")
 public struct PathEndpoint: Endpoint {

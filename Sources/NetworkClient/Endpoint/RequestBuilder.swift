@@ -5,7 +5,7 @@ public import FoundationEssentials
 ///     let request = try RequestBuilder("https://api.example.com/v1")
 ///         .path("/orders").query(["page": "2"]).header("Accept", "application/json").build()
 ///
-/// Nothing is checked before `build()`, and nothing traps.
+/// All checks happen in `build()`; no input traps.
 public struct RequestBuilder: Sendable {
     private var location: RequestLocation
     private var method: HTTPMethod = .get
@@ -16,7 +16,7 @@ public struct RequestBuilder: Sendable {
     private var fault: NetworkError?
     private var encoder: JSONEncoder?
     private var formEncoder: URLFormEncoder?
-    /// How long the whole call may take, where `NetworkManager.perform` sends it; nothing leaves that
+    /// How long the whole call may take, where `NetworkManager.perform` sends it; `nil` leaves that
     /// to the channel.
     public private(set) var timeout: Duration?
     /// What an endpoint said that only counts where `NetworkManager.perform` sends the request.
@@ -72,7 +72,7 @@ public struct RequestBuilder: Sendable {
 
     /// Replaces all that an endpoint says something about.
     ///
-    /// Scheme, host and base path that were named one by one stay in place of its own, queries add up,
+    /// Scheme, host and base path that were named one by one stay instead of its own, queries add up,
     /// and so do fields of different names.
     public func endpoint(_ endpoint: some Endpoint) -> Self {
         var next = RequestBuilder(endpoint)
@@ -119,7 +119,7 @@ public struct RequestBuilder: Sendable {
         checked(name, value) { $0.headers.set($1) }
     }
 
-    /// Adds a field line behind those that are there.
+    /// Adds a field line after those that are there.
     public func appendingHeader(_ name: String, _ value: String) -> Self {
         checked(name, value) { $0.headers.append($1) }
     }
@@ -150,8 +150,8 @@ public struct RequestBuilder: Sendable {
 
     /// Makes the request.
     ///
-    /// - Throws: `NetworkError` of kind `http_request_error` that says what is wrong: a base URL that
-    ///   is none, a path that leaves it or has a value of `..` as a segment, a field or a parameter
+    /// - Throws: `NetworkError` of kind `http_request_error` that says what is wrong: an invalid base
+    ///   URL, a path that leaves it or has a value of `..` as a segment, a field or a parameter
     ///   that cannot be sent, a file that cannot be read.
     public func build() throws(NetworkError) -> Request {
         if let fault { throw fault }

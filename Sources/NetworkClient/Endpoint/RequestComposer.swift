@@ -59,7 +59,7 @@ extension RequestBuilder {
     ///         HTTPTask.json(["item": "lamp"])
     ///     }
     ///
-    /// Nothing is checked before `build()`, and nothing traps.
+    /// All checks happen in `build()`; no input traps.
     public init(@RequestComposer _ parts: () throws -> RequestComposer.Step) rethrows {
         self = try parts()(RequestBuilder())
     }
@@ -71,7 +71,7 @@ extension NetworkManager {
     /// - Parameters:
     ///   - builder: the request; its timeout holds where the options name none, and so does what its
     ///     endpoint says, if it has one.
-    ///   - authorization: whether the request carries the credential; where nothing is named, as the
+    ///   - authorization: whether the request carries the credential; `nil` decides as the
     ///     options or its endpoint say, and `optional` without one.
     ///   - options: what this call does differently.
     /// - Returns: the whole response.

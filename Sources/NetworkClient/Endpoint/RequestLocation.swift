@@ -16,7 +16,7 @@ struct RequestLocation: Sendable {
         return location
     }
 
-    /// The base URL with the parts in place; one that is none stays as it was written.
+    /// The base URL with the parts in place; an invalid one stays as it was written.
     var baseURL: BaseURL {
         guard basePath != nil || scheme != nil || host != nil else { return named }
         let scheme = scheme ?? named.origin?.scheme ?? .https

@@ -75,7 +75,7 @@ public struct Headers: RequestPart {
         change = .replacing
     }
 
-    /// Adds lines behind those that are there, of the same name too.
+    /// Adds lines after those that are there, also of the same name.
     public init(append fields: KeyValuePairs<String, String>) {
         self.fields = fields.map { ($0.key, $0.value) }
         change = .appending

@@ -26,7 +26,7 @@ public struct SuccessRule: Sendable {
 
     /// 200 to 299.
     public static let successful = SuccessRule(200...299)
-    /// 200 and nothing else.
+    /// Only 200.
     public static let ok = SuccessRule(statuses: [200])
     /// Every final status: the caller looks for itself.
     public static let any = SuccessRule(100...999)
@@ -36,10 +36,10 @@ public struct SuccessRule: Sendable {
         SuccessRule(statuses: statuses, contentTypes: contentTypes)
     }
 
-    /// Why a response is no success, as a clause; nothing if it is one.
+    /// Why a response is not a success, as a clause; `nil` if it is one.
     public func objection(to response: Response) -> String? {
         guard statuses.contains(response.status) else {
-            return "the status \(response.status) is none that the endpoint accepts"
+            return "unexpected status \(response.status)"
         }
         guard !contentTypes.isEmpty, response.body.length != 0 else { return nil }
         let type = response.headers[.contentType] ?? ""

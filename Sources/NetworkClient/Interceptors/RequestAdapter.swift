@@ -2,7 +2,7 @@
 public protocol RequestAdapter: Sendable {
     /// The request to send in the place of this one.
     ///
-    /// - Throws: what ends the call; nothing is sent then.
+    /// - Throws: what ends the call, before the request is sent.
     func adapt(_ request: Request) async throws -> Request
 }
 

@@ -17,7 +17,7 @@ public enum RetryDecision: Sendable, Hashable {
     public static var retry: RetryDecision { .retry(after: .zero) }
 }
 
-/// Judges attempts: the half of an interceptor that stands behind the send.
+/// Judges attempts: the half of an interceptor after the send.
 public protocol RequestRetrier: Sendable {
     /// Decides about another attempt.
     ///
@@ -35,7 +35,7 @@ public protocol RequestRetrier: Sendable {
 
 /// A retrier as an interceptor; it calls `next` up to `limit` times.
 ///
-/// What was spent is not sent again: a streamed body ends the attempts, unless nothing of it was
+/// What was spent is not sent again: a streamed body ends the attempts, unless none of it was
 /// sent, it is a `RepeatableBodySource`, or a `ReplayBuffer` keeps it.
 public struct RetryingInterceptor<Retrier: RequestRetrier>: RequestInterceptor {
     private let retrier: Retrier

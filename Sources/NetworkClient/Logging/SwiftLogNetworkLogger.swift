@@ -103,7 +103,7 @@ public struct SwiftLogNetworkLogger: NetworkLogger {
 }
 
 extension Duration {
-    /// Milliseconds with three digits behind the point.
+    /// Milliseconds with three digits after the point.
     fileprivate var milliseconds: String {
         let microseconds =
             components.seconds * 1_000_000 + components.attoseconds / 1_000_000_000_000

@@ -1,4 +1,4 @@
-/// What one call does differently from its channel; the defaults change nothing.
+/// What one call does differently from its channel; the defaults change no behaviour.
 public struct CallOptions: Sendable {
     /// Interceptors of this call, inside of the channel's.
     public var interceptors: [any RequestInterceptor] = []
@@ -10,10 +10,10 @@ public struct CallOptions: Sendable {
     public var validation: SuccessRule?
     /// Whether the request carries the credential; it wins over the endpoint.
     public var authorization: AuthorizationRequirement?
-    /// How many attempts may follow the first one; nothing leaves that to the channel.
+    /// How many attempts may follow the first one; `nil` leaves that to the channel.
     ///
     /// Zero repeats none. What is repeated, and within which budget, is the channel's in any case;
-    /// where that repeats nothing, this changes nothing. The replay after a 401 does not count.
+    /// where that has no retries, this has no effect. The replay after a 401 does not count.
     public var retries: Int?
     /// The largest content that is kept in memory, in bytes; it wins over the channel.
     public var contentLimit: Int?
@@ -21,7 +21,7 @@ public struct CallOptions: Sendable {
     /// is sent again, its content counts from the start again.
     public var progress: (@Sendable (TransferProgress) -> Void)?
 
-    /// Changes nothing.
+    /// As the channel does.
     public init() {}
 
     /// Changes what is named.

@@ -6,7 +6,7 @@ import FoundationEssentials
 struct CallPipeline<Item: Endpoint>: Sendable {
     let channel: NetworkChannel
     private let chains = ChainCache()
-    /// Whether no wait for the credential goes on behind the deadline.
+    /// Whether no wait for the credential outlasts the deadline.
     private let authorizerKeepsDeadlines: Bool
     private let selection: TransportSelection<Item>
 
@@ -64,7 +64,7 @@ struct CallPipeline<Item: Endpoint>: Sendable {
         }
     }
 
-    /// When the content must be complete, where nobody else watches that.
+    /// When the content must be complete, if the transport does not watch that.
     private func contentDeadline(
         _ call: NetworkCall,
         _ exchange: NetworkExchange
@@ -133,7 +133,7 @@ struct CallPipeline<Item: Endpoint>: Sendable {
             let result: Result
             if let deadline = context.deadline, !keepsDeadline(of: call) {
                 // However it ends, the report tells what was tried.
-                let kept = Kept(exchange)
+                let kept = SharedValue(exchange)
                 defer { exchange = kept.value }
                 result = try await CallDeadline.run(until: deadline, on: channel.clock) {
                     try await kept.change { try await body(call, &$0) }
@@ -201,7 +201,7 @@ struct CallPipeline<Item: Endpoint>: Sendable {
             where isSigned && call.authorization == .optional
             && error.kind == .reauthorizationRequired && exchange.context.attempts == 0
         {
-            // Nobody is signed in, and nothing was sent yet.
+            // There is no credential, and the request was not sent yet.
             guard let again = request.again() else { throw error }
             exchange.context.authorization = nil
             return try await chain(call, isSigned: false)
@@ -223,7 +223,7 @@ struct CallPipeline<Item: Endpoint>: Sendable {
         )
     }
 
-    /// Tells logger and hook; the event is made only if somebody listens.
+    /// Tells logger and hook; the event is made only if there is one.
     func report(_ event: () -> NetworkEvent) {
         guard channel.logger != nil || channel.onEvent != nil else { return }
         let event = event()

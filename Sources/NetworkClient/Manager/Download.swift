@@ -44,7 +44,7 @@ struct Download {
     func checkPlace() throws(NetworkError) {
         let status: FileStatus
         do throws(FileError) { status = try .ofEntry(at: path) } catch {
-            // Nothing is there yet; whatever else it is, the first write tells.
+            // There is no file yet; any other fault shows at the first write.
             return
         }
         guard !status.isRegular else { return }
@@ -179,7 +179,7 @@ struct Download {
                 batch = []
             }
         } catch  where !(error is FileError) {
-            // The download may go on behind what has come.
+            // The download may go on after what has come.
             try await store(batch, in: file)
             throw error
         }
@@ -213,7 +213,7 @@ struct Download {
             )
         } else if hasFile {
             do throws(FileError) { try FileSystem.unlink(partialPath) } catch {
-                // It is not there any more: nothing is left behind.
+                // It is gone already.
             }
         }
         return error
@@ -245,7 +245,7 @@ private struct ContentRange {
         guard start != nil || parts[0] == "*" else { return nil }
     }
 
-    /// Digits and nothing else: `Int` takes a sign.
+    /// Digits only: `Int` takes a sign.
     private static func number(_ text: Substring) -> Int? {
         text.utf8.allSatisfy(Grammar.isDigit) ? Int(text) : nil
     }

@@ -6,7 +6,7 @@ public struct CallHandle: Sendable {
         self.task = task
     }
 
-    /// Gives the call up; its completion handler gets `cancelled`, unless it was called already.
+    /// Cancels the call; its completion handler gets `cancelled`, unless it was called already.
     public func cancel() { task.cancel() }
 
     /// Returns when the completion handler has returned.
@@ -22,7 +22,7 @@ extension NetworkManager {
     ///   - options: what this call does differently.
     ///   - completion: gets the outcome, once, on no particular thread; dropped if the manager is
     ///     gone by then.
-    /// - Returns: what the call can be given up with.
+    /// - Returns: a handle to cancel the call with.
     @discardableResult
     public func request<Value: Decodable & Sendable>(
         _ endpoint: Item,
@@ -31,7 +31,7 @@ extension NetworkManager {
         completion: @escaping @Sendable (Result<Value, NetworkError>) -> Void
     ) -> CallHandle {
         let pipeline = pipeline
-        // A task of its own: the caller has none to wait in.
+        // In a new task: the caller has none to wait in.
         return CallHandle(
             Task { [weak self] in
                 let result: Result<Value, NetworkError>

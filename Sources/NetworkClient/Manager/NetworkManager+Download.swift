@@ -4,7 +4,7 @@ public struct DownloadedFile: Sendable {
     public let path: String
     /// How long it is, in bytes.
     public let length: Int
-    /// The status of the last response: 200, 206, or 416 if nothing was missing.
+    /// The status of the last response: 200, 206, or 416 if the file was complete.
     public let status: HTTPStatus
     /// The fields of the last response.
     public let headers: HTTPHeaders
@@ -18,10 +18,10 @@ extension NetworkManager {
     /// Until then `PATH.part` holds what came. A download that breaks off goes on by itself with
     /// `Range` and `If-Range` where the response had a strong entity tag or a date, as often as the
     /// channel says; what is thrown after that has a `resumePoint` to go on from later. If the
-    /// content has changed in between, the download begins anew (RFC 9110 §13.1.5, §14).
+    /// content has changed in between, the download starts over (RFC 9110 §13.1.5, §14).
     ///
     /// - Parameters:
-    ///   - endpoint: the operation; all of its content is asked for, so it has no `Range` of its own.
+    ///   - endpoint: the operation; all of its content is asked for, so it must not set `Range`.
     ///   - path: where the file goes; one that is there is replaced, anything but a file refused.
     ///   - resumePoint: where an earlier download broke off.
     ///   - options: what this call does differently; the timeout is for each head.

@@ -2,7 +2,7 @@ public import FoundationEssentials
 
 /// Makes the requests of one API over one channel: the only thing a feature needs to call.
 ///
-/// `Sendable` and without state of its own; callers are on any executor. Every method throws
+/// `Sendable` and stateless; callers are on any executor. Every method throws
 /// `NetworkError` and nothing else, is cancelled with its task, and traps on no input.
 public final class NetworkManager<Item: Endpoint>: Sendable {
     /// What the calls have in common.
@@ -19,7 +19,7 @@ public final class NetworkManager<Item: Endpoint>: Sendable {
     ///
     /// - Parameters:
     ///   - channel: what the calls have in common.
-    ///   - transport: the transport of an endpoint; nothing means the channel's.
+    ///   - transport: the transport of an endpoint; `nil` means the channel's.
     public init(
         _ channel: NetworkChannel,
         transportFor transport: @escaping @Sendable (Item) -> (any HTTPTransport)?
@@ -41,18 +41,18 @@ public final class NetworkManager<Item: Endpoint>: Sendable {
     }
 
     // Without it the compiler has no words for a call that leaves the type open.
-    /// There is nothing to decode the content as.
+    /// A call that does not say what to decode.
     @available(
         *,
         unavailable,
-        message: "say what to decode: request(_:as:), or send(_:) where nobody needs the content"
+        message: "say what to decode: request(_:as:), or send(_:) if the content is not needed"
     )
     public func request(
         _ endpoint: Item,
         options: CallOptions = CallOptions()
     ) async throws(NetworkError) {}
 
-    /// Sends a request and waits for its response, whose content nobody needs.
+    /// Sends a request and waits for its response, without its content.
     ///
     /// - Throws: `NetworkError`.
     public func send(
@@ -112,8 +112,8 @@ public final class NetworkManager<Item: Endpoint>: Sendable {
     ///
     /// - Parameters:
     ///   - request: the request.
-    ///   - authorization: whether it carries the credential; where nothing is named, as the options
-    ///     say, and `optional` if they do not.
+    ///   - authorization: whether it carries the credential; `nil` decides as the options say,
+    ///     and `optional` if they do not.
     ///   - options: what this call does differently.
     /// - Returns: the whole response.
     /// - Throws: `NetworkError`.

@@ -1,9 +1,9 @@
 /// The events of an endpoint, over as many connections as that takes (WHATWG HTML §9.2).
 ///
-/// Each iteration is a feed of its own, which connects when its first event is asked for. When its
+/// Each iteration is a separate feed, which connects when its first event is asked for. When its
 /// connection ends or breaks, it waits and connects again with `Last-Event-ID`. It ends when the
 /// server answers 204; it throws when the server answers anything but an event stream, when another
-/// attempt would be futile (a certificate that is not trusted, nobody signed in), and when its task
+/// attempt would be futile (an untrusted certificate, no one signed in), and when its task
 /// is cancelled.
 public struct EventFeed<Item: Endpoint>: AsyncSequence, Sendable {
     private let pipeline: CallPipeline<Item>
@@ -23,7 +23,7 @@ public struct EventFeed<Item: Endpoint>: AsyncSequence, Sendable {
         self.options = options
     }
 
-    /// Begins a feed; nothing is sent yet.
+    /// Creates a feed without connecting.
     public func makeAsyncIterator() -> Iterator { Iterator(self) }
 }
 
@@ -43,10 +43,10 @@ extension EventFeed {
             parser.begin(after: feed.reconnection.lastEventID)
         }
 
-        /// The id that the next connection would go on from; empty if there is none.
+        /// The id that the next connection would go on from; empty before the first.
         public var lastEventID: String { parser.lastEventID }
 
-        /// The next event; nothing once the server has ended the feed with 204.
+        /// The next event; `nil` once the server has ended the feed with 204.
         ///
         /// - Throws: `NetworkError`.
         public mutating func next() async throws(NetworkError) -> ServerSentEvent? {

@@ -8,7 +8,7 @@ public struct EventReconnection: Sendable, Hashable {
     ///
     /// Default 60 s. A `retry` of the stream that is longer holds all the same.
     public var maximum: Duration
-    /// How many attempts in a row may fail before the feed throws; nothing tries for ever.
+    /// How many attempts in a row may fail before the feed throws; `nil` tries for ever.
     ///
     /// Default: for ever. An attempt that gets as far as an event stream ends the row.
     public var attempts: Int?
@@ -40,7 +40,7 @@ public struct EventReconnection: Sendable, Hashable {
         return max(first, min(doubled, maximum))
     }
 
-    /// Whether another attempt may go better: the network failed, and nothing says that it is futile.
+    /// Whether another attempt may go better: the network failed, in a way that may pass.
     static func isWorthwhile(after error: NetworkError) -> Bool {
         guard error.response == nil else { return false }
         switch error.kind {

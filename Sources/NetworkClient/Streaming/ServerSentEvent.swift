@@ -61,8 +61,8 @@ extension ServerSentEvent: Hashable {
 }
 
 extension LineStream.Iterator {
-    /// The lines of an event stream: without an end of its own the last one is none (WHATWG HTML
-    /// §9.2.5), and what was cut off a time or an id would be another.
+    /// The lines of an event stream: a last line without a line end is dropped (WHATWG HTML §9.2.5),
+    /// since part of a time or an id would be another one.
     static func events(of body: HTTPBody) -> LineStream.Iterator {
         LineStream.Iterator(body, limit: LineSplitter.defaultLimit, openLine: .dropped)
     }
@@ -84,7 +84,7 @@ struct EventParser {
     /// How long the stream wants others to wait before they connect again, once it said so.
     private(set) var reconnectionTime: Duration?
 
-    /// Begins with another connection of the same feed: of an open event nothing is kept.
+    /// Begins with another connection of the same feed: an unfinished event is dropped.
     mutating func begin(after lastEventID: String, decoder: (any ContentDecoding)? = nil) {
         self.decoder = decoder
         (type, data, length, retry, isFirst) = ("", [], 0, nil, true)

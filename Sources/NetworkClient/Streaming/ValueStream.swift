@@ -31,9 +31,9 @@ public struct ValueStream<Value: Decodable & Sendable>: AsyncSequence, Sendable 
             self.decoder = decoder
         }
 
-        /// The next value; behind a line that is none the call after that goes on.
+        /// The next value; after a line that does not decode, the next call goes on after it.
         ///
-        /// - Throws: `NetworkError`; `undecodable_response` for a line that is no such value.
+        /// - Throws: `NetworkError`; `undecodable_response` for a line that does not decode.
         public mutating func next() async throws(NetworkError) -> Value? {
             try await next(isolation: #isolation)
         }

@@ -1,4 +1,4 @@
-/// What became of an attempt that was followed by another one.
+/// The result of an attempt that was followed by another one.
 public struct AttemptFacts: Sendable {
     /// Where it went, if not where the request says.
     public var destination: RequestContext.Destination?
@@ -38,7 +38,7 @@ extension RequestContext {
         upstreamStatus = nil
     }
 
-    /// Takes `beginNextAttempt` back: the attempt was not made, for want of a credential.
+    /// Undoes `beginNextAttempt`: the attempt was not made, since there was no credential.
     mutating func withdrawAttempt() {
         guard let last = earlierAttempts.popLast() else { return }
         retries.removeLast()

@@ -132,8 +132,8 @@ public struct RequestChain: Sendable {
         return nil
     }
 
-    // Never inlined, like the next two: what they hold while they wait takes no room where nothing
-    // has to wait.
+    // Never inlined, like the next two, so that what they hold while they wait takes no room in the
+    // frame of `send`.
     @inline(never)
     private func intercept(
         _ request: Request,
@@ -220,7 +220,7 @@ extension RequestChain {
         }
     }
 
-    /// What became of an attempt, for the first one who asks.
+    /// The outcome of an attempt, which can be taken once.
     private final class FirstOutcome: Sendable {
         private let outcome: Mutex<Result<Response, any Error>?>
 

@@ -1,4 +1,4 @@
-/// What is known about an exchange beside its messages: interceptors and transport write here, the
+/// What is known about an exchange beside its messages: interceptors and the transport write it, the
 /// log reads it.
 public struct RequestContext: Sendable {
     /// The id of the exchange in the log; the daemon sends it as `X-Request-Id`, too.
@@ -10,7 +10,7 @@ public struct RequestContext: Sendable {
     }
     /// How many times the request was sent.
     public var attempts = 0
-    /// How many attempts may follow the first one; nothing leaves that to the policy.
+    /// How many attempts may follow the first one; `nil` leaves that to the policy.
     public var retryLimit: Int?
     /// Why each attempt after the first was made; `budgetExhausted` where one was not.
     public var retries: [RetryReason] = []
@@ -34,9 +34,9 @@ public struct RequestContext: Sendable {
     public var speaksHTTP10 = false
     /// Gets each interim answer (1xx but 100 and 101) before the final one.
     public var onInformational: (@Sendable (HTTPStatus, HTTPHeaders) async throws -> Void)?
-    /// What the next attempt is signed with, where nobody else gets that credential.
+    /// What the next attempt is signed with, if that credential is for this exchange only.
     var ownCredential: Credential?
-    /// The last of our credentials that an attempt carried: whoever shows the answer hides it there.
+    /// The channel's credential in the last signed attempt: it is hidden wherever the answer is shown.
     package internal(set) var sentCredential: Credential?
     private var limit: Limit?
 
@@ -56,17 +56,16 @@ public struct RequestContext: Sendable {
         self.deadline = deadline
     }
 
-    /// Starts the record of an exchange that may take its time.
+    /// Starts the record of an exchange without a deadline.
     public init(requestID: String = "") {
         self.requestID = requestID
     }
 }
 
 extension RequestContext {
-    /// Where an attempt went, which another than the caller decided: a transport with several
-    /// upstreams, or with none.
+    /// Where an attempt went, if the transport decided that: one with several upstreams, or with none.
     public final class Destination: Sendable {
-        /// Whom it was for.
+        /// The origin it went to.
         public let origin: Origin
         /// Path and query, as they were sent.
         public let target: String
@@ -83,13 +82,13 @@ extension RequestContext {
 public enum RetryReason: Sendable, Hashable, CustomStringConvertible {
     /// A 401 on a token that was then renewed.
     case unauthorized
-    /// A 401 on a proof of possession (DPoP) that was then made anew.
+    /// A 401 on a proof of possession (DPoP), which was then made again.
     case proof
     /// A fault of the connection.
     case fault(ErrorKind)
     /// A status that the channel repeats.
     case status(HTTPStatus)
-    /// None followed: the channel had made too many.
+    /// No attempt followed: the channel had made too many.
     case budgetExhausted
 
     /// The word in the log, such as `unauthorized`, `connection_terminated` or `status_503`.
@@ -117,7 +116,7 @@ public struct AuthorizationFacts: Sendable {
     }
     /// Whether this exchange waited for a refresh.
     public var isRefreshed = false
-    /// How long this exchange waited for tokens, in whole nanoseconds; nothing if one was at hand.
+    /// How long this exchange waited for tokens, in whole nanoseconds; `nil` if it did not wait.
     ///
     /// A verdict on a 401 that takes less than a millisecond is no wait.
     public var wait: Duration? {

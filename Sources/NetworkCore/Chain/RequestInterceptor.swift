@@ -1,8 +1,21 @@
 /// One step around the sending of a request.
 ///
-/// What stands before the call of `next` adapts the request; what stands behind it judges the
-/// response. It calls `next` at most once, unless its documentation says otherwise; each call sends
-/// an attempt.
+/// Code before the call of `next` adapts the request; code after it judges the response:
+///
+///     struct Stamp: RequestInterceptor {
+///         func intercept(
+///             _ request: Request,
+///             context: inout RequestContext,
+///             next: RequestChain
+///         ) async throws -> Response {
+///             var request = request
+///             try request.headers.set("X-Channel", "orders")
+///             return try await next.send(request, context: &context)
+///         }
+///     }
+///
+/// An interceptor calls `next` at most once, unless its documentation says otherwise; each call sends
+/// an attempt. Its place in the order is a line of `InterceptorStack`.
 public protocol RequestInterceptor: Sendable {
     /// Sends the request on with `next`, or answers by itself.
     ///

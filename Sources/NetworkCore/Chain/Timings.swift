@@ -1,4 +1,4 @@
-/// How long the phases of an attempt took, in whole nanoseconds; nothing for a phase that did not
+/// How long the phases of an attempt took, in whole nanoseconds; `nil` for a phase that did not
 /// happen.
 public struct Timings: Sendable {
     /// Waiting for a place in the pool.
@@ -44,7 +44,7 @@ struct MeasuredTime: Sendable {
 
     private static let none = Int64.min
 
-    /// The time in whole nanoseconds; nothing if it was not measured.
+    /// The time in whole nanoseconds; `nil` if it was not measured.
     var value: Duration? {
         get {
             guard nanoseconds != MeasuredTime.none else { return nil }

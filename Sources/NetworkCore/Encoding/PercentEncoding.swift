@@ -63,7 +63,7 @@ package enum PercentEncoding {
 
     /// Whether a segment of a path is `.` or `..` with a percent-encoded dot.
     ///
-    /// Servers decode it and take the step (WHATWG URL §4.1), which nobody who encodes it means.
+    /// Servers decode it and take the step (WHATWG URL §4.1), which no caller intends.
     package static func hasEncodedStep(_ path: String) -> Bool {
         guard path.utf8.contains(UInt8(ascii: "%")) else { return false }
         return path.utf8.split(separator: UInt8(ascii: "/")).contains { segment in
@@ -118,12 +118,12 @@ package enum PercentEncoding {
 }
 
 extension PercentEncoding {
-    /// A name or a value of a query without its encoding, `+` for a space; what is none stays.
+    /// A name or a value of a query, decoded, with `+` for a space; invalid escapes stay.
     package static func decoded(_ text: Substring) -> String {
         decode(text, plus: UInt8(ascii: " "))
     }
 
-    /// A segment of a path without its encoding; what is none stays.
+    /// A segment of a path, decoded; invalid escapes stay.
     package static func decodedSegment(_ text: Substring) -> String {
         decode(text, plus: UInt8(ascii: "+"))
     }

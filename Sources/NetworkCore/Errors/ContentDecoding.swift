@@ -25,6 +25,6 @@ public struct NoContent: Sendable, Hashable, Codable, EmptyContent {
 }
 
 extension Optional: EmptyContent {
-    /// Nothing.
+    /// No content.
     public static var emptyContent: Wrapped? { nil }
 }

@@ -8,13 +8,13 @@ public enum ErrorKind: String, Sendable, CaseIterable {
     case dnsError = "dns_error"
     /// There is no route to the address.
     case destinationUnavailable = "destination_unavailable"
-    /// Nobody listens there.
+    /// No process listens at the address.
     case connectionRefused = "connection_refused"
     /// The connection was closed before there was an answer.
     case connectionTerminated = "connection_terminated"
     /// Connecting, the TLS handshake included, took too long.
     case connectionTimeout = "connection_timeout"
-    /// The content of the response stood still for too long.
+    /// No content of the response arrived for too long.
     case connectionReadTimeout = "connection_read_timeout"
     /// The peer did not take the request for too long.
     case connectionWriteTimeout = "connection_write_timeout"
@@ -34,7 +34,7 @@ public enum ErrorKind: String, Sendable, CaseIterable {
     case httpResponseBodySize = "http_response_body_size"
     /// There was no response within the time that the call or the transport allows.
     case httpResponseTimeout = "http_response_timeout"
-    /// The response is none by the rules of HTTP/1.1.
+    /// The response breaks the rules of HTTP/1.1.
     case httpProtocolError = "http_protocol_error"
     /// Something in this process failed: a file, an option, foreign code (see `underlying`).
     case proxyInternalError = "proxy_internal_error"
@@ -42,7 +42,7 @@ public enum ErrorKind: String, Sendable, CaseIterable {
     case proxyLoopDetected = "proxy_loop_detected"
     /// The token endpoint failed, and no usable token is left; trying later may help.
     case credentialUnavailable = "credential_unavailable"
-    /// A person must sign in.
+    /// A user must sign in.
     case reauthorizationRequired = "reauthorization_required"
     /// No channel claims the request.
     case noChannel = "no_channel"
@@ -50,10 +50,10 @@ public enum ErrorKind: String, Sendable, CaseIterable {
     case requestHeadTimeout = "request_head_timeout"
     /// The content of a request arrived too slowly.
     case requestBodyTimeout = "request_body_timeout"
-    /// The response is none that the endpoint accepts; the error keeps it.
+    /// The endpoint does not accept the response; the error keeps it.
     case unacceptableResponse = "unacceptable_response"
     /// The content of the response is not what was asked for.
     case undecodableResponse = "undecodable_response"
-    /// The caller gave up.
+    /// The caller cancelled the call.
     case cancelled = "cancelled"
 }

@@ -16,7 +16,7 @@ package enum ErrorReason {
         }
     }
 
-    /// The standard library repeats the content where it is none of an enumeration's raw values:
+    /// The standard library repeats content that is not a raw value of an enumeration:
     /// "Cannot initialize Color from invalid String value …".
     private static func withoutValue(_ text: String) -> String {
         guard text.hasPrefix("Cannot initialize "), let end = text.firstRange(of: " value ")

@@ -1,6 +1,6 @@
 public import FoundationEssentials
 
-/// What is kept of a response that was no success: enough to find out why.
+/// What is kept of an unsuccessful response: enough to find out why it failed.
 public struct FailedResponse: Sendable {
     /// How much of the content is kept at most, in bytes.
     public static let contentLimit = 64 * 1024
@@ -11,9 +11,9 @@ public struct FailedResponse: Sendable {
     public let headers: HTTPHeaders
     /// The content, or its beginning.
     public let content: Data
-    /// Whether the content went on behind what is kept.
+    /// Whether the content is longer than what is kept.
     public let isTruncated: Bool
-    /// What the call would have decoded the content with; nothing for one that came with no call.
+    /// What the call would have decoded the content with; `nil` without a call.
     package var decoder: (any ContentDecoding)?
 
     /// Keeps a response.

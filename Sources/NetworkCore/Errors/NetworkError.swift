@@ -1,6 +1,6 @@
 public import FoundationEssentials
 
-/// A failed exchange, as facts: what, on whose side, and whether it may be tried again.
+/// A failed exchange: what failed, on which side, and whether it may be tried again.
 ///
 /// A response that was no success is kept with it: status, fields and the beginning of the content.
 public struct NetworkError: Error, Sendable, CustomStringConvertible {
@@ -16,7 +16,7 @@ public struct NetworkError: Error, Sendable, CustomStringConvertible {
 
     /// Whether sending the request again can do no harm.
     public enum RetrySafety: Sendable {
-        /// Nothing of the request can have been acted on.
+        /// The server cannot have acted on any part of the request.
         case safe
         /// Sent on a pooled connection that the peer may have closed before it saw the request:
         /// safe on a fresh connection if the method is idempotent.
@@ -25,16 +25,16 @@ public struct NetworkError: Error, Sendable, CustomStringConvertible {
         case unsafe
     }
 
-    /// Who threw it first.
+    /// Where an error was thrown first.
     public enum Source: Sendable, Hashable {
-        /// Not known: it was not thrown within a chain.
+        /// Outside of a chain.
         case unknown
         /// The transport.
         case transport
         /// The interceptor of this type.
         case interceptor(String)
 
-        /// The words for people.
+        /// The name as text.
         var name: String {
             switch self {
             case .unknown: "the call"
@@ -62,7 +62,7 @@ public struct NetworkError: Error, Sendable, CustomStringConvertible {
     public let side: Side
     /// Whether a retry is safe.
     public let retry: RetrySafety
-    /// One clause a person can act on, without secrets.
+    /// One clause that an operator can act on, without secrets.
     public let detail: String
     /// The status to answer with, where the kind leaves a choice (`http_request_error`).
     public var status: HTTPStatus?
@@ -72,10 +72,10 @@ public struct NetworkError: Error, Sendable, CustomStringConvertible {
     public var response: FailedResponse?
     /// What was asked, in an error that a manager's method or feed throws.
     ///
-    /// Nothing where no request could be made, and in what is thrown later: by `decode`, or by the
+    /// `nil` where no request could be made, and in what is thrown later: by `decode`, or by the
     /// sequences of a `ResponseStream`. The description leaves it out.
     public package(set) var request: Asked?
-    /// Who threw it first.
+    /// Where it was thrown first.
     public var source = Source.unknown
     /// The error of another library, where it came from one.
     public var underlying: (any Error)?
@@ -120,10 +120,10 @@ public struct NetworkError: Error, Sendable, CustomStringConvertible {
     ///
     /// - Parameters:
     ///   - type: what the content is.
-    ///   - decoder: in place of that of the call, the endpoint or the channel; `JSONDecoder` where
-    ///     the response came with none of them.
+    ///   - decoder: instead of that of the call, the endpoint or the channel; `JSONDecoder` where
+    ///     the response came without one.
     /// - Returns: the value.
-    /// - Throws: `undecodable_response` with the response, or without one where there is none.
+    /// - Throws: `undecodable_response`, with the response if there is one.
     public func decode<Value: Decodable>(
         _ type: Value.Type = Value.self,
         using decoder: (any ContentDecoding)? = nil
@@ -146,7 +146,7 @@ public struct NetworkError: Error, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Any error as this one; what an error nobody knows says may hold anything, so it is only named.
+    /// Any error as a `NetworkError`; an unknown one is named only, since its text may hold anything.
     package static func of(_ error: any Error) -> NetworkError {
         if let error = error as? NetworkError { return error }
         if error is CancellationError { return .cancelled }
@@ -168,7 +168,7 @@ public struct NetworkError: Error, Sendable, CustomStringConvertible {
         NetworkError(.httpRequestError, side: .downstream, retry: .safe, detail: detail)
     }
 
-    /// The words of a transport's error; those of an error nobody knows may hold anything.
+    /// The text of a transport's error; that of an unknown error may hold anything.
     package static func words(of error: any Error) -> String {
         switch error {
         case let error as NetworkError: error.description
@@ -212,7 +212,7 @@ extension NetworkError: LocalizedError {
 }
 
 extension NetworkError {
-    /// An error with the name of who threw it first; an error that was thrown on keeps its name.
+    /// Adds where an error was thrown; one that has its source keeps it.
     static func attributed(
         _ error: any Error,
         _ source: @autoclosure () -> Source

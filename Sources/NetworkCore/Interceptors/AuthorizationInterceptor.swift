@@ -1,11 +1,11 @@
 /// Adds the credential to each attempt: exactly one credential field, and only towards the origins
 /// it is meant for.
 public struct AuthorizationInterceptor: RequestInterceptor {
-    /// What happens to a request that brings a credential of its own.
+    /// What happens to a request that brings its own credential.
     public enum ClientCredentialPolicy: String, Sendable {
-        /// Ours takes its place.
+        /// The channel's credential replaces it.
         case replace
-        /// It is sent as it is, and ours is not.
+        /// It is sent as it is, without the channel's.
         case keep
         /// The request is refused (403).
         case reject
@@ -34,8 +34,8 @@ public struct AuthorizationInterceptor: RequestInterceptor {
 
     /// Sends the request with the credential.
     ///
-    /// - Throws: `NetworkError` of kind `.httpRequestDenied` for a request with a credential of its
-    ///   own under `reject`; what the authorizer throws; what `next` throws.
+    /// - Throws: `NetworkError` of kind `.httpRequestDenied` for a request with its own
+    ///   credential under `reject`; what the authorizer throws; what `next` throws.
     public func intercept(
         _ request: Request,
         context: inout RequestContext,
@@ -66,7 +66,7 @@ public struct AuthorizationInterceptor: RequestInterceptor {
         try AuthorizationInterceptor.prove(&authorized, with: credential)
         let response = try await next.send(authorized, context: &context)
         credential.proof?.learn(from: response.headers, of: request.origin)
-        // An error of a gateway says nothing about the token.
+        // A gateway's error does not tell whether the token is good.
         if !credential.isProven, response.status != 401, response.status.rawValue < 500,
             credential.prove()
         {
@@ -92,14 +92,14 @@ public struct AuthorizationInterceptor: RequestInterceptor {
         request.headers.remove(authorizer.fieldName)
     }
 
-    /// The facts before there is a credential; `nil` if the request goes without ours.
+    /// The facts before there is a credential; `nil` if the request is sent without the channel's.
     private func begin(
         _ request: Request,
         _ field: HTTPFieldName,
         _ context: inout RequestContext
     ) throws -> AuthorizationFacts? {
         var facts = newFacts(context)
-        // An earlier attempt's facts must not make this one look as if it carried our credential.
+        // An earlier attempt's facts must not make this one look signed.
         context.authorization = nil
         guard origins.contains(request.origin) else { return nil }
         facts.overrodeClient = request.headers.contains(field)
@@ -141,7 +141,7 @@ public struct AuthorizationInterceptor: RequestInterceptor {
         do {
             try proof.attach(to: &request)
         } catch {
-            // Never without: the token is bound.
+            // Never sent without a proof: the token is bound.
             throw NetworkError(
                 .credentialUnavailable,
                 side: .proxy,

@@ -1,10 +1,10 @@
 import Synchronization
 
 extension Request {
-    /// The request for another attempt, with its body from the start; nothing if that is gone.
+    /// The request for another attempt, with its body from the start; `nil` if that is gone.
     ///
-    /// What is in memory is sent as it is. A `RepeatableBodySource` is read anew, and so is what a
-    /// `ReplayBuffer` keeps: the attempts before read nothing more of that.
+    /// A body in memory is sent as it is. A `RepeatableBodySource` is read again, and so is what a
+    /// `ReplayBuffer` keeps: earlier attempts can no longer read that.
     public func again() -> Request? {
         var again = self
         switch body.supply {
@@ -15,7 +15,7 @@ extension Request {
             let hasBegun = buffer.hasBegun
             guard let body = buffer.replay() else { return nil }
             again.body = body
-            // The body is here, or on its way: there is nothing left to expect.
+            // The body has arrived or is arriving: there is no reason to ask first.
             if hasBegun { again.headers.remove(HTTPFieldName.expect) }
         case .watched(let source):
             guard source.isUntouched else { return nil }
@@ -27,15 +27,15 @@ extension Request {
 
 /// Where another attempt gets a request's body from.
 private enum BodySupply {
-    /// It is in memory, or there is none.
+    /// The body is empty or in memory.
     case memory
-    /// The source is read anew.
+    /// The source can be read again.
     case repeatable(any RepeatableBodySource)
     /// A buffer keeps what is read, while it fits.
     case kept(ReplayBuffer)
     /// The source is read once, but it is known whether it was.
     case watched(WatchedBody)
-    /// The source is read once, and nobody knows how much is left.
+    /// The source is read once, and it is not known how much is left.
     case unknown
 }
 
@@ -50,8 +50,7 @@ extension HTTPBody {
         }
     }
 
-    /// The source of a body that is gone once it is read; nothing if another attempt has its own way to
-    /// the body.
+    /// The source of a body that is gone once it is read; `nil` if another attempt can have the body.
     var readOnceSource: (any BodySource)? {
         switch (self, supply) {
         case (.stream(let source, _), .watched), (.stream(let source, _), .unknown): source
@@ -59,7 +58,7 @@ extension HTTPBody {
         }
     }
 
-    /// The same, and if it is read once, `Request.again()` knows whether it was.
+    /// The same body; if it can be read only once, `Request.again()` knows whether it was.
     package var watched: HTTPBody {
         guard case .unknown = supply, case .stream(let source, let length) = self else {
             return self
@@ -67,7 +66,7 @@ extension HTTPBody {
         return .stream(WatchedBody(source), length: length)
     }
 
-    /// Whether `Request.again()` would find it; `assumed` of a stream that nobody watches.
+    /// Whether `Request.again()` would find it; `assumed` for a stream that is not watched.
     package func canBeSentAgain(ifUnknown assumed: Bool = false) -> Bool {
         switch supply {
         case .memory, .repeatable: true
@@ -78,13 +77,13 @@ extension HTTPBody {
     }
 }
 
-/// A request body that is read once, and knows whether anybody has begun to: then it cannot be sent
+/// A request body that can be read once, and knows whether reading has begun: then it cannot be sent
 /// again.
 final class WatchedBody: BodySource {
     private let source: any BodySource
     private let wasTouched = Atomic(false)
 
-    /// Whether nothing was read of it, and nobody has given it up.
+    /// Whether it was neither read nor cancelled.
     var isUntouched: Bool { !wasTouched.load(ordering: .relaxed) }
 
     init(_ source: any BodySource) {

@@ -1,4 +1,4 @@
-/// Edits the field section as the channel says: fills in what the app left out, replaces, removes.
+/// Edits the field section: removes fields, fills in what the app left out, and replaces.
 public struct DefaultHeadersInterceptor: RequestInterceptor {
     private let defaults: [HTTPField]
     /// The defaults as a section, for a request that has none of them.
@@ -29,7 +29,7 @@ public struct DefaultHeadersInterceptor: RequestInterceptor {
         self.removed = removed
     }
 
-    /// Whether there is nothing to edit: the stack leaves it out then.
+    /// Whether there are no rules: the stack leaves the interceptor out then.
     public var isIdle: Bool { defaults.isEmpty && replacements.isEmpty && removed.isEmpty }
 
     /// Edits the request and sends it on.

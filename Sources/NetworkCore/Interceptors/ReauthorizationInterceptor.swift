@@ -63,13 +63,13 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
             if cause == .unauthorized { context.authorization?.isRefreshed = true }
             context.ownCredential = credential
             let content = await drain(response.body, context)
-            // The body is here, or on its way: there is nothing left to expect.
+            // The body has arrived or is arriving: there is no reason to ask first.
             again.headers.remove(HTTPFieldName.expect)
             let sent = context.attempts
             do {
                 response = try await next.send(again, context: &context)
             } catch let error as NetworkError
-                where error.isForWantOfCredential && context.attempts == sent
+                where error.mayLackCredential && context.attempts == sent
             {
                 // The new token ended before it was used: the upstream's own words are better.
                 guard let content else { throw error }
@@ -162,7 +162,7 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
     ) throws -> Response {
         context.authorization?.notReplayed = reason
         guard !Task.isCancelled else {
-            // No one is there to take it.
+            // No one is waiting for it.
             response.body.cancel()
             throw NetworkError.cancelled
         }
@@ -194,8 +194,8 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
 }
 
 extension NetworkError {
-    /// Whether the lack of a credential ends an exchange with it, if nothing was sent.
-    fileprivate var isForWantOfCredential: Bool {
+    /// Whether it may mean that there was no credential, if no attempt was made.
+    fileprivate var mayLackCredential: Bool {
         switch kind {
         case .credentialUnavailable, .reauthorizationRequired, .httpResponseTimeout: true
         default: false

@@ -40,7 +40,7 @@ struct RecordedBody {
         memoryCount = count
     }
 
-    /// Counts a piece that was written behind all others.
+    /// Counts a piece that was written after all others.
     mutating func append(written length: Int, in file: SpillFile) {
         self.file = file
         count += length
@@ -65,6 +65,6 @@ struct RecordedBody {
             ? .memory(pieces[low].content) : nil
     }
 
-    /// Forgets everything.
+    /// Discards everything.
     mutating func clear() { self = RecordedBody() }
 }

@@ -14,17 +14,17 @@ public final class ReplayBuffer: Sendable {
     ///
     /// It only ever goes down this table:
     ///
-    /// | | another body can be had | giving a body up reaches the source |
+    /// | | another body is available | cancelling a body reaches the source |
     /// |---|---|---|
     /// | `on` | yes, unless the source failed | no: another body may want the rest |
-    /// | `givenUp` | while nothing was read | once something was read |
-    /// | `released` | while nothing was read | yes |
+    /// | `givenUp` | until a piece was read | once a piece was read |
+    /// | `released` | until a piece was read | yes |
     private enum Recording {
         /// All that was read is kept.
         case on
         /// The body is too long, or the disk full.
         case givenUp
-        /// It is settled that there is no replay.
+        /// There will be no replay.
         case released
     }
 
@@ -37,13 +37,13 @@ public final class ReplayBuffer: Sendable {
         var failure: (any Error)?
         /// Which body may read from the source.
         var owner = 0
-        /// Whether that one does not want any more.
+        /// Whether that one has been cancelled.
         var isOwnerDone = false
         var isReading = false
-        /// Who waits for the reading to end, to take over.
+        /// The bodies that wait for the reading to end, to take over.
         var handovers: [CheckedContinuation<Void, Never>] = []
 
-        /// Whether the body is recorded whole, or nothing of it was read: an origin that refuses a
+        /// Whether the body is recorded whole, or none of it was read: an origin that refuses a
         /// request with `Expect: 100-continue` leaves it untouched.
         var isReplayable: Bool {
             guard failure == nil else { return false }
@@ -57,7 +57,7 @@ public final class ReplayBuffer: Sendable {
         case stored(SpillFile, offset: Int, count: Int)
         case end
         case failed(any Error)
-        /// Read from the source: nobody else does until that is over.
+        /// Read from the source, alone until that is over.
         case read
         /// Another body still reads.
         case wait
@@ -75,7 +75,7 @@ public final class ReplayBuffer: Sendable {
     ///   - source: where the body comes from.
     ///   - length: its length, if known; one above all limits is not recorded at all.
     ///   - limit: how many bytes are kept in memory at most.
-    ///   - spill: where what does not fit into memory goes; nothing if nowhere.
+    ///   - spill: where what does not fit into memory goes; `nil` if it is not kept.
     public init(_ source: any BodySource, length: Int?, limit: Int, spill: BodySpill? = nil) {
         self.source = source
         self.length = length
@@ -105,14 +105,14 @@ public final class ReplayBuffer: Sendable {
 
     /// The body from its start, if it can be sent once more.
     ///
-    /// The bodies handed out before read nothing more.
+    /// Bodies handed out before cannot read any more.
     public func replay() -> HTTPBody? {
         state.withLock { $0.isReplayable ? take(&$0) : nil }
     }
 
     /// The body from its start.
     ///
-    /// The bodies handed out before read nothing more.
+    /// Bodies handed out before cannot read any more.
     public func body() -> HTTPBody {
         state.withLock { take(&$0) }
     }
@@ -123,8 +123,8 @@ public final class ReplayBuffer: Sendable {
         return .stream(ReplayReader(buffer: self, owner: state.owner), length: length)
     }
 
-    /// There will be no replay: forgets what was recorded, and from now on lets the source know when
-    /// nobody wants the rest.
+    /// There will be no replay: discards what was recorded, and from now on tells the source when the
+    /// rest is not wanted.
     public func release() {
         let isUnwanted = state.withLock { state in
             state.recording = .released
@@ -184,16 +184,16 @@ public final class ReplayBuffer: Sendable {
         return .read
     }
 
-    /// Reads a piece; nothing if it belongs to another body by now, or if there is none.
+    /// Reads a piece; `nil` at the end, or if another body has taken over.
     private func read(_ owner: Int) async throws -> ByteSlice? {
         let piece: ByteSlice?
         do {
-            // A source that ended because it was called off says nothing of what would have come.
+            // A source that ended by cancellation has not come to its end.
             piece = try await source.nextUnlessCancelled()
         } catch {
             let waiting = state.withLock { state in
                 state.isReading = false
-                // A wait that was called off lost nothing; anything else ends the body.
+                // A cancelled wait lost no content; anything else ends the body.
                 if !(error is CancellationError) { state.failure = error }
                 defer { state.handovers = [] }
                 return state.handovers
@@ -214,7 +214,7 @@ public final class ReplayBuffer: Sendable {
         return finishReading(piece, owner, writtenTo: file)
     }
 
-    /// Where in the file a piece belongs; nothing if it is not for the file.
+    /// Where in the file a piece belongs; `nil` if it is not for the file.
     private func spillOffset(of piece: ByteSlice) -> Int? {
         state.withLock { state in
             guard let spill, state.recording == .on else { return nil }
@@ -242,7 +242,7 @@ public final class ReplayBuffer: Sendable {
             return (state.handovers, state.owner == owner)
         }
         for waiter in waiting { waiter.resume() }
-        // A recorded piece is read again by whoever has taken over.
+        // The body that has taken over reads the recorded piece again.
         return isOurs ? piece : nil
     }
 

@@ -8,7 +8,7 @@
 /// | the proof | attempt | `proof_refused` | its reason |
 /// | both | `already_replayed` | `proof_refused` | `already_replayed` |
 ///
-/// Where nothing was to be sent again in the first place, the reason for that takes the place of an
+/// Where the request could not be sent again in the first place, the reason for that replaces an
 /// attempt.
 enum ReplayDecision {
     /// Send the request once more, signed with this credential where there is one.

@@ -1,7 +1,7 @@
 import Synchronization
 
-/// Which failures are worth another attempt, how many, and how long to wait: a value, so that the
-/// interceptor only acts.
+/// Which failures are retried, how often, and after which wait: a value, so that the interceptor
+/// only acts.
 public struct RetryPolicy: Sendable {
     /// How many attempts beyond the first.
     ///
@@ -11,11 +11,11 @@ public struct RetryPolicy: Sendable {
     ///
     /// Default 502, 503, 504.
     public var statuses: Set<Int> = [502, 503, 504]
-    /// The first wait is random between nothing and this; it doubles.
+    /// The first wait is random between zero and this; it doubles.
     ///
     /// Default 100 ms.
     public var base: Duration = .milliseconds(100)
-    /// No wait is longer: where `Retry-After` asks for more, nothing is repeated.
+    /// The longest wait: where `Retry-After` asks for more, there is no retry.
     ///
     /// Default 2 s.
     public var maximum: Duration = .seconds(2)

@@ -5,7 +5,7 @@ package enum CurlWords {
     /// - Parameters:
     ///   - method: as on the wire.
     ///   - hasContent: whether the command has some.
-    /// - Returns: nothing where curl would choose the same.
+    /// - Returns: an empty list where curl would choose the same.
     package static func method(_ method: String, hasContent: Bool) -> [String] {
         switch method {
         // With content, curl would make it a POST.
@@ -39,7 +39,7 @@ package enum CurlWords {
 
     /// One word for the shell.
     ///
-    /// Scalar by scalar: as a character, a quote with an accent is none, but the shell ends the word
+    /// Scalar by scalar: a quote with an accent is another character, but the shell ends the word
     /// there. What a terminal would obey (DEL, the C1 controls and those of writing direction, which a field
     /// value may have) is left to `printf`.
     package static func quoted(_ text: String) -> String {

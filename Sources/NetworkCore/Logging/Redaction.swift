@@ -54,7 +54,7 @@ public struct Redaction: Sendable, Hashable {
         return target(Redaction.withoutUserInformation(field.value))
     }
 
-    /// A text that should be a URL or an authority and is none, as it may be shown.
+    /// A text that should be a URL or an authority and is not, as it may be shown.
     ///
     /// Where its parts end cannot be told, so all in front of the last `@` counts as a password: one
     /// with a `#` in it may be what is wrong.
@@ -91,7 +91,7 @@ public struct Redaction: Sendable, Hashable {
     /// and in the fragment, where OAuth's implicit grant puts them.
     public func target(_ target: String) -> String {
         var text = ""
-        // Scalars: as a character, a separator with an accent is none.
+        // Scalars: a separator with an accent would be another character.
         var rest = Substring(target).unicodeScalars
         var isParameter = false
         while !rest.isEmpty {
@@ -109,7 +109,7 @@ public struct Redaction: Sendable, Hashable {
     /// The longest text without a value that counts as a name, in bytes: beyond it may be a token.
     private static let longestFlag = 20
 
-    /// How many bytes of a query's parameter are its name; nothing where it may be a token that has
+    /// How many bytes of a query's parameter are its name; `nil` where it may be a token that has
     /// none.
     package static func nameLength(of parameter: Span<UInt8>) -> Int? {
         if let equals = parameter.firstIndex(of: UInt8(ascii: "="), from: 0) {
@@ -128,7 +128,7 @@ public struct Redaction: Sendable, Hashable {
         return text[...equals] + Redaction.mark
     }
 
-    /// Where the equals sign stands behind which a parameter is left out, to its end: HTML 4 has `;`
+    /// The position of the equals sign after which a parameter is left out, to its end: HTML 4 has `;`
     /// for `&`, and some servers still do, but a value may have one, too.
     private func firstHidden(
         in parameter: Substring.UnicodeScalarView

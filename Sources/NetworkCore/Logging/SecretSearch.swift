@@ -2,7 +2,7 @@ import Bytes
 import FoundationEssentials
 
 /// Finds a secret in a text in the spellings that an API may repeat it in: as it is,
-/// percent-encoded in part, in any case and twice, escaped as in JSON, and in base64, also behind
+/// percent-encoded in part, in any case and twice, escaped as in JSON, and in base64, also after
 /// other bytes.
 struct SecretSearch {
     /// Shorter ones would be found in everything.

@@ -1,10 +1,10 @@
-/// A connection that has left HTTP behind, after 101 (RFC 9110 §7.8) or CONNECT (§9.3.6): bytes both
-/// ways, and not reading is the backpressure.
+/// A connection that no longer speaks HTTP, after 101 (RFC 9110 §7.8) or CONNECT (§9.3.6): bytes in
+/// both directions; not reading is the backpressure.
 ///
-/// One task may read and one may write at a time. Whoever holds it closes it; so does a task that is
+/// One task may read and one may write at a time. Its owner closes it; so does a task that is
 /// cancelled while it reads or writes.
 public protocol DuplexStream: Sendable {
-    /// The next bytes, never none, or nothing once the peer has sent its end.
+    /// The next bytes, never empty; `nil` once the peer has sent its end.
     ///
     /// - Throws: `NetworkError`: `connection_read_timeout` when nothing came for the idle timeout, after
     ///   which one may go on reading; `connection_terminated`; `cancelled` once it is closed.

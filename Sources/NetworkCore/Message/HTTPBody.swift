@@ -2,7 +2,7 @@
 public enum HTTPBody: Sendable {
     /// No content.
     case empty
-    /// Content that is already here; it can be sent as often as one likes.
+    /// Content in memory; it can be sent any number of times.
     case bytes(ByteSlice)
     /// Content that comes piece by piece; `length` where it was announced.
     ///
@@ -27,7 +27,7 @@ public enum HTTPBody: Sendable {
         if case .stream = self { true } else { false }
     }
 
-    /// Whether all of it is in memory; what streams is sent again if its source can begin anew.
+    /// Whether all of it is in memory.
     public var isInMemory: Bool {
         switch self {
         case .empty, .bytes: true
@@ -69,7 +69,7 @@ public enum HTTPBody: Sendable {
         }
     }
 
-    /// Gives up what was not read.
+    /// Discards what was not read.
     public func cancel() {
         switch self {
         case .empty, .bytes: break

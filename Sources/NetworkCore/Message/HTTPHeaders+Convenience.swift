@@ -22,7 +22,7 @@ extension HTTPHeaders {
         set(try HTTPHeaders.field(name, value))
     }
 
-    /// Adds a line behind the others, whose name and value may come from anywhere.
+    /// Adds a line after the others, whose name and value may come from anywhere.
     ///
     /// - Parameters:
     ///   - name: the name, a token (RFC 9110 §5.1).
@@ -43,7 +43,7 @@ extension HTTPHeaders {
         set(field)
     }
 
-    /// Adds a line behind the others, whose value may come from anywhere.
+    /// Adds a line after the others, whose value may come from anywhere.
     ///
     /// - Parameters:
     ///   - name: the name.
@@ -66,10 +66,10 @@ extension HTTPHeaders {
         return result
     }
 
-    /// How long `Retry-After` asks to wait, in seconds or until a date (RFC 9110 §10.2.3); nothing
-    /// where it is missing or makes no sense.
+    /// How long `Retry-After` asks to wait, in seconds or until a date (RFC 9110 §10.2.3); `nil`
+    /// where it is missing or invalid.
     ///
-    /// Never negative, and as long as the server says: whoever waits bounds it.
+    /// Never negative, and not limited: the caller decides how long it waits.
     ///
     /// - Parameter now: what a date counts from where the server does not say what time it has.
     /// - Returns: how long.
@@ -81,7 +81,7 @@ extension HTTPHeaders {
         guard let known = HTTPFieldName(name) else {
             // On one line, and not at any length: it may be anything.
             let start = String(reflecting: String(name.prefix(40)))
-            throw .unsendable("\(start) is no name of a field: names are tokens (RFC 9110 §5.1)")
+            throw .unsendable("invalid header name \(start): names are tokens (RFC 9110 §5.1)")
         }
         guard let field = HTTPField(known, value) else { throw unfit(name) }
         return field
@@ -93,12 +93,12 @@ extension HTTPHeaders {
 }
 
 extension HTTPField {
-    /// `Authorization: Bearer …` (RFC 6750 §2.1); nothing for a token that no field may hold.
+    /// `Authorization: Bearer …` (RFC 6750 §2.1); `nil` for a token that no field may hold.
     public static func bearer(_ token: Secret) -> HTTPField? {
         HTTPField(.authorization, "Bearer \(token.reveal())")
     }
 
-    /// `Authorization: Basic …`; nothing for a name with a colon, which would end there, nor for control
+    /// `Authorization: Basic …`; `nil` for a name with a colon, which would end there, and for control
     /// characters in either (RFC 7617 §2), such as the newline at the end of a file.
     public static func basic(username: String, password: Secret) -> HTTPField? {
         func isControl(_ byte: UInt8) -> Bool { byte < 0x20 || byte == 0x7F }
@@ -111,7 +111,7 @@ extension HTTPField {
         )
     }
 
-    /// `Authorization` as it is given, scheme and all; nothing for what no field may hold.
+    /// `Authorization` as given, with its scheme; `nil` for what no field may hold.
     public static func authorization(_ credential: Secret) -> HTTPField? {
         HTTPField(.authorization, credential.reveal())
     }

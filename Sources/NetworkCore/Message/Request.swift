@@ -2,7 +2,7 @@
 public struct Request: Sendable {
     /// The method.
     public var method: HTTPMethod
-    /// Whom it is for.
+    /// Where the request is sent.
     ///
     /// `Host` is made from it when the request is sent.
     public var origin: Origin

@@ -1,6 +1,6 @@
 /// A final response whose content may still be arriving.
 ///
-/// Whoever gets one reads the body to its end or cancels it; only then is its connection free.
+/// The receiver reads the body to its end or cancels it; only then is its connection free.
 public struct Response: Sendable {
     /// The status.
     public var status: HTTPStatus

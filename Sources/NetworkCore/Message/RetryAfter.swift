@@ -1,11 +1,11 @@
 import Bytes
 
-/// How long a server asks to be left alone (`Retry-After`, RFC 9110 §10.2.3).
+/// How long a server asks clients to wait (`Retry-After`, RFC 9110 §10.2.3).
 package enum RetryAfter {
     /// Reads seconds or an HTTP date; a date counts from the server's own `Date`, so that a skewed
     /// clock, theirs or ours, does not matter.
     ///
-    /// Nothing if there is none or it makes no sense.
+    /// `nil` if there is no such field or it is invalid.
     package static func duration(in headers: HTTPHeaders, now: UnixTime) -> Duration? {
         guard let value = headers[.retryAfter] else { return nil }
         if !value.isEmpty, value.utf8.allSatisfy(Grammar.isDigit) {
@@ -24,7 +24,7 @@ package enum RetryAfter {
     /// - Parameters:
     ///   - text: the field's value.
     ///   - now: two digits of a year are in its past if they would be more than 50 years ahead.
-    /// - Returns: nothing if it is none of them.
+    /// - Returns: `nil` for any other text.
     package static func date(
         _ text: String,
         now: UnixTime = SystemClock().wallNow

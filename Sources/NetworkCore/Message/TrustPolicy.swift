@@ -1,7 +1,7 @@
-/// Which servers a channel trusts: whom their certificates must come from, and which keys they must
-/// hold.
+/// Which servers a channel trusts: the authorities that sign their certificates, and the keys that
+/// they must hold.
 public struct TrustPolicy: Sendable, Hashable {
-    /// A PEM file with the authorities to trust; nothing means the system's.
+    /// A PEM file with the authorities to trust; `nil` means the system's.
     public var authorities: String?
     /// `sha256/BASE64` of public keys (SubjectPublicKeyInfo), one of which the verified chain must
     /// hold; empty accepts any chain.

@@ -6,7 +6,7 @@ public indirect enum StubAnswer: Sendable {
     case response(Response)
     /// No response, but an error.
     case failure(NetworkError)
-    /// Nothing, until the call is cancelled or its deadline is over.
+    /// No answer, until the call is cancelled or its deadline is over.
     case never
     /// Something, after a while on the stub's clock.
     case delayed(Duration, StubAnswer)

@@ -1,11 +1,11 @@
 /// The two clocks that a credential's lifetime is measured by, and the only way to wait.
 ///
-/// A program uses `SystemClock`; a test moves a clock of its own by hand.
+/// A program uses `SystemClock`; a test moves its own clock by hand.
 public protocol NetworkClock: Sendable {
-    /// The time of day. It survives a restart, and somebody may set it.
+    /// The time of day. It survives a restart, and can be set.
     var wallNow: UnixTime { get }
 
-    /// A clock that nobody sets and that goes on while the machine sleeps.
+    /// A clock that cannot be set and that goes on while the machine sleeps.
     var now: ContinuousClock.Instant { get }
 
     /// Returns at the deadline.
@@ -47,12 +47,12 @@ public struct UnixTime: Sendable, Hashable, Comparable {
 
 /// An instant on both clocks.
 ///
-/// As a deadline it is over when either clock says so: the steady one is right when somebody sets
-/// the time of day back, the time of day is right after a restart.
+/// As a deadline it is over when either clock says so: the steady one is right when the time of
+/// day is set back, the time of day is right after a restart.
 public struct Moment: Sendable, Hashable {
     /// On the clock that shows the time of day.
     public var wall: UnixTime
-    /// On the clock that nobody sets.
+    /// On the clock that cannot be set.
     public var steady: ContinuousClock.Instant
 
     /// Makes a moment.

@@ -10,7 +10,7 @@ public final class ServerClock: Sendable {
     package static let blur = Duration.seconds(5)
 
     private let clock: any NetworkClock
-    /// What the server's clock showed last, and when, by the clock that nobody sets.
+    /// What the server's clock showed last, and when, by the clock that cannot be set.
     private let seen = Mutex<(date: UnixTime, at: ContinuousClock.Instant)?>(nil)
 
     /// Makes a clock that agrees with ours until it learns better.
@@ -29,7 +29,7 @@ public final class ServerClock: Sendable {
     /// The time of day as the server has it.
     public var now: UnixTime { clock.wallNow + offset }
 
-    /// Learns from an answer that has just come; one without a `Date` that makes sense says nothing,
+    /// Learns from an answer that has just come; one without a valid `Date` is ignored,
     /// nor does one that a cache kept for a while (`Age`, RFC 9111 §5.1): its date is an old one.
     public func learn(from headers: HTTPHeaders) {
         guard (headers[.age] ?? "0") == "0" else { return }

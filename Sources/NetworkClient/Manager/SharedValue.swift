@@ -1,7 +1,7 @@
 import Synchronization
 
-/// A value that a task of its own changes, for whoever started it and may not get its result.
-final class Kept<Value: Sendable>: Sendable {
+/// A value that another task changes, for a caller that may not get that task's result.
+final class SharedValue<Value: Sendable>: Sendable {
     private let state: Mutex<Value>
 
     /// Keeps a value.
