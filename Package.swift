@@ -206,6 +206,14 @@ let package = Package(
             swiftSettings: strict
         ),
         .testTarget(
+            name: "netproxyTests",
+            dependencies: [
+                "netproxy", "TestSupport",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            swiftSettings: strict
+        ),
+        .testTarget(
             name: "ArchitectureTests",
             exclude: ["Coverage.md"],
             swiftSettings: strict

@@ -2,40 +2,37 @@ import ArgumentParser
 import ProxyConfig
 import ProxyDaemon
 
-/// Asks the running daemon, and ends with 69 if none answers.
+/// A command's requests to the running daemon; the command ends with 69 if none answers.
 ///
-/// The files that the configuration names are for the daemon to look at: whoever asks may not be
-/// allowed to read its secrets, and its environment has some that his has not.
+/// The files that the configuration names are not read: the user may have no permission to read the
+/// daemon's secrets, and some may be in the daemon's environment only.
 struct AdminSession {
     private let client: AdminClient
-    /// How a command ends to which no daemon answers.
+    /// The exit status if no daemon answers.
     private var unreachable = ExitStatus.unavailable
 
     init(_ configuration: ProxyConfiguration) {
         client = AdminClient(configuration.admin)
     }
 
-    /// Asks a daemon what it does; with a file that is wrong the command ends with 78 if none answers.
+    /// Prepares to look at a daemon, also with an invalid file: then the exit status is 78 if none answers.
     init(asking file: ConfigurationOption) throws {
         let admin = try file.admin()
         client = AdminClient(admin.address)
         if !admin.isValid { unreachable = ExitStatus.configuration }
     }
 
-    func send(_ method: String, _ target: String) async throws -> AdminClient.Answer {
-        try await reaching { try await client.send(method, target) }
-    }
-
-    /// Sends and returns what was said; prints it on standard error and fails if that is a refusal.
-    func answer(_ method: String, _ target: String) async throws -> String {
-        let answer = try await send(method, target)
+    /// Sends a request and returns the text of the answer; a refusal is printed on standard error, and
+    /// the command fails.
+    func answer(_ route: AdminRoute, _ query: AdminQuery = AdminQuery()) async throws -> String {
+        let answer = try await reaching { try await client.send(route, query) }
         try check(answer)
         return answer.text.hasSuffix("\n") ? String(answer.text.dropLast()) : answer.text
     }
 
-    /// Sends what has an answer without an end; the same rules.
-    func hold(_ method: String, _ target: String) async throws -> HeldAnswer {
-        let held = try await reaching { try await client.hold(method, target) }
+    /// Sends a request whose answer has no end, and handles a refusal in the same way.
+    func hold(_ route: AdminRoute, _ query: AdminQuery) async throws -> HeldAnswer {
+        let held = try await reaching { try await client.hold(route, query) }
         try check(held.answer)
         return held
     }
@@ -52,26 +49,26 @@ struct AdminSession {
         guard !(200..<300).contains(answer.status) else { return }
         let text = answer.text.hasSuffix("\n") ? String(answer.text.dropLast()) : answer.text
         StandardError.write(answer.problem.map { "netproxy: \($0)" } ?? text)
-        // What a reload refuses is the configuration.
+        // A reload that is refused is a configuration error.
         throw answer.status == 422 ? ExitStatus.configuration : ExitCode.failure
     }
 
-    /// What is made of an answer's JSON; fails if that is nothing.
+    /// Unwraps what was decoded from an answer; the command fails if it could not be decoded.
     func understood<Content>(_ content: Content?) throws -> Content {
         if let content { return content }
         try StandardError.fail(
-            "the daemon's answer is not understood; if netproxy was updated, restart the daemon"
+            "cannot understand the daemon's answer; if netproxy was updated, restart the daemon"
         )
     }
 
     /// The daemon's state.
     func status() async throws -> DaemonStatus {
-        try understood(DaemonStatus(json: try await answer("GET", "/status")))
+        try understood(DaemonStatus(json: try await answer(.status)))
     }
 
-    /// Sends, prints what was said, and fails if the daemon refused.
-    func perform(_ method: String, _ target: String) async throws {
-        try StandardOutput.write(try await answer(method, target))
+    /// Sends a request and prints the answer; the command fails if the daemon refuses.
+    func perform(_ route: AdminRoute, _ query: AdminQuery = AdminQuery()) async throws {
+        try StandardOutput.write(try await answer(route, query))
     }
 }
 
@@ -82,11 +79,11 @@ struct StatusCommand: AsyncParsableCommand {
     )
 
     @OptionGroup var file: ConfigurationOption
-    @Flag(help: "Print the daemon's JSON as it is.") var json = false
+    @Flag(help: "Print the daemon's JSON unchanged.") var json = false
 
     func run() async throws {
         let session = try AdminSession(asking: file)
-        if json { return try await session.perform("GET", "/status") }
+        if json { return try await session.perform(.status) }
         try StandardOutput.write(try await session.status().lines.joined(separator: "\n"))
     }
 }
@@ -97,22 +94,22 @@ struct WhyCommand: AsyncParsableCommand {
         abstract: "Explain one recent exchange step by step.",
         discussion: """
             The daemon remembers the last 1024 exchanges of each event loop, and the last 256 that \
-            failed or were repeated. The id is request_id in the log (netproxy tail --json) and in \
-            netproxy's own answers, and X-Request-Id upstream. Where an app has sent an \
-            X-Request-Id of its own, that goes upstream and is client_request_id in the log; it \
-            finds the last exchange to which the app gave it.
+            failed or were retried. The id is request_id in the log (netproxy tail --json) and in \
+            netproxy's error responses, and X-Request-Id upstream. If the client sends its own \
+            X-Request-Id, that goes upstream and is client_request_id in the log; it finds the last \
+            exchange with this id.
             """
     )
 
     @OptionGroup var file: ConfigurationOption
     @Argument(help: "The id of the exchange.") var requestID: String
-    @Flag(help: "Print the daemon's JSON as it is.") var json = false
+    @Flag(help: "Print the daemon's JSON unchanged.") var json = false
 
     func run() async throws {
         let session = try AdminSession(asking: file)
-        let target = "/why/\(AdminClient.pathSegment(requestID))"
-        if json { return try await session.perform("GET", target) }
-        let text = try await session.answer("GET", target)
+        let route = AdminRoute.why(requestID)
+        if json { return try await session.perform(route) }
+        let text = try await session.answer(route)
         let explanation = try session.understood(ExchangeExplanation(json: text))
         try StandardOutput.write(explanation.lines.joined(separator: "\n"))
     }
@@ -121,28 +118,28 @@ struct WhyCommand: AsyncParsableCommand {
 struct ReloadCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "reload",
-        abstract: "Re-read the configuration in the running daemon."
+        abstract: "Reload the configuration of the running daemon."
     )
 
     @OptionGroup var file: ConfigurationOption
-    @Flag(help: "Only print which channels would change.") var plan = false
+    @Flag(help: "Print which channels would change, without changing them.") var plan = false
 
     func run() async throws {
         try await AdminSession(try file.load(.text))
-            .perform("POST", plan ? "/reload?plan" : "/reload")
+            .perform(.reload, AdminQuery(plan ? [(name: "plan", value: "")] : []))
     }
 }
 
 struct TokenCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "token",
-        abstract: "Show the state of a channel's token; the token itself with --reveal only."
+        abstract: "Show the state of a channel's token; the token itself only with --reveal."
     )
 
     @OptionGroup var file: ConfigurationOption
     @Argument(help: "The channel.", completion: .channels) var channel: String
     @Flag(help: "Renew the token first.") var refresh = false
-    @Flag(help: "Print the stored access token itself, and nothing else.") var reveal = false
+    @Flag(help: "Print only the stored access token itself.") var reveal = false
 
     func run() async throws {
         let configuration = try file.glance(
@@ -154,7 +151,7 @@ struct TokenCommand: AsyncParsableCommand {
         try configuration.require([channel])
         let session = AdminSession(configuration)
         if refresh {
-            let said = try await session.answer("POST", "/channels/\(channel)/token/refresh")
+            let said = try await session.answer(.refresh(channel: channel))
             if !reveal { try StandardOutput.write(said) }
         }
         if reveal {
@@ -170,7 +167,7 @@ struct TokenCommand: AsyncParsableCommand {
         let status = try await session.status()
         guard let known = status.channels.first(where: { $0.name == channel }) else {
             StandardError.write(
-                "netproxy: the running daemon does not know \(channel) yet; netproxy reload"
+                "netproxy: the running daemon does not know \(channel) yet; run netproxy reload"
             )
             throw ExitCode.failure
         }

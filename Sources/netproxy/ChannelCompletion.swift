@@ -3,7 +3,7 @@ import FoundationEssentials
 import ProxyConfig
 
 extension CompletionKind {
-    /// The names of the configured channels, while the configuration can be read.
+    /// The names of the configured channels, if the configuration can be read.
     static var channels: CompletionKind {
         .custom { words, _, _ in
             let file = ConfigurationFile(path: namedFile(words), reader: .command)
@@ -14,14 +14,14 @@ extension CompletionKind {
         }
     }
 
-    /// What stands behind `--config` on the command line so far.
+    /// The value of `--config` on the command line so far.
     private static func namedFile(_ words: [String]) -> String? {
         let prefix = "--config="
         let option = words.firstIndex(of: "--config")
         let file =
             option.map { words[words.index(after: $0)...].first }
             ?? words.first { $0.hasPrefix(prefix) }.map { String($0.dropFirst(prefix.count)) }
-        // The shell hands its words over as they were typed.
+        // The shell passes the words as they were typed.
         guard let file, file.hasPrefix("~/") else { return file }
         return ProcessInfo.processInfo.environment["HOME"].map { $0 + file.dropFirst() }
     }

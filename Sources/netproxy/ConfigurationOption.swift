@@ -10,8 +10,8 @@ struct ConfigurationOption: ParsableArguments {
         help: ArgumentHelp(
             "The configuration file.",
             discussion: """
-                Else $NETPROXY_CONFIG, else netproxy/netproxy.yaml in $XDG_CONFIG_HOME \
-                (~/.config), else /etc/netproxy/netproxy.yaml.
+                Default: $NETPROXY_CONFIG, then netproxy/netproxy.yaml in $XDG_CONFIG_HOME \
+                (~/.config), then /etc/netproxy/netproxy.yaml.
                 """,
             valueName: "file"
         ),
@@ -20,7 +20,7 @@ struct ConfigurationOption: ParsableArguments {
     var config: String?
 
     func validate() throws {
-        guard config != "" else { throw ValidationError("--config wants a path, and got none") }
+        guard config != "" else { throw ValidationError("--config requires a path") }
     }
 
     /// Reads the configuration.
@@ -43,11 +43,11 @@ struct ConfigurationOption: ParsableArguments {
         }
     }
 
-    /// Reads where the daemon answers, which goes on with what it read last, whatever has become of
-    /// the file since.
+    /// Reads the daemon's admin address, also from an invalid file: the daemon still runs with the last
+    /// valid one.
     ///
-    /// - Returns: the address, and whether the file is as it should be; else every error was printed.
-    /// - Throws: exit status 78, if the address is not to be had.
+    /// - Returns: the address, and whether the file is valid; if not, all errors were printed.
+    /// - Throws: exit status 78 if the address cannot be read.
     func admin() throws -> (address: AdminAddress, isValid: Bool) {
         let file = ConfigurationFile(path: config, reader: .command)
         do {
@@ -61,12 +61,11 @@ struct ConfigurationOption: ParsableArguments {
 }
 
 extension ConfigurationOption {
-    /// Reads what a command needs that only looks; the rest of the file may be wrong meanwhile, which is
-    /// when somebody wants to look.
+    /// Reads the configuration for a command that only looks; the rest of the file may be invalid.
     ///
-    /// - Parameter keys: what must be right, with all below it.
-    /// - Returns: the configuration; if some of it is wrong, every error was printed.
-    /// - Throws: exit status 78, if it is of no use.
+    /// - Parameter keys: the keys that must be valid, with all below them.
+    /// - Returns: the configuration; if some of it is invalid, all errors were printed.
+    /// - Throws: exit status 78 if one of the keys is invalid.
     func glance(trusting keys: String...) throws -> ProxyConfiguration {
         let file = ConfigurationFile(path: config, reader: .command)
         do {
@@ -82,23 +81,23 @@ extension ConfigurationOption {
 }
 
 extension ConfigurationErrors {
-    /// Tells the person who wrote the file, one error a line.
+    /// Prints one error a line.
     fileprivate func print() {
         for error in errors { StandardError.write("\(error)") }
     }
 }
 
 extension ConfigurationOption {
-    /// In which a command looks up secrets: its own, with what the service has beside it.
+    /// The environment in which a command looks up secrets: its own, and the service's directories.
     var environment: [String: String] {
         ConfigurationFile(path: config, reader: .command).environment
     }
 }
 
 extension ProxyConfiguration {
-    /// Looks for channels that were named on the command line.
+    /// Checks that channels named on the command line exist.
     ///
-    /// - Throws: wrong usage that names the one that is missing, and those that there are.
+    /// - Throws: exit status 64, after the missing one and the existing ones were printed.
     func require(_ names: [String]) throws {
         let present = channels.map(\.name)
         for name in names where !present.contains(name) {
@@ -140,6 +139,7 @@ struct ConfigurationFile: Sendable {
         self.path = path
     }
 
+    /// Reads and checks the configuration, and the files that it names.
     func read(_ checks: Checks = .textAndFiles) -> Result<ProxyConfiguration, ConfigurationErrors> {
         guard let bytes = contents() else {
             return .failure(
@@ -159,8 +159,8 @@ struct ConfigurationFile: Sendable {
         }
     }
 
-    /// The bytes of the file, which may be a pipe (`--config <(…)`, `/dev/stdin`); not many more than
-    /// a configuration may have, so that one without an end is refused for its size.
+    /// The bytes of the file, which may be a pipe (`--config <(…)`, `/dev/stdin`); little more than the
+    /// size limit, so that an endless one is refused for its size.
     private func contents() -> [UInt8]? {
         guard let file = FileHandle(forReadingAtPath: path) else { return nil }
         var bytes: [UInt8] = []

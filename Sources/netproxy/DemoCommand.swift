@@ -15,7 +15,7 @@ struct DemoCommand: AsyncParsableCommand {
     )
     var port: UInt16?
 
-    @Flag(help: "Take a scripted tour through the proxy, and exit 0 only if every step works.")
+    @Flag(help: "Run a scripted tour through the proxy; exit 0 only if every step succeeds.")
     var once = false
 
     func run() async throws {
@@ -37,7 +37,7 @@ struct DemoCommand: AsyncParsableCommand {
         let address = try await demo.start(handlesSignals: false)
         let succeeded = try await DemoTour(demo, at: address) { StandardOutput.tell($0) }.run()
         await demo.stop()
-        StandardOutput.tell(succeeded ? "every step did what it says" : "the tour ended early")
+        StandardOutput.tell(succeeded ? "all steps succeeded" : "the tour ended early")
         if !succeeded { throw ExitCode.failure }
     }
 
@@ -45,7 +45,7 @@ struct DemoCommand: AsyncParsableCommand {
         let address = try await demo.start(handlesSignals: true)
         StandardOutput.tell(
             """
-            An API that wants tokens, its authorization server, and netproxy at http://\(address).
+            An API that requires tokens, its authorization server, and netproxy at http://\(address).
 
             The configuration it runs with:
 

@@ -6,11 +6,12 @@ import ProxyDaemon
 struct ExecCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "exec",
-        abstract: "Run a program with proxy variables and a key of its own.",
+        abstract: "Run a program with proxy variables and a temporary key.",
         discussion: """
-            Sets http_proxy and HTTP_PROXY with a key that ends with the program, no_proxy, \
-            NETPROXY_KEY, and for each channel NETPROXY_<CHANNEL>_URL, which stands for the \
-            upstream's base: what a client library takes as its API key and base URL. The exit code is the program's.
+            Sets http_proxy and HTTP_PROXY with a key that is revoked when the program exits, \
+            no_proxy, NETPROXY_KEY, and for each channel NETPROXY_<CHANNEL>_URL, which stands for \
+            the upstream's base URL: use them as API key and base URL of a client library. The exit \
+            code is that of the program.
             """
     )
 
@@ -18,25 +19,27 @@ struct ExecCommand: AsyncParsableCommand {
     @Option(
         name: .customLong("channel"),
         help: """
-            A channel that the key is for, others refuse it; all, if none is, but those with \
-            access.key where the admin address is a port.
+            A channel that the key is for; may be repeated. Default: all channels, except those \
+            with access.key if the admin address is a port.
             """,
         completion: .channels
     )
     var channels: [String] = []
-    @Argument(parsing: .postTerminator, help: "The program and its arguments, behind --.")
+    @Argument(parsing: .postTerminator, help: "The program and its arguments, after --.")
     var command: [String] = []
 
     func validate() throws {
-        guard !command.isEmpty else { throw ValidationError("expected a program behind --") }
+        guard !command.isEmpty else {
+            throw ValidationError("expected a program after --: netproxy exec -- PROGRAM")
+        }
     }
 
     func run() async throws {
         let configuration = try file.load(.text)
         try configuration.require(channels)
         let session = AdminSession(configuration)
-        let names = channels.map { "channel=" + AdminClient.pathSegment($0) }
-        let held = try await session.hold("POST", "/keys?" + names.joined(separator: "&"))
+        let query = AdminQuery(channels.map { (name: "channel", value: $0) })
+        let held = try await session.hold(.keys, query)
         defer { held.close() }
         let lease = try session.understood(ClientLease(json: held.answer.text))
         if let warning = lease.warning { StandardError.write("netproxy: \(warning)") }

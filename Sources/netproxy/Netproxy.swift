@@ -1,4 +1,5 @@
 import ArgumentParser
+import ProxyDaemon
 import System
 
 /// The command line (contract section 1).
@@ -6,10 +7,11 @@ import System
 struct Netproxy: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "netproxy",
-        abstract: "A local proxy that adds headers and OAuth tokens to the requests of your apps.",
+        abstract:
+            "A local proxy that adds headers and OAuth tokens to the requests of your programs.",
         discussion: """
-            Apps speak plain HTTP to localhost; netproxy forwards over TLS to the API, with the \
-            credential that the app never sees, and writes one log line per exchange.
+            Programs speak plain HTTP to localhost; netproxy forwards over TLS to the API, with a \
+            credential that the program never sees, and writes one log line per exchange.
             """,
         version: Version.text,
         subcommands: [
@@ -24,5 +26,22 @@ struct Netproxy: AsyncParsableCommand {
     static func main() async {
         StandardStream.openMissing()
         await main(nil)
+    }
+}
+
+/// The version of the program and of the libraries it runs on.
+enum Version {
+    static let number = LibraryVersions.ownVersion
+    static let text = "netproxy \(number)\n\(LibraryVersions.versions)"
+}
+
+struct VersionCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "version",
+        abstract: "Print the versions of netproxy, libevent and OpenSSL."
+    )
+
+    func run() throws {
+        try StandardOutput.write(Version.text)
     }
 }

@@ -6,28 +6,28 @@ import ProxyDaemon
 struct RunCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "run",
-        abstract: "Serve in the foreground until SIGTERM or SIGINT."
+        abstract: "Run the proxy in the foreground until SIGTERM or SIGINT."
     )
 
     @OptionGroup var file: ConfigurationOption
 
     func run() async throws {
-        // Reading secrets may take a while, and what it is told meanwhile it reads anyway.
+        // Reading secrets may take a while; a start reads everything anyway.
         Daemon.ignoreNotices()
         let configuration = try file.load(by: .service)
-        let path = file.config
-        let daemon = Daemon(
-            configuration,
-            environment: ProcessInfo.processInfo.environment,
-            inherited: InheritedSockets(ProcessInfo.processInfo.environment),
-            console: Terminal.isStandardOutput ? Terminal.console : .off,
+        let (path, environment) = (file.config, ProcessInfo.processInfo.environment)
+        var setup = DaemonSetup(
             report: { StandardError.report("netproxy: \($0)") },
-            reload: { ConfigurationFile(path: path, reader: .service).read() }
+            readConfiguration: { ConfigurationFile(path: path, reader: .service).read() }
         )
+        setup.environment = environment
+        setup.inherited = InheritedSockets(environment)
+        setup.console = Terminal.isStandardOutput ? Terminal.console : .off
+        let daemon = Daemon(configuration, setup)
         do {
             try await daemon.start(handlesSignals: true)
         } catch let errors as ConfigurationErrors {
-            // What a program has not printed now it may the next time: systemd tries again behind 1.
+            // A secret's program may succeed the next time: systemd restarts the service after 1, not after 78.
             for error in errors.errors { StandardError.report("\(error)") }
             throw ExitCode.failure
         } catch {
@@ -44,7 +44,7 @@ struct RunCommand: AsyncParsableCommand {
 struct CheckCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "check",
-        abstract: "Validate the configuration and every file it names; change nothing."
+        abstract: "Check the configuration and every file it names, without changing anything."
     )
 
     @OptionGroup var file: ConfigurationOption

@@ -7,9 +7,9 @@ struct LoginCommand: AsyncParsableCommand {
         commandName: "login",
         abstract: "Sign in to a channel.",
         discussion: """
-            Prints a page to open in a browser on this machine, and waits five minutes for it to \
-            come back; with --device, or where the channel's grant is device_code, prints a page and \
-            a code for any device. Works with or without a running daemon.
+            Prints a URL to open in a browser on this machine, and waits five minutes for the \
+            sign-in; with --device, or if the channel's grant is device_code, prints a URL and a \
+            code for any device. Works with or without a running daemon.
             """
     )
 
@@ -28,10 +28,10 @@ struct LoginCommand: AsyncParsableCommand {
             }
             StandardOutput.tell("You are signed in to \(channel).")
         }
-        let answer = await SignInSession.tell(configuration, "POST", "\(channel)/token/adopt")
+        let answer = await SignInSession.notify(configuration, .adopt(channel: channel))
         if case .refused(let words) = answer {
             StandardError.write(
-                "netproxy: the running daemon did not take the tokens over: \(words)"
+                "netproxy: the running daemon did not take over the tokens: \(words)"
             )
         }
     }
@@ -53,35 +53,34 @@ struct LogoutCommand: AsyncParsableCommand {
             var outcome = try await signIn.revoke()
             if await SignInSession.hasUnsavedTokens(configuration, channel) {
                 outcome.fail(
-                    "the newest tokens could not be stored: only the daemon has them, and they are "
+                    "the newest tokens could not be stored: only the daemon has them, and they were "
                         + "not revoked"
                 )
             }
             for line in outcome.lines { StandardOutput.tell(line) }
             for line in outcome.failures { StandardError.write("netproxy: \(line)") }
-            // The daemon first: what it holds in memory it might store again.
-            let answer = await SignInSession.tell(configuration, "DELETE", "\(channel)/token")
+            // The daemon first: it might store the tokens in its memory again.
+            let answer = await SignInSession.notify(configuration, .tokens(channel: channel))
             try await signIn.forget()
             if case .refused(let words) = answer {
                 try StandardError.fail("the running daemon did not forget them: \(words)")
             }
-            StandardOutput.tell("The tokens of \(channel) are forgotten.")
+            StandardOutput.tell("The tokens of \(channel) were removed.")
             if !outcome.failures.isEmpty {
                 try StandardError.fail(
-                    "what was not revoked is still good: revoke it at the server"
+                    "tokens that were not revoked are still valid: revoke them at the server"
                 )
             }
         }
     }
 }
 
-/// What sign-in commands share.
+/// The parts that the sign-in commands share.
 enum SignInSession {
-    /// What a running daemon said.
+    /// The answer of a running daemon.
     enum Answer {
         case done
-        /// There is none.
-        case nobody
+        case noDaemon
         case refused(String)
     }
 
@@ -114,28 +113,26 @@ enum SignInSession {
         _ channel: String
     ) async -> Bool {
         do {
-            let answer = try await AdminClient(configuration.admin).send("GET", "/status")
+            let answer = try await AdminClient(configuration.admin).send(.status)
             let known = DaemonStatus(json: answer.text)?.channels.first { $0.name == channel }
             return known?.token?.isUnsaved == true
         } catch {
-            // Nobody runs who could have any.
+            // No daemon is running.
             return false
         }
     }
 
-    /// Tells the running daemon, if there is one.
-    static func tell(
+    /// Sends a request to the running daemon, if there is one.
+    static func notify(
         _ configuration: ProxyConfiguration,
-        _ method: String,
-        _ target: String
+        _ route: AdminRoute
     ) async -> Answer {
         do {
-            let answer = try await AdminClient(configuration.admin)
-                .send(method, "/channels/\(target)")
+            let answer = try await AdminClient(configuration.admin).send(route)
             return (200..<300).contains(answer.status)
                 ? .done : .refused(answer.problem ?? answer.text)
         } catch is AdminClient.Unreachable {
-            return .nobody
+            return .noDaemon
         } catch {
             return .refused("\(error)")
         }

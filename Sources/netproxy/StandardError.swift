@@ -1,13 +1,13 @@
 import ArgumentParser
 import System
 
-/// Lines for people, beside the output of a command.
+/// Messages for the user, beside the output of a command.
 ///
-/// Nobody reading them ends nothing, least of all the daemon.
+/// A reader that is gone ends nothing, least of all the daemon.
 enum StandardError {
     private static let reports = LossyLines(.error) { "netproxy: \($0) messages were lost here" }
 
-    /// Writes a line of the daemon's, which does not wait for a reader that hangs.
+    /// Writes a line of the daemon, without waiting for a slow reader.
     static func report(_ line: String) { reports.write(line) }
 
     static func write(_ line: String) {
@@ -35,14 +35,22 @@ enum StandardOutput {
         do {
             try StandardStream.output.write(bytes)
         } catch {
-            // A reader that has seen enough (`| head`) is no fault to tell anybody.
+            // A reader that has seen enough (`| head`) is not an error to report.
             if !error.isReaderGone { StandardError.write("netproxy: standard output: \(error)") }
             throw ExitCode.failure
         }
     }
 
-    /// Writes a line about what goes on, which is done whether somebody reads of it or not.
+    /// Writes a line about progress; the work continues also if no one reads it.
     static func tell(_ line: String) {
         do { try StandardStream.output.write(line + "\n") } catch {}
     }
+}
+
+/// The exit codes of contract section 1.
+enum ExitStatus {
+    /// No daemon answers.
+    static let unavailable = ExitCode(69)
+    /// The configuration is wrong.
+    static let configuration = ExitCode(78)
 }

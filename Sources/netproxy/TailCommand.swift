@@ -9,11 +9,11 @@ struct TailCommand: AsyncParsableCommand {
         commandName: "tail",
         abstract: "Show the request log, newest last.",
         discussion: """
-            Reads the files, in the formats json and logfmt, with or without a running daemon. \
-            --where keeps the lines that satisfy \
-            every condition: status>=400, duration_ms>250, method=POST, path~/v1/, channel!=a, \
-            auth.wait_ms>0. ~ asks for a part of the text, and a key alone (error) for lines that have \
-            it. The path is the one that went upstream. Times are of UTC, as in the files.
+            Reads the log files, in the formats json and logfmt, with or without a running daemon. \
+            --where keeps the lines that satisfy every condition: status>=400, duration_ms>250, \
+            method=POST, path~/v1/, channel!=a, auth.wait_ms>0. ~ matches a part of the text, and a \
+            key alone (error) matches lines that have it. The path is the one sent upstream. Times \
+            are in UTC, as in the files.
             """
     )
 
@@ -23,34 +23,36 @@ struct TailCommand: AsyncParsableCommand {
 
     @OptionGroup var file: ConfigurationOption
     @Argument(help: "Only these channels.", completion: .channels) var channels: [String] = []
-    @Flag(name: .customShort("f"), help: "Go on with what is appended.") var follow = false
+    @Flag(name: .customShort("f"), help: "Keep following new lines.") var follow = false
     @Option(
         name: .customShort("n", allowingJoined: true),
-        help: "How many lines to begin with: 10, or with --since all."
+        help: "Lines to show first (default 10; all with --since)."
     )
     var count: Int?
-    @Option(help: "Only what is younger: 90s, 10m, 24h, or a time such as 2026-11-23T09:30.")
+    @Option(
+        help: "Only entries newer than this: 90s, 10m, 24h, or a time such as 2026-11-23T09:30."
+    )
     var since: String?
-    @Option(name: .customLong("where"), help: "Keep lines that satisfy this; may be repeated.")
+    @Option(name: .customLong("where"), help: "Only lines that satisfy this; may be repeated.")
     var conditions: [String] = []
-    @Flag(help: "Print the lines as JSON, with everything that is in them.") var json = false
+    @Flag(help: "Print complete lines as JSON.") var json = false
     @Option(name: .customLong("as"), help: "Print curl commands, or an HTTP archive.")
     var rendering: Rendering?
 
     func validate() throws {
         guard count ?? 0 >= 0 else {
-            throw ValidationError("-n wants a number that is not negative")
+            throw ValidationError("-n must be ≥ 0")
         }
         if json, let rendering {
-            throw ValidationError("--json does not go with --as \(rendering): ask for one of them")
+            throw ValidationError("--json cannot be combined with --as \(rendering)")
         }
         if follow, rendering == .har {
-            throw ValidationError("an HTTP archive has an end: --as har does not go with -f")
+            throw ValidationError("--as har cannot be combined with -f: an HTTP archive must end")
         }
         _ = try filter
     }
 
-    /// What a line must satisfy: what is asked for, and for requests that it is of one.
+    /// The conditions for a line; with --as, only exchanges.
     private var filter: [WhereExpression] {
         get throws {
             let own: [String] = rendering == nil ? [] : ["event=exchange"]
@@ -65,7 +67,7 @@ struct TailCommand: AsyncParsableCommand {
         }
     }
 
-    /// What `--since` asks for.
+    /// The condition of `--since`.
     private var beginning: [WhereExpression] {
         get throws {
             guard let since else { return [] }
@@ -74,7 +76,7 @@ struct TailCommand: AsyncParsableCommand {
                 return [try .since(since)]
             } catch {
                 throw ValidationError(
-                    "--since wants 90s, 10m, 24h, or a time such as 2026-11-23T09:30, found '\(since)'"
+                    "--since: expected 90s, 10m, 24h, or a time such as 2026-11-23T09:30, found '\(since)'"
                 )
             }
         }
@@ -86,19 +88,19 @@ struct TailCommand: AsyncParsableCommand {
         guard settings.output == .file else {
             let advice =
                 settings.output == .journal
-                ? "journalctl -t netproxy shows it" : "it is where the daemon's output goes"
+                ? "journalctl -t netproxy shows it" : "it is in the daemon's output"
             try StandardError.fail(
                 """
-                log.output: \(settings.output) leaves no files to read: \(advice), and GET /tail on the \
-                admin socket has what comes
+                log.output: \(settings.output) writes no log files: \(advice), and GET /tail on the admin \
+                socket streams new lines
                 """
             )
         }
         guard settings.format == .json || settings.format == .logfmt else {
             try StandardError.fail(
                 """
-                log.format: \(settings.format) is for other programs; tail reads json and logfmt. GET \
-                /tail on the admin socket is JSON, whatever the format
+                log.format: tail reads json and logfmt, not \(settings.format). GET /tail on the admin \
+                socket streams JSON in every format
                 """
             )
         }
@@ -111,7 +113,7 @@ struct TailCommand: AsyncParsableCommand {
             let words = TailCommand.words(error)
             try StandardError.fail("the logs in \(settings.directory) cannot be read: \(words)")
         }
-        // A channel that was removed may have left its log.
+        // The log of a removed channel may still be there.
         try configuration.require(missing.filter { $0 != LogDirectory.ownLog })
         if tail.isEmpty {
             StandardError.write("netproxy: there is no log in \(settings.directory) yet")

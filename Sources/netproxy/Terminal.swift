@@ -3,17 +3,17 @@ import Glibc
 import ProxyDaemon
 import RequestLog
 
-/// Whether a person reads along, and how.
+/// Whether standard output is a terminal, and how lines are written to it.
 enum Terminal {
     /// Whether standard output is a terminal.
     static var isStandardOutput: Bool { isatty(STDOUT_FILENO) == 1 }
 
-    /// How a line for people is written to standard output.
+    /// The style of readable lines on standard output.
     static var style: HumanLine.Style {
         isStandardOutput ? .onTerminal(ProcessInfo.processInfo.environment) : .plain
     }
 
-    /// The same, of the lines that the daemon writes there.
+    /// The same for the lines of the daemon.
     static var console: ConsoleStyle {
         switch style {
         case .plain: .plain

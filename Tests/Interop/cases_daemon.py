@@ -288,7 +288,7 @@ def readers_that_do_not_read_stop_nothing(world):
 @case
 def a_second_signal_ends_the_drain(world):
     with hanging(world, "1m") as (proxy, started):
-        eventually(lambda: "stopping; " in proxy.child.stderr(), "the first signal is told")
+        eventually(lambda: "stopping: " in proxy.child.stderr(), "the first signal is told")
         proxy.child.signal(signal.SIGINT)
         equal(proxy.child.wait(6), 0, f"exit status ({proxy.last_words()})")
         seconds = time.monotonic() - started

@@ -17,6 +17,7 @@ package final class DaemonHarness: Sendable {
     package let directory: String
     private let source: Box<String>
     private let reported: Box<[String]>
+    private let loops: Box<[EventLoop]>
     private let manager: DatagramSocket
 
     /// Runs a story with a daemon that has these channels, and stops the daemon afterwards.
@@ -91,14 +92,21 @@ package final class DaemonHarness: Sendable {
             withIntermediateDirectories: true
         )
         manager = try DatagramSocket.receiving(at: "\(directory)/manager")
-        daemon = Daemon(
-            try DaemonHarness.load(text).get(),
-            environment: ["NOTIFY_SOCKET": "\(directory)/manager"],
-            inherited: InheritedSockets(descriptors: inherited),
-            destinations: destinations,
+        let loops = Box<[EventLoop]>([])
+        self.loops = loops
+        var setup = DaemonSetup(
             report: { line in reported.value.withLock { $0.append(line) } },
-            reload: { DaemonHarness.load(source.value.withLock { $0 }) }
+            readConfiguration: { DaemonHarness.load(source.value.withLock { $0 }) }
         )
+        setup.environment = ["NOTIFY_SOCKET": "\(directory)/manager"]
+        setup.inherited = InheritedSockets(descriptors: inherited)
+        setup.destinations = destinations
+        setup.makeLoop = { index in
+            let loop = try EventLoop(index: index)
+            loops.value.withLock { $0.append(loop) }
+            return loop
+        }
+        daemon = Daemon(try DaemonHarness.load(text).get(), setup)
         do {
             try await daemon.start(handlesSignals: false)
         } catch {
@@ -177,6 +185,11 @@ package final class DaemonHarness: Sendable {
         }
     }
 
+    /// Changes the text of the configuration file; it takes effect with a reload.
+    package func replaceConfiguration(with text: String) {
+        source.value.withLock { $0 = text }
+    }
+
     /// Waits until the service manager receives a status; earlier messages are discarded.
     package func tells(_ status: String) async -> Bool {
         await !message(with: "STATUS=\(status)").isEmpty
@@ -208,7 +221,9 @@ package final class DaemonHarness: Sendable {
 
     /// Moves the daemon's clocks forward instead of waiting.
     package func advance(by duration: Duration) async {
-        await daemon.advanceClocks(by: duration)
+        for loop in loops.value.withLock({ $0 }) {
+            _ = await loop.call { $0.advance(by: duration) }
+        }
     }
 
     /// Stops as after SIGTERM, unless it has stopped already.

@@ -6,7 +6,7 @@ import HTTPMessage
 import NetworkCore
 package import ProxyConfig
 
-/// Asks a running daemon over its admin socket: what the commands are made of.
+/// Sends requests to a running daemon over its admin socket.
 package struct AdminClient: Sendable {
     /// The daemon's answer.
     package struct Answer: Sendable {
@@ -15,7 +15,7 @@ package struct AdminClient: Sendable {
         /// The body.
         package let text: String
 
-        /// The words of a refusal, if the answer is one.
+        /// The detail of a refusal, if the answer is one.
         package var problem: String? {
             struct Problem: Decodable { var detail: String }
             return (try? JSONDecoder().decode(Problem.self, from: Data(text.utf8)))?.detail
@@ -35,26 +35,26 @@ package struct AdminClient: Sendable {
         self.address = address
     }
 
-    /// A text as one segment of a path, percent-encoded where it is neither a letter nor a digit.
-    package static func pathSegment(_ text: String) -> String {
-        PercentEncoding.unreserved(text)
-    }
-
-    /// Sends one request; given up when nothing comes for two minutes, or when the answer to a GET does
-    /// not begin within ten seconds.
+    /// Sends one request; gives up when nothing arrives for two minutes, or when the answer to a GET
+    /// does not begin within ten seconds.
     ///
     /// - Throws: `Unreachable`.
-    package func send(_ method: String, _ target: String) async throws -> Answer {
-        let held = try await hold(method, target)
+    package func send(_ route: AdminRoute, _ query: AdminQuery = AdminQuery()) async throws
+        -> Answer
+    {
+        let held = try await hold(route, query)
         defer { held.close() }
         return held.answer
     }
 
-    /// Sends a request whose answer may go on for as long as somebody listens, and returns with the
-    /// first piece of it.
+    /// Sends a request whose answer may go on as long as the connection, and returns with the first
+    /// line of it.
     ///
     /// - Throws: `Unreachable`.
-    package func hold(_ method: String, _ target: String) async throws -> HeldAnswer {
+    package func hold(
+        _ route: AdminRoute,
+        _ query: AdminQuery = AdminQuery()
+    ) async throws -> HeldAnswer {
         let endpoint: SocketAddress?
         switch address {
         case .off: throw Unreachable(description: "the configuration says admin: off")
@@ -74,8 +74,8 @@ package struct AdminClient: Sendable {
             // A task on the loop, for the life of one question.
             return try await Task(executorPreference: loop) {
                 let connection = try await AdminConnection.open(
-                    HTTPMethod(rawValue: method) ?? .get,
-                    target,
+                    route.method,
+                    route.path + query.text,
                     at: endpoint,
                     on: loop
                 )
@@ -86,7 +86,7 @@ package struct AdminClient: Sendable {
             let advice =
                 switch error {
                 case IOError.denied: "run this as the daemon's user, or as root"
-                case is HTTP1Error: "what listens there is no netproxy"
+                case is HTTP1Error: "the server there is not netproxy"
                 default: "is it running (netproxy run), with this configuration?"
                 }
             throw Unreachable(description: "no daemon answers at \(endpoint): \(error); \(advice)")
@@ -103,7 +103,7 @@ package final class HeldAnswer: Sendable {
     init(_ connection: AdminConnection, on loop: EventLoop) async throws {
         var bytes: [UInt8] = []
         do {
-            // What an endless answer says first is one line; other answers are read to their end.
+            // Of an endless answer, the first line; other answers are read to their end.
             while let piece = try await connection.next() {
                 bytes += piece
                 if connection.isEndless, bytes.last == UInt8(ascii: "\n") { break }

@@ -9,11 +9,11 @@ import HTTPMessage
 final class AdminConnection {
     /// How long the daemon may be silent before an answer, or within one that has an end.
     private static let patience = Duration.seconds(120)
-    /// How long what changes nothing may take to be answered.
+    /// How long the answer to a request that changes nothing may take.
     private static let shortPatience = Duration.seconds(10)
 
     let status: Int
-    /// Whether the answer goes on for as long as the connection does.
+    /// Whether the answer lasts as long as the connection.
     let isEndless: Bool
     private let loop: EventLoop
     private let socket: StreamSocket
@@ -39,7 +39,7 @@ final class AdminConnection {
         socket.close()
     }
 
-    /// Connects, asks and returns when the head of the answer is there.
+    /// Connects, sends the request and returns when the head of the answer has arrived.
     static func open(
         _ method: HTTPMethod,
         _ target: String,
@@ -90,7 +90,7 @@ final class AdminConnection {
         }
     }
 
-    /// The next bytes of the answer; nothing at its end.
+    /// Returns the next bytes of the answer; `nil` at its end.
     func next() async throws -> [UInt8]? {
         while true {
             var decoder = decoder

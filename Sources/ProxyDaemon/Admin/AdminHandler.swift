@@ -6,13 +6,12 @@ import RequestLog
 
 /// Answers on the admin socket (contract section 6); never reachable through a data listener.
 struct AdminHandler: Sendable {
-    /// Whether the socket is a TCP port, which a web page could try to reach.
-    let isTCP: Bool
+    let reach: AdminReach
     let daemon: Daemon
 
     func answer(_ call: LocalServer.Call) async -> Response {
-        if isTCP {
-            do throws(AdminGuard.Refusal) {
+        if reach == .tcp {
+            do throws(AdminRefusal) {
                 try AdminGuard.check(call)
             } catch {
                 return problem(error.status, error.detail)
@@ -21,7 +20,7 @@ struct AdminHandler: Sendable {
         guard let route = AdminRoute(call.path) else {
             return problem(404, "there is no \(call.path) here")
         }
-        // The connection leaves the content of an answer to HEAD out.
+        // The connection omits the body of the response to HEAD.
         guard (call.method == .head ? .get : call.method) == route.method else {
             var refusal = problem(405, "\(call.path) is for \(route.allowed), not \(call.method)")
             refusal.headers.append("Allow", validated: route.allowed)
@@ -62,7 +61,7 @@ struct AdminHandler: Sendable {
     }
 
     private func why(_ requestID: String) async -> Response {
-        guard let exchange = await daemon.recentExchange(requestID),
+        guard let exchange = await daemon.workers.recentExchange(requestID),
             let explanation = ExchangeExplanation(exchange)
         else {
             return problem(
@@ -70,19 +69,19 @@ struct AdminHandler: Sendable {
                 """
                 no exchange \(requestID) among the last 1024 of each loop or the last 256 failures; \
                 netproxy tail -n 1 --where request_id=\(requestID) looks in the log files, and \
-                client_request_id=\(requestID) for an id that an app gave
+                client_request_id=\(requestID) for an id that a client gave
                 """
             )
         }
         return .json(200, explanation.json(record: exchange.line))
     }
 
-    /// A key for as long as the connection stays.
+    /// Lends a key for as long as the connection stays open.
     private func lend(_ query: AdminQuery) async -> Response {
         if let name = query.unknownName(among: ["channel"]) {
             return problem(400, "expected channel=NAME, found '\(name)'")
         }
-        switch await daemon.lend(to: query["channel"], toAnybody: isTCP) {
+        switch await daemon.lend(to: query["channel"], over: reach) {
         case .success(let body):
             return Response(
                 status: 200,
@@ -93,12 +92,12 @@ struct AdminHandler: Sendable {
         }
     }
 
-    /// The log as it happens.
+    /// Streams the log as it is written.
     private func tail(_ query: AdminQuery) async -> Response {
         if let name = query.unknownName(among: ["channel", "where"]) {
             return problem(400, "expected channel=NAME or where=EXPRESSION, found '\(name)'")
         }
-        let (channels, present) = (query["channel"], await daemon.channels.map(\.name))
+        let (channels, present) = (query["channel"], await daemon.channels.names)
         for channel in channels where channel != LogDirectory.ownLog && !present.contains(channel) {
             return problem(404, UnknownChannel(name: channel, present: present).description)
         }
@@ -112,7 +111,7 @@ struct AdminHandler: Sendable {
         }
         guard let feed = await daemon.assembly?.logs.feed else { return problem(503, "starting") }
         guard let subscription = feed.subscribe(channels: channels, filter: filter) else {
-            return problem(503, "\(LogFeed.subscriptionLimit) readers of the log are enough")
+            return problem(503, "too many log readers (limit: \(LogFeed.subscriptionLimit))")
         }
         return Response(
             status: 200,
@@ -121,11 +120,11 @@ struct AdminHandler: Sendable {
         )
     }
 
-    /// Tells with `plan`, whatever its value, and does without; what looks like another wish is no
-    /// leave to reload.
+    /// Reloads, or with `plan`, whatever its value, only says what would change; any other parameter is
+    /// refused.
     private func reload(_ query: AdminQuery) async -> Response {
         if let name = query.unknownName(among: ["plan"]) {
-            return problem(400, "expected plan or nothing, found '\(name)'")
+            return problem(400, "expected plan or no parameter, found '\(name)'")
         }
         let lines = query["plan"].isEmpty ? await daemon.reload() : await daemon.plan()
         switch lines {
@@ -142,7 +141,7 @@ struct AdminHandler: Sendable {
         }
     }
 
-    /// Somebody has signed in with the command line.
+    /// Takes over the tokens of a sign-in on the command line.
     private func adopt(_ name: String) async -> Response {
         await change(
             tokensOf: name,
@@ -159,14 +158,14 @@ struct AdminHandler: Sendable {
         }
     }
 
-    /// Changes the tokens of a channel, and says what became of them.
+    /// Changes the tokens of a channel, and reports the outcome.
     private func change(
         tokensOf name: String,
         to done: String,
         orFailWith status: HTTPStatus,
         _ change: (OAuthManager) async throws -> Void
     ) async -> Response {
-        guard let manager = await daemon.tokens(of: name) else {
+        guard let manager = await daemon.channels.manager(of: name) else {
             return problem(404, "there is no channel \(name) with auth.oauth")
         }
         do {
@@ -178,16 +177,22 @@ struct AdminHandler: Sendable {
     }
 
     private func problem(_ status: HTTPStatus, _ detail: String) -> Response {
-        let output = OutputBuffer(capacity: 256)
-        output.append("{\"status\":")
-        output.append(decimal: status.rawValue)
-        output.append(",\"detail\":")
-        JSONText.append(detail, to: output)
-        output.append("}\n")
-        return Response(
-            status: status,
-            headers: [.contentType: "application/problem+json"],
-            body: .bytes(ByteSlice(output.span.array))
-        )
+        ProblemDocument(status: status, detail: detail).response
     }
+}
+
+/// The lines of a subscription as the content of an answer that has no end.
+struct FeedBody: BodySource {
+    let feed: LogFeed
+    let subscription: LogSubscription
+
+    func next() async throws -> ByteSlice? {
+        guard let lines = await subscription.next() else {
+            feed.unsubscribe(subscription)
+            return nil
+        }
+        return ByteSlice(lines)
+    }
+
+    func cancel() { feed.unsubscribe(subscription) }
 }

@@ -2,16 +2,16 @@ import Bytes
 import HTTPMessage
 import NetworkCore
 
-/// The page for people at `/`: channels, tokens, and exchanges as they happen.
+/// The admin page at `/`: channels, tokens, and exchanges as they happen.
 ///
-/// One document without anything from elsewhere. What it shows comes from `/status` and `/tail` and
-/// is only ever put in as text, so that no path or error can become markup; the policy allows
-/// nothing but its own script and style, by a nonce that is new for every answer. Without scripts it
-/// has the lines of `netproxy status`, escaped.
+/// One document without external resources. Its data comes from `/status` and `/tail` and is only ever
+/// inserted as text, so that no path or error can become markup; the policy allows only its own
+/// script and style, by a nonce that is new for every response. Without scripts it shows the escaped
+/// lines of `netproxy status`.
 enum AdminPage {
     /// The answer to `GET /`.
     ///
-    /// - Parameter status: what `netproxy status` prints, for who reads without scripts.
+    /// - Parameter status: what `netproxy status` prints, for browsers without scripts.
     /// - Returns: the page, with a policy for this answer alone.
     static func response(_ status: DaemonStatus) -> Response {
         let nonce = (0..<4).map { _ in String(UInt32.random(in: .min ... .max), radix: 36) }
@@ -42,7 +42,7 @@ enum AdminPage {
         <style nonce="\(nonce)">\(style)</style>
         <h1>netproxy</h1>
         <noscript>
-        <p>Without its script this page stays as it is; load it again for what is new.</p>
+        <p>Without JavaScript this page does not update itself; reload it to see changes.</p>
         <pre>\(HTMLText.of(status.lines.joined(separator: "\n")))</pre>
         </noscript>
         <div id="live" hidden>
@@ -148,4 +148,12 @@ enum AdminPage {
         tail();
 
         """
+}
+
+/// Text between the tags of a page.
+enum HTMLText {
+    /// The text with references for what would be markup; no attribute's value.
+    static func of(_ text: String) -> String {
+        text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
+    }
 }

@@ -1,52 +1,52 @@
-import HTTPMessage
+package import HTTPMessage
 import NetworkCore
 
-/// What there is on the admin socket, by path.
-enum AdminRoute {
+/// What the admin socket answers to: the one table of its paths and methods, for the daemon and for
+/// the commands.
+package enum AdminRoute: Sendable, Equatable {
     case page
     case health
     case readiness
     case metrics
     case status
     case tail
-    /// One exchange, by the identifier of its request.
+    /// One exchange, by the id of its request.
     case why(String)
     case keys
     case reload
-    /// The tokens of a channel, and what may be done to them.
+    /// The tokens of a channel, and what may be done with them.
     case tokens(channel: String)
     case refresh(channel: String)
     case adopt(channel: String)
 
-    init?(_ path: String) {
-        let parts = path.split(separator: "/").map(String.init)
-        switch parts.count {
-        case 0: self = .page
-        case 1:
-            switch parts[0] {
-            case "healthz": self = .health
-            case "readyz": self = .readiness
-            case "metrics": self = .metrics
-            case "status": self = .status
-            case "tail": self = .tail
-            case "keys": self = .keys
-            case "reload": self = .reload
-            default: return nil
-            }
-        case 2 where parts[0] == "why": self = .why(PercentEncoding.decodedSegment(parts[1][...]))
-        case 3...4 where parts[0] == "channels" && parts[2] == "token":
-            switch parts.dropFirst(3).first {
-            case nil: self = .tokens(channel: parts[1])
-            case "refresh": self = .refresh(channel: parts[1])
-            case "adopt": self = .adopt(channel: parts[1])
-            default: return nil
-            }
-        default: return nil
+    /// The routes, with a parameter for those that have one.
+    private static func all(_ parameter: String) -> [AdminRoute] {
+        [
+            .page, .health, .readiness, .metrics, .status, .tail, .why(parameter), .keys, .reload,
+            .tokens(channel: parameter), .refresh(channel: parameter), .adopt(channel: parameter),
+        ]
+    }
+
+    /// The segments of the path; `*` stands for the parameter.
+    private var segments: [String] {
+        switch self {
+        case .page: []
+        case .health: ["healthz"]
+        case .readiness: ["readyz"]
+        case .metrics: ["metrics"]
+        case .status: ["status"]
+        case .tail: ["tail"]
+        case .why: ["why", "*"]
+        case .keys: ["keys"]
+        case .reload: ["reload"]
+        case .tokens: ["channels", "*", "token"]
+        case .refresh: ["channels", "*", "token", "refresh"]
+        case .adopt: ["channels", "*", "token", "adopt"]
         }
     }
 
     /// The one method it is for; GET stands for HEAD as well (RFC 9110 §9.3.2).
-    var method: HTTPMethod {
+    package var method: HTTPMethod {
         switch self {
         case .page, .health, .readiness, .metrics, .status, .tail, .why: .get
         case .keys, .reload, .refresh, .adopt: .post
@@ -54,6 +54,74 @@ enum AdminRoute {
         }
     }
 
-    /// The methods as `Allow` has them.
+    /// The methods as `Allow` lists them.
     var allowed: String { method == .get ? "GET, HEAD" : method.description }
+
+    /// Finds the route of a path.
+    init?(_ path: String) {
+        let parts = path.split(separator: "/")
+        let parameter = parts.count > 1 ? PercentEncoding.decodedSegment(parts[1]) : ""
+        let found = AdminRoute.all(parameter).first { route in
+            route.segments.count == parts.count
+                && zip(route.segments, parts).allSatisfy { $0 == "*" || $0 == $1 }
+        }
+        guard let found else { return nil }
+        self = found
+    }
+
+    /// The path, percent-encoded.
+    package var path: String {
+        let parameter =
+            switch self {
+            case .why(let text), .tokens(let text), .refresh(let text), .adopt(let text): text
+            default: ""
+            }
+        let parts = segments.map { $0 == "*" ? PercentEncoding.unreserved(parameter) : $0 }
+        return "/" + parts.joined(separator: "/")
+    }
+}
+
+/// The parameters of an admin request's query, decoded like a form: `+` and `%20` are spaces.
+package struct AdminQuery: Sendable {
+    private let parameters: [(name: String, value: String)]
+
+    /// Makes a query of parameters; a value that is empty is left out with its `=`.
+    package init(_ parameters: [(name: String, value: String)] = []) {
+        self.parameters = parameters
+    }
+
+    /// Reads the query of a request.
+    init(_ query: String?) {
+        parameters = (query ?? "").split(separator: "&").map { parameter in
+            let parts = parameter.split(
+                separator: "=",
+                maxSplits: 1,
+                omittingEmptySubsequences: false
+            )
+            return (
+                PercentEncoding.decoded(parts[0]),
+                parts.count > 1 ? PercentEncoding.decoded(parts[1]) : ""
+            )
+        }
+    }
+
+    /// The values of a name, in their order.
+    subscript(name: String) -> [String] {
+        parameters.filter { $0.name == name }.map(\.value)
+    }
+
+    /// The first name that is not among these.
+    func unknownName(among names: Set<String>) -> String? {
+        parameters.first { !names.contains($0.name) }?.name
+    }
+
+    /// The query after a path, with its question mark; empty without parameters.
+    var text: String {
+        guard !parameters.isEmpty else { return "" }
+        let parts = parameters.map { name, value in
+            let name = PercentEncoding.unreserved(name)
+            return value.isEmpty ? name : "\(name)=\(PercentEncoding.unreserved(value))"
+        }
+        return "?" + parts.joined(separator: "&")
+    }
 }

@@ -3,12 +3,12 @@ extension ClientLease {
     ///
     /// - `http_proxy` and `HTTP_PROXY`: curl reads the first alone, Go prefers the second; the key
     ///   is the password. `https_proxy` stays as it is: tunnels lead to the hosts of `connect` alone,
-    ///   and nothing is injected into them.
+    ///   and netproxy adds no credential inside them.
     /// - `no_proxy` and `NO_PROXY`: what was there, and this machine, so that a program still
     ///   reaches its own servers; but not the channels' upstreams.
     /// - `NODE_USE_ENV_PROXY`: makes Node (24 and later) read the variables at all.
-    /// - `NETPROXY_KEY`, `NETPROXY_<CHANNEL>_URL`: for programs that know of netproxy or can be told
-    ///   a base URL.
+    /// - `NETPROXY_KEY`, `NETPROXY_<CHANNEL>_URL`: for programs that know netproxy or accept a
+    ///   base URL.
     ///
     /// - Parameter inherited: the variables to begin with.
     /// - Returns: all of them.

@@ -3,7 +3,7 @@ import FoundationEssentials
 import NetworkCore
 import Synchronization
 
-/// What a program needs to use the proxy for a while: a key, and where things are.
+/// What a program needs to use the proxy for a while: a key, and the addresses.
 package struct ClientLease: Codable, Sendable {
     /// A channel that the key is for.
     package struct LeasedChannel: Codable, Sendable {
@@ -17,12 +17,12 @@ package struct ClientLease: Codable, Sendable {
 
     /// The key, for `Proxy-Authorization`.
     package let key: String
-    /// Where the proxy listens, `host:port`; nothing if it listens on unix sockets only.
+    /// Where the proxy listens, `host:port`; `nil` if it listens on unix sockets only.
     package let proxy: String?
     /// The channels.
     package let channels: [LeasedChannel]
 
-    /// Reads the daemon's answer; nothing if it is none.
+    /// Reads the daemon's answer; `nil` if it is not a lease.
     package init?(json: String) {
         guard let read = try? JSONDecoder().decode(ClientLease.self, from: Data(json.utf8)) else {
             return nil
@@ -36,7 +36,7 @@ package struct ClientLease: Codable, Sendable {
         self.channels = channels
     }
 
-    /// What a person should know before the program runs: it may not come by the proxy at all.
+    /// The warning before a program runs that no variable leads to the proxy.
     package var warning: String? {
         guard proxy == nil, channels.allSatisfy({ $0.url == nil }) else { return nil }
         return "no listener is on TCP: NETPROXY_KEY is set, but neither http_proxy nor any URL"
@@ -52,8 +52,8 @@ package struct ClientLease: Codable, Sendable {
     }
 }
 
-/// A lease as the content of an answer: one line, and then nothing for as long as the connection
-/// stays.
+/// A lease as the body of a response: one line, and then silence for as long as the connection stays
+/// open.
 ///
 /// The key ends with the connection, so that it does not survive a program that was killed.
 final class ClientLeaseBody: BodySource {
@@ -73,7 +73,7 @@ final class ClientLeaseBody: BodySource {
 
     func next() async throws -> ByteSlice? {
         if let line = line.withLock({ $0.take() }) { return ByteSlice(line) }
-        // Also over when the task is cancelled, because the peer went away.
+        // Also ends when the task is cancelled because the peer went away.
         for await _ in grant.life {}
         keys.revoke(grant)
         return nil

@@ -1,14 +1,16 @@
 extension DaemonStatus {
     /// The lines that `netproxy status` prints.
     package var lines: [String] {
-        // Who drains listens nowhere.
+        // A draining daemon listens nowhere.
         let places = listen.isEmpty ? "" : " on \(listen.joined(separator: ", "))"
         var head = [
             "\(state)\(places)\(state == "serving" ? "" : ", up") for \(DaemonStatus.time(uptimeS))",
             DaemonStatus.count(connections, "connection"), DaemonStatus.count(workers, "worker"),
         ]
         if let refused = connectionsRefused, refused > 0 {
-            head.append("\(DaemonStatus.count(refused, "connection")) beyond limits.connections")
+            head.append(
+                "\(DaemonStatus.count(refused, "connection")) rejected (limits.connections)"
+            )
         }
         if logLinesDropped > 0 {
             head.append("\(DaemonStatus.count(logLinesDropped, "log line")) dropped")
@@ -40,7 +42,7 @@ extension DaemonStatus {
         statuses.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: ", ")
     }
 
-    /// Seconds as a person says them: `9 s`, `3 min 20 s`, `2 h 5 min`, `4 d 1 h`.
+    /// Seconds in two units at most: `9 s`, `3 min 20 s`, `2 h 5 min`, `4 d 1 h`.
     static func time(_ seconds: Double) -> String {
         let whole = Int(max(0, seconds).rounded())
         switch whole {
@@ -68,7 +70,7 @@ extension DaemonStatus.ChannelStatus {
         var counts = [
             DaemonStatus.count(requests, "request")
                 + (statuses.isEmpty ? "" : " (\(DaemonStatus.classes(statuses)))"),
-            DaemonStatus.count(errors, "error")
+            DaemonStatus.count(errors, "netproxy error")
                 + (errorsByWord.map { " (\(DaemonStatus.classes($0)))" } ?? ""),
         ]
         counts.append("\(retries) \(retries == 1 ? "retry" : "retries")")
@@ -86,16 +88,16 @@ extension DaemonStatus.ChannelStatus {
 }
 
 extension DaemonStatus.Durations {
-    /// How long most of them were at most: `half within 2 ms, 99 % within 50 ms`.
-    var text: String { "half \(bound(of: 50)), 99 % \(bound(of: 99))" }
+    /// Bounds of the median and of the 99th percentile: `p50 ≤ 2 ms, p99 ≤ 50 ms`.
+    var text: String { "p50 \(bound(of: 50)), p99 \(bound(of: 99))" }
 
     private func bound(of percent: Int) -> String {
         let wanted = ((buckets.last?.count ?? 0) * percent + 99) / 100
         guard let bound = buckets.first(where: { $0.count >= wanted })?.withinS else {
             let longest = buckets.compactMap(\.withinS).last ?? 0
-            return "beyond \(Int(longest)) s"
+            return "> \(Int(longest)) s"
         }
-        return bound < 1 ? "within \(Int(bound * 1000)) ms" : "within \(Int(bound)) s"
+        return bound < 1 ? "≤ \(Int(bound * 1000)) ms" : "≤ \(Int(bound)) s"
     }
 }
 
@@ -120,7 +122,7 @@ extension DaemonStatus.Token {
         if isUnsaved == true { parts.append("not saved in the state directory") }
         if let nextAttemptS { parts.append("next attempt in \(DaemonStatus.time(nextAttemptS))") }
         if state == "dead" {
-            parts.append("a person must sign in: \(advice ?? "netproxy login \(channel)")")
+            parts.append("sign in again: \(advice ?? "netproxy login \(channel)")")
         }
         return parts.joined(separator: ", ")
     }

@@ -1,3 +1,4 @@
+import EventIO
 import FoundationEssentials
 
 /// The state of the daemon at one moment: what `/status` says and `netproxy status` shows.
@@ -18,19 +19,19 @@ package struct DaemonStatus: Sendable, Codable {
         package var pool: Pool
         /// Exchanges that ended.
         package var requests: Int
-        /// Exchanges that netproxy ended with an error of its own.
+        /// Exchanges that ended with one of netproxy's own errors.
         package var errors: Int
-        /// The same by the error's word, those that there were.
+        /// The same by error code; codes without an exchange are left out.
         package var errorsByWord: [String: Int]?
         /// Attempts beyond the first.
         package var retries: Int
-        /// Exchanges by class of status: `2xx`, or `none` where the app got no answer.
+        /// Exchanges by class of status: `2xx`, or `none` if the client got no response.
         package var statuses: [String: Int]
-        /// Content bytes from apps.
+        /// Content bytes from clients.
         package var bytesIn: Int
-        /// Content bytes to apps.
+        /// Content bytes to clients.
         package var bytesOut: Int
-        /// How long exchanges took, from the complete head to the last byte to the app.
+        /// How long exchanges took, from the complete head to the last byte to the client.
         package var durations: Durations?
         /// How long the upstream took, from when the request of the last attempt went out, over a
         /// connection that was there, to the head of its response.
@@ -41,7 +42,7 @@ package struct DaemonStatus: Sendable, Codable {
     package struct Durations: Sendable, Codable {
         /// Those that were at most so long.
         package struct Bucket: Sendable, Codable {
-            /// The longest, in seconds; nothing for all of them.
+            /// The longest, in seconds; `nil` for the bucket without a bound.
             package var withinS: Double?
             /// How many, those of the shorter ones included.
             package var count: Int
@@ -57,14 +58,14 @@ package struct DaemonStatus: Sendable, Codable {
     package struct Token: Sendable, Codable {
         /// `empty`, `fresh`, `stale`, `expired`, `refreshing`, `failed` or `dead`.
         package var state: String
-        /// Which token of its family; nothing before the first.
+        /// Which token of its family; `nil` before the first.
         package var generation: Int?
         /// How old it is, in seconds.
         package var ageS: Double?
         /// How long it still lives, in seconds.
         package var expiresInS: Double?
-        /// How long the refresh token still lives, in seconds, where the server told; then a person must
-        /// sign in again.
+        /// How long the refresh token still lives, in seconds, if the server reports it; then a new sign-in
+        /// is needed.
         package var refreshExpiresInS: Double?
         /// What it is good for, as granted.
         package var scope: String?
@@ -72,11 +73,11 @@ package struct DaemonStatus: Sendable, Codable {
         package var isUnsaved: Bool?
         /// How many requests wait for it.
         package var waiters: Int?
-        /// What went wrong last, in the server's own words where it had any.
+        /// The last error, in the server's own words if it sent any.
         package var lastError: String?
         /// In how many seconds the token endpoint is asked again at the earliest.
         package var nextAttemptS: Double?
-        /// What a person does where nobody else can help; nothing while it is not needed.
+        /// What to do when a new sign-in is needed; `nil` otherwise.
         package var advice: String?
         /// How many tokens came from the token endpoint since the start.
         package var renewals: Int?
@@ -87,20 +88,28 @@ package struct DaemonStatus: Sendable, Codable {
     /// Connections to an upstream.
     package struct Pool: Sendable, Codable {
         /// How many there are.
-        package var open: Int
+        package var open = 0
         /// How many of them wait for a request.
-        package var idle: Int
+        package var idle = 0
         /// How many requests wait for one.
-        package var queued: Int
+        package var queued = 0
+
+        static func + (left: Pool, right: Pool) -> Pool {
+            Pool(
+                open: left.open + right.open,
+                idle: left.idle + right.idle,
+                queued: left.queued + right.queued
+            )
+        }
     }
 
-    /// What the process takes of the machine.
+    /// The resources that the process uses.
     package struct Process: Sendable, Codable {
         /// Seconds since 1970 at which it started.
         package var startS: Double
         /// Processor time so far, in seconds.
         package var cpuS: Double
-        /// Seconds for which event loops have polled, where they would have slept.
+        /// Seconds that event loops have spent polling instead of sleeping.
         package var polledS: Double?
         /// Memory in use, in bytes.
         package var residentBytes: Int?
@@ -110,20 +119,20 @@ package struct DaemonStatus: Sendable, Codable {
         package var descriptorLimit: Int
     }
 
-    /// What is known of the configuration in force.
+    /// The configuration in force, and the last reload that was refused.
     package struct Configuration: Sendable, Codable {
         /// Its file.
         package var file: String
         /// Seconds since 1970 at which it came into force.
         package var loadedS: Double
-        /// Seconds since 1970 at which a later one was refused; nothing if none was.
+        /// Seconds since 1970 at which a later one was refused; `nil` if none was.
         package var refusedS: Double?
-        /// What was wrong with that, one thing each.
+        /// What was wrong with it, one error each.
         package var refusal: [String]?
     }
 
     /// The version of netproxy.
-    package var version: String?
+    package var version: String? = LibraryVersions.ownVersion
     /// Seconds since the start.
     package var uptimeS: Double
     /// `serving` or `draining`.
@@ -132,22 +141,24 @@ package struct DaemonStatus: Sendable, Codable {
     package var listen: [String]
     /// Event loops.
     package var workers: Int
-    /// Open connections from apps.
+    /// Open connections from clients.
     package var connections: Int
-    /// Connections that were closed since the start because there were `limits.connections`.
+    /// Connections that were closed since the start because `limits.connections` was reached.
     package var connectionsRefused: Int?
     /// Lines of the request log that could not be written.
     package var logLinesDropped: Int
     /// Which configuration is in force, and whether a later one was refused.
     package var configuration: Configuration?
-    /// What the process takes of the machine.
+    /// The resources that the process uses.
     package var process: Process?
-    /// Exchanges that no channel claimed, by class of status: refused, sent on, tunnels.
+    /// Exchanges that no channel claimed, by class of status: refused, forwarded, tunnelled.
     package var unclaimed: [String: Int]?
     /// In the order of the configuration.
     package var channels: [ChannelStatus]
+}
 
-    /// Reads the daemon's answer; nothing if it is none.
+extension DaemonStatus {
+    /// Reads the daemon's answer; `nil` if it is not a status.
     package init?(json: String) {
         let decoder = JSONDecoder()
         decoder.keyDecodingStrategy = .convertFromSnakeCase
@@ -155,33 +166,6 @@ package struct DaemonStatus: Sendable, Codable {
             return nil
         }
         self = read
-    }
-
-    init(
-        uptimeS: Double,
-        state: String,
-        listen: [String],
-        workers: Int,
-        connections: Int,
-        connectionsRefused: Int,
-        logLinesDropped: Int,
-        configuration: Configuration,
-        process: Process,
-        unclaimed: [String: Int],
-        channels: [ChannelStatus]
-    ) {
-        version = LibraryVersions.ownVersion
-        self.uptimeS = uptimeS
-        self.state = state
-        self.listen = listen
-        self.workers = workers
-        self.connections = connections
-        self.connectionsRefused = connectionsRefused
-        self.logLinesDropped = logLinesDropped
-        self.configuration = configuration
-        self.process = process
-        self.unclaimed = unclaimed
-        self.channels = channels
     }
 
     /// The answer to `/status`.
@@ -192,5 +176,16 @@ package struct DaemonStatus: Sendable, Codable {
         // Unreachable else: it has texts and finite numbers only.
         guard let data = try? encoder.encode(self) else { return "{}" }
         return String(decoding: data, as: UTF8.self)
+    }
+}
+
+/// The version of netproxy, and the system libraries that the daemon runs on.
+package enum LibraryVersions {
+    /// The version of netproxy itself.
+    package static let ownVersion = "0.1.0"
+
+    /// One line for each library, with the version that is loaded.
+    package static var versions: String {
+        "libevent \(EventLoop.libraryVersion)\n\(TLSContext.libraryVersion)"
     }
 }

@@ -1,6 +1,6 @@
 /// The counters in the text format that Prometheus reads (version 0.0.4).
 ///
-/// Names are the page's promise: <doc:Metrics> lists them, and a test compares.
+/// The names are stable: <doc:Metrics> lists them, and a test compares.
 struct PrometheusText {
     private let status: DaemonStatus
     private var text = ""
@@ -22,14 +22,14 @@ struct PrometheusText {
 
     private mutating func writeDaemon() {
         write(.gauge, "netproxy_up", "Whether the daemon serves.", 1)
-        begin(.gauge, "netproxy_build_info", "Which version serves.")
+        begin(.gauge, "netproxy_build_info", "The running version.")
         sample("netproxy_build_info", [("version", status.version ?? "")], 1)
         write(.gauge, "netproxy_uptime_seconds", "Seconds since the start.", status.uptimeS)
         if let configuration = status.configuration {
             write(
                 .gauge,
                 "netproxy_config_last_reload_successful",
-                "Whether the last reload, if any, was taken.",
+                "1 if the last reload succeeded.",
                 configuration.refusedS == nil ? 1 : 0
             )
             write(
@@ -42,13 +42,13 @@ struct PrometheusText {
         write(
             .gauge,
             "netproxy_connections",
-            "Open connections from apps.",
+            "Open connections from clients.",
             Double(status.connections)
         )
         write(
             .counter,
             "netproxy_connections_refused_total",
-            "Connections from apps that were closed because there were limits.connections.",
+            "Connections from clients that were closed because limits.connections was reached.",
             Double(status.connectionsRefused ?? 0)
         )
         write(
@@ -78,22 +78,22 @@ struct PrometheusText {
         write(
             .counter,
             "netproxy_errors_total",
-            "Exchanges that netproxy ended with an error of its own, by its word.",
+            "Exchanges that ended with an error of netproxy, by error code.",
             by: "error",
             \.errorsByWord
         )
         write(.counter, "netproxy_retries_total", "Attempts beyond the first.") {
             Double($0.retries)
         }
-        write(.counter, "netproxy_received_bytes_total", "Content bytes from apps.") {
+        write(.counter, "netproxy_received_bytes_total", "Content bytes received from clients.") {
             Double($0.bytesIn)
         }
-        write(.counter, "netproxy_sent_bytes_total", "Content bytes to apps.") {
+        write(.counter, "netproxy_sent_bytes_total", "Content bytes sent to clients.") {
             Double($0.bytesOut)
         }
         write(
             "netproxy_request_duration_seconds",
-            "From the complete head of a request to the last byte to the app.",
+            "From the complete head of a request to the last byte of the response.",
             \.durations
         )
     }
@@ -123,23 +123,23 @@ struct PrometheusText {
         write(
             .gauge,
             "netproxy_token_state",
-            "1 for the state of the channel's token: dead wants a person, failed an operator.",
+            "1 for the state of the channel's token; dead: sign in again; failed: check the configuration.",
             by: "state"
         ) { channel in channel.token.map { [$0.state: 1] } }
         write(
             .gauge,
             "netproxy_token_generation",
-            "How many access tokens the family has had."
+            "How many access tokens the channel has had since its sign-in."
         ) { $0.token?.generation.map(Double.init) }
         write(
             .gauge,
             "netproxy_token_expires_in_seconds",
-            "Seconds that the access token lives."
+            "Seconds until the access token expires."
         ) { $0.token?.expiresInS }
         write(
             .gauge,
             "netproxy_refresh_token_expires_in_seconds",
-            "Seconds until a person must sign in again, where the server tells."
+            "Seconds until re-authentication is required, if the server reports it."
         ) { $0.token?.refreshExpiresInS }
         write(.gauge, "netproxy_token_waiting_requests", "Requests that wait for a token.") {
             $0.token?.waiters.map(Double.init)
@@ -147,7 +147,7 @@ struct PrometheusText {
         write(
             .counter,
             "netproxy_token_renewals_total",
-            "Tokens that came from the token endpoint."
+            "Tokens obtained from the token endpoint."
         ) { $0.token?.renewals.map(Double.init) }
         write(.counter, "netproxy_token_failures_total", "Token requests that failed.") {
             $0.token?.failures.map(Double.init)
@@ -172,7 +172,7 @@ struct PrometheusText {
         write(
             .counter,
             "netproxy_polled_seconds_total",
-            "Seconds for which event loops have polled, where they would have slept.",
+            "Seconds that event loops have spent polling instead of sleeping.",
             process.polledS ?? 0
         )
         if let bytes = process.residentBytes {

@@ -19,7 +19,7 @@ final class Channel {
     private let loop: EventLoop
     /// One for each upstream.
     private let pools: [OriginPool]
-    /// The interceptors and, behind them, the upstream.
+    /// The interceptors and, after them, the upstream.
     let chain: RequestChain
 
     init(
@@ -47,7 +47,7 @@ final class Channel {
                 on: loop,
                 followsRelay: true
             )
-            pool.onUnpinnedPeer = { Channel.tellUnpinned(origin, log) }
+            pool.onUnpinnedPeer = { Channel.warnUnpinned(origin, log) }
             return (pool, UpstreamRoute(pool, basePath: basePath))
         }
         pools = routes.map(\.0)
@@ -68,7 +68,7 @@ final class Channel {
     var loggedHeaders: [HTTPFieldName] { shared.loggedHeaders }
     var logsHeaders: Bool { !shared.loggedHeaders.isEmpty }
 
-    /// Which of the channel's rare fields a request has, one bit each.
+    /// Returns which of the channel's rare fields a request has, one bit each.
     func rareFields(in headers: HTTPHeaders) -> UInt64 {
         var bits: UInt64 = 0
         for (index, name) in ruleFields.enumerated() where headers.contains(name) {
@@ -78,14 +78,14 @@ final class Channel {
     }
 
     /// Connections of this loop to the upstream.
-    var poolCounts: (open: Int, idle: Int, queued: Int) {
-        pools.reduce(into: (0, 0, 0)) { sum, pool in
-            let counts = pool.counts
-            sum = (sum.0 + counts.open, sum.1 + counts.idle, sum.2 + counts.queued)
+    var poolCounts: DaemonStatus.Pool {
+        pools.reduce(into: DaemonStatus.Pool()) { sum, pool in
+            let (open, idle, queued) = pool.counts
+            sum = sum + DaemonStatus.Pool(open: open, idle: idle, queued: queued)
         }
     }
 
-    private static func tellUnpinned(_ origin: Origin, _ log: LogBuffer) {
+    private static func warnUnpinned(_ origin: Origin, _ log: LogBuffer) {
         log.write(
             EventRecord(
                 time: .now,
@@ -109,7 +109,7 @@ final class Channel {
         let (chain, request) = (chain, request)
         let response = try await TimedTask.run(on: loop, until: deadline, &context) {
             (context: inout RequestContext) in
-            // A task of its own, which its cancellation reaches and the connection's relay does not.
+            // A separate task: its cancellation reaches it, and the connection's relay does not.
             try await AbortRelay.$current.withValue(nil) {
                 try await chain.send(request, context: &context)
             }
@@ -123,8 +123,8 @@ final class Channel {
         return limited
     }
 
-    /// Refuses TRACE where a secret of ours goes with each request, to the upstream or to a proxy on
-    /// the way: the answer would show it to the app (RFC 9110 §9.3.8).
+    /// Refuses TRACE if netproxy adds a secret to each request, for the upstream or for a parent proxy:
+    /// the response would show it to the client (RFC 9110 §9.3.8).
     func checkTrace(_ method: HTTPMethod) throws(NetworkError) {
         guard method == .trace, shared.sendsSecrets else { return }
         throw NetworkError(
@@ -135,39 +135,11 @@ final class Channel {
         )
     }
 
-    /// Its configuration is no longer in force: exchanges end, then its connections do.
+    /// Retires the channel when its configuration is no longer in force: exchanges may end, then its
+    /// connections close.
     func retire() {
         for pool in pools { pool.close() }
         log.flush(now: .now)
-    }
-}
-
-/// The channels of a configuration on one loop.
-///
-/// Not `Sendable`.
-final class ChannelTable {
-    let router: Router
-    let channels: [Channel]
-    /// What no channel claims is logged here.
-    let ownLog: LogBuffer
-    /// What no channel claims goes through here, if anywhere.
-    let forward: ForwardProxy
-
-    init(
-        router: Router,
-        channels: [Channel],
-        ownLog: LogBuffer,
-        forward: ForwardProxy
-    ) {
-        self.router = router
-        self.channels = channels
-        self.ownLog = ownLog
-        self.forward = forward
-    }
-
-    /// Whether the request's host is one that a channel claims.
-    func isChannelHost(_ host: Authority) -> Bool {
-        router.isChannelHost(host.host)
     }
 }
 

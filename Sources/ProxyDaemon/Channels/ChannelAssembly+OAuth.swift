@@ -8,9 +8,9 @@ import ProxyConfig
 import RequestLog
 
 extension ChannelAssembly {
-    /// What adds a channel's credential; nothing where it has none.
+    /// Returns what adds a channel's credential; `nil` for a channel without `auth`.
     ///
-    /// - Throws: an error that names the channel and the key, for a secret that cannot be had or
+    /// - Throws: an error that names the channel and the key, for a secret that cannot be read or
     ///   that no field may hold.
     func authorizer(
         _ channel: ChannelConfiguration,
@@ -41,7 +41,9 @@ extension ChannelAssembly {
             }
         case .header(let name, let reference):
             guard let field = HTTPFieldName(name) else {
-                throw IOError.system("channel \(channel.name): auth.header.name is no field's name")
+                throw IOError.system(
+                    "channel \(channel.name): auth.header.name is not a valid field name"
+                )
             }
             return try await fixed("header", reference, of: channel) {
                 value throws(NetworkError) in
@@ -50,8 +52,7 @@ extension ChannelAssembly {
         }
     }
 
-    /// A credential that is not issued but kept somewhere: read again after a 401 where that costs
-    /// nothing but a look at a file.
+    /// Returns an authorizer for a fixed credential; one in a file is read again after a 401.
     private func fixed(
         _ key: String,
         _ reference: SecretReference,
@@ -75,11 +76,11 @@ extension ChannelAssembly {
                 return try make(Secret(String(decoding: bytes, as: UTF8.self)))
             },
             onChange: {
-                report("\(place): the API refused it; \(reference) has another, used now")
+                report("\(place): the API rejected it; using the new value from \(reference)")
             },
             onFault: { error in
                 let words = (error as? NetworkError)?.detail ?? "\(error)"
-                seldom("\(place): the API refused it, and there is no other: \(words)")
+                seldom("\(place): the API rejected it, and there is no new value: \(words)")
             }
         )
     }
@@ -103,9 +104,9 @@ extension ChannelAssembly {
         )
     }
 
-    /// Tells of a refresh token that two channels begin with, unless both were there before: a server
-    /// that rotates it takes the second for a thief and ends both (RFC 9700 §4.14.2).
-    func tellSharedSeeds(among channels: [ChannelShared], besides present: [ChannelShared]) {
+    /// Reports a refresh token that two channels begin with, unless both were there before: a server that
+    /// rotates it takes the second use for theft and ends both sessions (RFC 9700 §4.14.2).
+    func reportSharedSeeds(among channels: [ChannelShared], besides present: [ChannelShared]) {
         for (index, channel) in channels.enumerated() {
             guard let seed = channel.seed,
                 let other = channels[..<index].first(where: { $0.seed == seed }),
@@ -113,7 +114,7 @@ extension ChannelAssembly {
             else { continue }
             report(
                 "channels \(other.name) and \(channel.name): the same refresh_token; a server that "
-                    + "rotates it ends both sessions: give each channel one of its own"
+                    + "rotates it ends both sessions: give each channel its own"
             )
         }
     }
@@ -131,7 +132,7 @@ extension ChannelAssembly {
 }
 
 extension ChannelShared {
-    /// The refresh token that it begins with.
+    /// The configured refresh token that the channel begins with.
     fileprivate var seed: Secret? {
         guard case .oauth(let settings) = configuration.authentication,
             settings.grant == .refreshToken, let reference = settings.refreshToken

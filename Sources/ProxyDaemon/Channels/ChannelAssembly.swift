@@ -7,21 +7,22 @@ import OriginTransport
 import ProxyConfig
 import RequestLog
 
-/// Makes the channels of a configuration: reads secrets, opens logs, starts OAuth managers.
+/// Makes the channels of a configuration: reads secrets, opens logs, and makes OAuth managers.
 final class ChannelAssembly: Sendable {
     let environment: [String: String]
-    /// What a reload has read so far; empty between reloads.
-    let secrets: SecretReadings
+    /// The secrets that a reload has read so far; empty between reloads.
+    let secrets: SecretReader
     let oauthClients: OAuthAssembly
-    /// Where tokens are, and bodies that are kept on disk.
+    /// The directory of tokens, and of bodies that are kept on disk.
     private let stateDirectory: String
-    /// Where their lines go, and those of the daemon itself.
+    /// The logs of the channels and of the daemon itself.
     let logs: ChannelLogs
-    private let ownLog: ChannelLog
+    /// The log of the daemon itself, and of what no channel claims.
+    let ownLog: ChannelLog
     let report: OperatorReport
     /// The keys of programs that run under `netproxy exec`.
     let clientKeys = ClientKeys()
-    /// How often the channels' tokens were asked for.
+    /// How often each channel's token was requested.
     let tokenRequests = TokenRequests()
 
     /// Prepares what the channels of every configuration share; `loop` speaks to token endpoints.
@@ -33,15 +34,15 @@ final class ChannelAssembly: Sendable {
     ) throws {
         self.environment = environment
         self.report = report
-        secrets = SecretReadings(SecretResolver(environment: environment))
+        secrets = SecretReader(SecretResolver(environment: environment))
         oauthClients = try OAuthAssembly(configuration, secrets: secrets, loop: loop)
         stateDirectory = configuration.state
         logs = try ChannelLogs(configuration.log, report: report)
         ownLog = logs.log(LogLabels())
     }
 
-    /// The channels; one whose configuration, secrets and certificates are the same as before is kept
-    /// as it is, with its token, its pools and its open connections.
+    /// Returns the channels; one whose configuration, secrets and certificates have not changed is kept
+    /// with its token, its pools and its open connections.
     func channels(
         of configuration: ProxyConfiguration,
         keeping present: [ChannelShared]
@@ -59,13 +60,13 @@ final class ChannelAssembly: Sendable {
                 channels.append(try await make(wanted, inputs))
             }
         }
-        tellSharedSeeds(among: channels, besides: present)
+        reportSharedSeeds(among: channels, besides: present)
         return channels
     }
 
-    /// The secrets and files that the channels are made of.
+    /// Reads the secrets and files that the channels are made of.
     ///
-    /// - Throws: `ConfigurationErrors`, of every secret that cannot be had.
+    /// - Throws: `ConfigurationErrors`, for every secret that cannot be read.
     private func inputs(of configuration: ProxyConfiguration) async throws -> [ChannelInputs] {
         var errors: [ConfigurationError] = []
         var inputs: [ChannelInputs] = []
@@ -82,16 +83,16 @@ final class ChannelAssembly: Sendable {
         return inputs
     }
 
-    /// The secrets and files that a channel is made of.
+    /// Reads the secrets and files that a channel is made of.
     ///
     /// - Parameters:
     ///   - channel: the channel.
     ///   - secrets: reads them.
-    ///   - onProblem: told of each secret that cannot be had.
+    ///   - onProblem: gets each secret that cannot be read.
     /// - Returns: what could be read.
     func inputs(
         of channel: ChannelConfiguration,
-        reading secrets: SecretReadings,
+        reading secrets: SecretReader,
         onProblem: (SecretReference, SecretError) -> Void
     ) async -> ChannelInputs {
         var inputs = ChannelInputs(files: channel.files)
@@ -110,40 +111,6 @@ final class ChannelAssembly: Sendable {
             }
         }
         return inputs
-    }
-
-    /// The channels of one loop.
-    ///
-    /// - Parameters:
-    ///   - channels: what the loops share.
-    ///   - router: of the same channels.
-    ///   - settings: where what no channel claims goes.
-    ///   - present: the table that is in force; what it has of these is kept.
-    ///   - prepared: channels that were made in advance.
-    ///   - loop: whose table it is.
-    ///   - loops: how many there are.
-    /// - Returns: the table.
-    func table(
-        of channels: [ChannelShared],
-        routing router: Router,
-        forwarding settings: ForwardProxy.Settings,
-        keeping present: ChannelTable?,
-        _ prepared: [Channel] = [],
-        on loop: EventLoop,
-        loops: Int
-    ) -> ChannelTable {
-        var known: [ObjectIdentifier: Channel] = [:]
-        for channel in present?.channels ?? [] { known[ObjectIdentifier(channel.shared)] = channel }
-        for channel in prepared { known[ObjectIdentifier(channel.shared)] = channel }
-        return ChannelTable(
-            router: router,
-            channels: channels.map { shared in
-                known[ObjectIdentifier(shared)] ?? Channel(shared, on: loop, loops: loops)
-            },
-            ownLog: present?.ownLog ?? LogBuffer(ownLog),
-            forward: present.flatMap { $0.forward.settings == settings ? $0.forward : nil }
-                ?? ForwardProxy(settings, on: loop)
-        )
     }
 
     private func make(
@@ -174,7 +141,7 @@ final class ChannelAssembly: Sendable {
             try ConfiguredDirectory.make(stateDirectory, mode: 0o700, for: "state")
         }
         if configuration.stub != nil {
-            report("channel \(configuration.name): its stub answers; no upstream is asked")
+            report("channel \(configuration.name): answers from its stub, no upstream is contacted")
         }
         return try ChannelShared(
             configuration,
@@ -186,8 +153,8 @@ final class ChannelAssembly: Sendable {
         )
     }
 
-    /// Tells what happened to the daemon itself, in its own log.
-    func tell(
+    /// Writes an event of the daemon itself to its own log.
+    func log(
         _ event: EventRecord.Event,
         _ message: String,
         level: LogLevel = .info

@@ -2,23 +2,23 @@ import HTTPMessage
 import NetworkCore
 import RequestLog
 
-/// Where a channel counts on one loop, also when a reload made it anew: a counter that falls back
-/// would be taken for a restart, and exchanges that end on the old channel still count.
+/// Holds a channel's counters on one loop, also after a reload makes the channel again: a counter that
+/// falls back would look like a restart, and exchanges that end on the old channel still count.
 ///
 /// Not `Sendable`: it never leaves its loop.
 final class ChannelTally {
     var counters = ChannelCounters()
 }
 
-/// What a channel did on one loop since the start; added up over the loops when somebody asks.
+/// What a channel has done on one loop since the start; added up over the loops on request.
 struct ChannelCounters: Sendable {
     var requests = 0
-    /// By the first digit of the status the app got: index 1 is 1xx, 5 is 5xx; 0 is none.
+    /// By the first digit of the status that the client got: index 1 is 1xx, 5 is 5xx; 0 is no status.
     var byClass = [Int](repeating: 0, count: 6)
     var retries = 0
-    /// Exchanges that netproxy ended with an error of its own, by its word.
+    /// Exchanges that ended with one of netproxy's own errors, by error code.
     var errors: [ErrorKind: Int] = [:]
-    /// From the complete head to the last byte to the app.
+    /// From the complete head to the last byte to the client.
     var durations = DurationHistogram()
     /// From when the request of the last attempt went out to the head of the response.
     var firstBytes = DurationHistogram()
@@ -41,7 +41,7 @@ struct ChannelCounters: Sendable {
         bytesOut += record.bytesOut
     }
 
-    /// By the name of the class, those that there were.
+    /// By the name of the class; classes without an exchange are left out.
     var statuses: [String: Int] {
         var statuses: [String: Int] = [:]
         for (index, count) in byClass.enumerated() where count > 0 {
@@ -50,7 +50,7 @@ struct ChannelCounters: Sendable {
         return statuses
     }
 
-    /// By the word that the app got, those that there were.
+    /// By error code; `nil` if there was no error.
     var errorWords: [String: Int]? {
         guard !errors.isEmpty else { return nil }
         return Dictionary(uniqueKeysWithValues: errors.map { ($0.key.rawValue, $0.value) })

@@ -2,13 +2,13 @@ import FoundationEssentials
 import NetworkCore
 import ProxyConfig
 
-/// What a channel is made of beside its configuration: with another secret or certificate it is
-/// another channel, although no word of the configuration has changed.
+/// The secrets and files that a channel is made of, beside its configuration: when one of them
+/// changes, a reload makes the channel again.
 struct ChannelInputs: Sendable, Equatable {
     var secrets: [SecretReference: Secret] = [:]
     /// Keys of several lines.
     var documents: [SecretReference: Secret] = [:]
-    /// The contents by path; nothing for what cannot be read, which those who need it will tell.
+    /// The contents by path; `nil` for a file that cannot be read, which is reported where it is used.
     var files: [String: Data?]
 
     init(files: [String]) {
@@ -36,8 +36,8 @@ extension ChannelConfiguration {
         return references.compactMap { $0 }
     }
 
-    /// The keys of several lines that the channel names; the tokens of an exchange are read anew
-    /// for each request anyway.
+    /// The keys of several lines that the channel names; not the tokens of a token exchange, which are
+    /// read for each request.
     var documentReferences: [SecretReference] {
         guard case .oauth(let settings) = authentication else { return [] }
         var references = [settings.clientKey?.key, settings.proofKey]

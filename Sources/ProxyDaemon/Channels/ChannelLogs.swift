@@ -8,8 +8,8 @@ import System
 /// The logs of the channels and of the daemon itself: one stream of lines for each file, for as
 /// long as the daemon runs.
 ///
-/// A channel that a reload made anew goes on in the stream of the one before it. Two streams would
-/// rotate one file under each other, and the older would keep files open that are long removed.
+/// A channel that a reload makes again continues the stream of the one before it: two streams would
+/// rotate the same file, and the older one would keep removed files open.
 final class ChannelLogs: Sendable {
     private struct State {
         var settings: LogSettings
@@ -17,16 +17,16 @@ final class ChannelLogs: Sendable {
         var sinks: [String: LogSink] = [:]
     }
 
-    /// Every line of every log, as it happens.
+    /// Every line of every log, as it is written.
     let feed = LogFeed()
-    /// One for all channels, so that their lines never mix; nothing where the log goes to files.
+    /// One for all channels, so that their lines never mix; `nil` if the log goes to files.
     private let stream: LogSink?
     private let state: Mutex<State>
     private let report: OperatorReport
-    /// A full disk is the loss of every channel.
+    /// One for all channels: a full disk is a problem of each of them.
     private let losses: RateLimitedReport
 
-    /// - Throws: if the directory cannot be made, or nobody listens for the journal.
+    /// - Throws: if the directory cannot be made, or no journal is listening.
     init(_ settings: LogSettings, report: @escaping OperatorReport) throws {
         self.report = report
         losses = RateLimitedReport(report)
@@ -37,7 +37,7 @@ final class ChannelLogs: Sendable {
 
     /// The log of a channel, or the daemon's own.
     ///
-    /// The notices of a stream that was there before have the labels that it began with.
+    /// A stream that exists already keeps its first labels for its own notices.
     func log(_ labels: LogLabels) -> ChannelLog {
         let name = labels.channel ?? LogDirectory.ownLog
         return state.withLock { state in
@@ -48,7 +48,7 @@ final class ChannelLogs: Sendable {
                     labels: labels,
                     to: ChannelLogs.file(named: name, state.settings),
                     format: format,
-                    onLoss: { [weak self] in self?.tellLoss(of: name, $0) }
+                    onLoss: { [weak self] in self?.reportLoss(of: name, $0) }
                 )
             if stream == nil { state.sinks[name] = sink }
             sink.revive()
@@ -56,13 +56,13 @@ final class ChannelLogs: Sendable {
         }
     }
 
-    private func tellLoss(of name: String, _ error: FileError) {
+    private func reportLoss(of name: String, _ error: FileError) {
         let directory = state.withLock { $0.settings.output == .file ? $0.settings.directory : nil }
         let place = directory.map { LogDirectory.path(of: name, in: $0) } ?? "\(name).log"
         losses("\(place): \(error); its lines are lost until it can be written")
     }
 
-    /// Goes on in other files, or with another rotation.
+    /// Continues in other files, or with another rotation.
     ///
     /// - Throws: if the directory cannot be made.
     func move(to wanted: LogSettings) throws {
@@ -79,7 +79,7 @@ final class ChannelLogs: Sendable {
         for (name, sink) in sinks { sink.redirect(to: ChannelLogs.file(named: name, next)) }
     }
 
-    /// Opens the files anew, in a directory that is made anew if somebody has removed it.
+    /// Opens the files again, and makes their directory if it was removed.
     func reopen() {
         let settings = state.withLock { $0.settings }
         if settings.output == .file {
@@ -92,15 +92,14 @@ final class ChannelLogs: Sendable {
         for sink in state.withLock({ $0.sinks }).values { sink.reopen() }
     }
 
-    /// Completes the files, behind the last line.
+    /// Completes the files after the last line.
     func finish() {
         for sink in state.withLock({ $0.sinks }).values + (stream.map { [$0] } ?? []) {
             sink.finish(at: .now, now: .now)
         }
     }
 
-    /// Closes the files of all channels but these; an exchange that still ends opens its own again for
-    /// its line.
+    /// Closes the files of all channels except these; an exchange that ends later opens its file again.
     func close(except channels: some Sequence<String>) {
         let kept = Set(channels).union([LogDirectory.ownLog])
         for (name, sink) in state.withLock({ $0.sinks }) where !kept.contains(name) {
@@ -158,7 +157,7 @@ final class ChannelLogs: Sendable {
 }
 
 extension LogSettings {
-    /// The form of the configuration.
+    /// The format that the configuration names.
     fileprivate var messageFormat: LogFormat {
         switch format {
         case .json: .json
@@ -168,7 +167,8 @@ extension LogSettings {
         }
     }
 
-    /// The form that loops hand over: the journal takes lines apart, and shapes its messages itself.
+    /// The format of the lines that loops hand over: the journal parses them, and formats its messages
+    /// itself.
     fileprivate var lineFormat: LogFormat { output == .journal ? .json : messageFormat }
 }
 

@@ -5,7 +5,7 @@ import OriginTransport
 import ProxyConfig
 import RequestLog
 
-/// What a channel's parts on all loops share: settings, credential, budget, log file.
+/// What a channel's parts on all loops share: configuration, credential, interceptors, log.
 final class ChannelShared: Sendable {
     let configuration: ChannelConfiguration
     /// The secrets and files that it was made of.
@@ -22,11 +22,11 @@ final class ChannelShared: Sendable {
     let tls: TLSContext?
     /// Another proxy on the way to the upstreams.
     private let proxy: ParentProxy?
-    /// What answers in place of the upstreams, if anything.
+    /// The stub that answers instead of the upstreams, if the channel has one.
     let samples: SampleTransport?
     let log: ChannelLog
     let credentialFields: [HTTPFieldName]
-    /// The values that requests carry beside the credential, and that nobody is to see.
+    /// The secret values that requests carry beside the credential; they are never shown.
     let secrets: [Secret]
     /// The fields that the channel alone decides on, of those that a name with `_` may pass for.
     let ruledFields: [HTTPFieldName]
@@ -90,18 +90,18 @@ final class ChannelShared: Sendable {
     }
 
     var name: String { configuration.name }
-    /// Whether any secret of ours goes with requests.
+    /// Whether netproxy adds a secret to requests.
     var sendsSecrets: Bool {
         authorizer != nil || !secrets.isEmpty
             || configuration.proxy?.login != nil
                 && upstreams.contains { $0.origin.scheme == .http }
     }
-    /// What it is in front of, for people.
+    /// The first upstream, as `/status` shows it.
     var upstream: String {
         guard samples == nil, let first = upstreams.first else { return SampleTransport.address }
         return "\(first.origin)\(first.basePath)"
     }
-    /// The others, if there are any.
+    /// The other upstreams, if there are any.
     var furtherUpstreams: [String]? {
         guard samples == nil, upstreams.count > 1 else { return nil }
         return upstreams.dropFirst().map { "\($0.origin)\($0.basePath)" }
@@ -163,8 +163,8 @@ extension HeaderRules {
                 let field = HTTPField(name, value.reveal())
             else {
                 throw .system(
-                    "headers.secret.\(secret.name): the value is unfit for a header field, such as "
-                        + "for blanks at its ends"
+                    "headers.secret.\(secret.name): the value is not valid in a header field, such as "
+                        + "because of leading or trailing spaces"
                 )
             }
             fields.append(field)

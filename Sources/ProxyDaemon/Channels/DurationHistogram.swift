@@ -1,8 +1,8 @@
 import EventIO
 
-/// How many durations were at most as long as each of some bounds, and what they add up to.
+/// Counts durations in buckets with fixed bounds, and adds them up.
 ///
-/// Bounds that never change can be added up over loops and channels, and read by Prometheus.
+/// As the bounds never change, histograms of loops and channels can be added, also by Prometheus.
 struct DurationHistogram: Sendable {
     /// The longest duration of each bucket but the last, which has no end, in milliseconds: three for
     /// each power of ten, and the usual timeouts.
@@ -35,7 +35,7 @@ struct DurationHistogram: Sendable {
         return both
     }
 
-    /// What the status says; nothing if nothing was counted.
+    /// The member of `/status`; `nil` while nothing was counted.
     var status: DaemonStatus.Durations? {
         var buckets: [DaemonStatus.Durations.Bucket] = []
         var count = 0

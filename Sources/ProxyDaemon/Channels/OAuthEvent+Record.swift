@@ -3,7 +3,7 @@ import OAuth
 import RequestLog
 
 extension OAuthEvent {
-    /// What a person should know of it; nothing for what is routine.
+    /// The line for the operator; `nil` for routine events.
     var line: String? {
         switch self {
         case .refreshed, .adopted, .stored, .forgotten: nil
@@ -15,14 +15,14 @@ extension OAuthEvent {
         }
     }
 
-    /// The event as it stands in the channel's log; nothing if another event says as much.
+    /// The event in the channel's log; `nil` if another event says the same.
     var record: EventRecord? {
         switch self {
         case .refreshed(let generation, let reason, let duration):
             EventRecord(
                 time: .now,
                 event: .token,
-                message: "a new token is in force",
+                message: "token renewed",
                 facts: [
                     ("generation", .number(generation)), ("reason", .text(reason.rawValue)),
                     ("duration_ms", .duration(duration)),
@@ -32,7 +32,7 @@ extension OAuthEvent {
             EventRecord(
                 time: .now,
                 event: .token,
-                message: "a stored token was taken over",
+                message: "using the stored token",
                 facts: [("generation", .number(generation))]
             )
         case .failed(let failure):
@@ -56,6 +56,6 @@ extension OAuthEvent {
 }
 
 extension OAuthFailure {
-    /// Whole seconds from the failure to the next attempt; nothing if only a person can help.
+    /// Whole seconds from the failure to the next attempt; `nil` if a new sign-in is needed.
     var wait: Int? { nextAttempt.map { max(0, ($0 - at).wholeSeconds) } }
 }

@@ -2,19 +2,19 @@ import NetworkCore
 import OAuth
 import Synchronization
 
-/// How often tokens were asked for, by channel, since the start: also when a reload made the channel
-/// anew, since a counter that falls back would be taken for a restart.
+/// Counts token requests by channel since the start, also across reloads: a counter that falls back
+/// would look like a restart.
 final class TokenRequests: Sendable {
     struct Counts: Sendable {
-        /// How many tokens came.
+        /// Requests that returned a token.
         var renewals = 0
-        /// How many requests brought none.
+        /// Requests that failed.
         var failures = 0
     }
 
     private let counts = Mutex<[String: Counts]>([:])
 
-    /// Counts what became of a token request; other events say nothing of one.
+    /// Counts the outcome of a token request; other events are ignored.
     func count(_ event: OAuthEvent, of channel: String) {
         switch event {
         case .refreshed: counts.withLock { $0[channel, default: Counts()].renewals += 1 }

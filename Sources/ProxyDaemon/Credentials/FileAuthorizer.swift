@@ -1,20 +1,19 @@
 package import NetworkCore
 import Synchronization
 
-/// A credential that stands in a file, which is read again after a 401: who rotates it need not tell
-/// the daemon.
+/// A credential in a file that is read again after a 401, so that rotating the file needs no reload.
 package final class FileAuthorizer: Authorizing {
     private struct State {
         var credential: Credential
-        /// Whether somebody looks at the file, for all that wait.
+        /// Whether the file is being read, for all waiters.
         var isLooking = false
-        /// Whether that takes so long that nobody waits for it.
+        /// Whether that takes so long that no one waits for it any more.
         var isStuck = false
-        /// Who waits to learn whether there is another credential.
+        /// Callers that wait to learn whether there is another credential.
         var waiting: [AsyncStream<Bool>.Continuation] = []
     }
 
-    /// How long anybody waits for the file: it is small, and mostly near.
+    /// How long callers wait for the file, which is small and usually local.
     private static let patience = Duration.seconds(5)
 
     package let kind: String
@@ -27,10 +26,10 @@ package final class FileAuthorizer: Authorizing {
     /// Makes an authorizer.
     ///
     /// - Parameters:
-    ///   - first: what stood in the file.
-    ///   - read: makes it anew of what stands there now.
-    ///   - onChange: told when another one is used from now on.
-    ///   - onFault: told why it could not be read; the one at hand stays.
+    ///   - first: the credential that the file has now.
+    ///   - read: reads the file again.
+    ///   - onChange: called when a new credential is used from now on.
+    ///   - onFault: called with the reason when the file cannot be read; the credential stays.
     package init(
         _ first: StaticAuthorizer,
         read: @escaping @Sendable () async throws -> StaticAuthorizer,
@@ -45,7 +44,7 @@ package final class FileAuthorizer: Authorizing {
         self.onFault = onFault
     }
 
-    /// Nothing waits for a credential.
+    /// Returning a credential never waits.
     package var keepsDeadlines: Bool { true }
 
     package func currentCredential() -> Credential? { state.withLock { $0.credential } }
@@ -65,8 +64,8 @@ package final class FileAuthorizer: Authorizing {
         }
     }
 
-    /// Whether there is another credential than that one, if need be by another look at the file: one
-    /// for all that were refused meanwhile.
+    /// Whether there is a newer credential than the rejected one; reads the file if necessary, once for
+    /// all callers that wait.
     private func isRenewed(since refused: Int) async -> Bool {
         let (answers, answer) = AsyncStream<Bool>.makeStream()
         let (isKnown, isFirst): (Bool?, Bool) = state.withLock { state in
@@ -78,17 +77,17 @@ package final class FileAuthorizer: Authorizing {
         }
         if let isKnown { return isKnown }
         if isFirst {
-            // Not on a worker's loop: the file may be on a medium that takes its time. And nobody's
-            // own: whoever gives up leaves the look to the others.
-            Task(executorPreference: globalConcurrentExecutor) { await self.look(behind: refused) }
+            // Not on a worker's loop: the file may be on a slow medium. Not part of the caller's task: a
+            // caller that gives up leaves the read to the others.
+            Task(executorPreference: globalConcurrentExecutor) { await self.read(after: refused) }
         }
         // Ends with the task that waits, too.
         for await isRenewed in answers { return isRenewed }
         return false
     }
 
-    private func look(behind refused: Int) async {
-        // Called off with the look: the file has answered.
+    private func read(after refused: Int) async {
+        // Cancelled when the file has been read.
         let bound = Task {
             try await Task.sleep(for: Self.patience)
             self.giveUp()
@@ -115,7 +114,7 @@ package final class FileAuthorizer: Authorizing {
         for waiter in waiting { waiter.yield(isRenewed) }
     }
 
-    /// Lets nobody wait any longer for a file on a medium that does not answer.
+    /// Ends the wait for a file on a medium that does not answer.
     private func giveUp() {
         let waiting = state.withLock { state in
             guard state.isLooking else { return [AsyncStream<Bool>.Continuation]() }

@@ -11,13 +11,13 @@ package struct HelperAuthorizer: Authorizing {
     /// - Parameters:
     ///   - tokens: runs the program.
     ///   - clock: the machine's, except in tests.
-    ///   - onEvent: told of everything that happens.
+    ///   - onEvent: called with every event.
     package init(
         _ tokens: any OAuthService,
         clock: any NetworkClock = SystemClock(),
         onEvent: @escaping @Sendable (OAuthEvent) -> Void
     ) {
-        // No endpoint is ever asked: the service is a program, and knows none.
+        // The service is a program: no endpoint is ever contacted.
         var configuration = OAuthConfiguration(
             tokenEndpoint: ServerEndpoint(
                 origin: Origin(scheme: .https, host: "helper.invalid"),
@@ -56,7 +56,7 @@ package struct HelperAuthorizer: Authorizing {
 }
 
 extension Authorizing {
-    /// The engine behind a credential that can be renewed.
+    /// The engine of a credential that can be renewed.
     var engine: OAuthManager? {
         self as? OAuthManager ?? (self as? HelperAuthorizer)?.manager
     }

@@ -5,11 +5,11 @@ import System
 
 /// Gets tokens from the helper program of `auth.exec` (contract section 2).
 ///
-/// It stands where a token endpoint's client stands, so that single flight, expiry, back-off and
-/// replay are the engine's.
+/// It takes the place of a token endpoint's client, so that the engine handles single flight, expiry,
+/// back-off and replay.
 struct HelperTokens: OAuthService {
-    /// The variables that a helper gets, where they are set: enough to find programs and files, and
-    /// no secret of the daemon's environment.
+    /// The variables that a helper gets if they are set: enough to find programs and files, and no
+    /// secret of the daemon's environment.
     static let variables: Set<String> = [
         "HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "TMPDIR", "TZ", "USER", "XDG_CACHE_HOME",
         "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME",
@@ -18,7 +18,7 @@ struct HelperTokens: OAuthService {
     private let channel: String
     private let command: [String]
     private let environment: [String: String]
-    /// Takes what only the operator may read.
+    /// Gets the helper's own words, which only the operator may read.
     private let report: OperatorReport
 
     init(
@@ -60,7 +60,7 @@ struct HelperTokens: OAuthService {
             output = try await program.run()
         } catch {
             let failure = error as? HelperProgram.Failure
-            // Apps and the log get what became of it: its words may have a secret in them.
+            // Clients and the log get the outcome only: the helper's words may contain a secret.
             if let words = failure?.words { report("channel \(channel): \(name) said: \(words)") }
             throw TokenFailure(
                 .transient,
@@ -73,7 +73,7 @@ struct HelperTokens: OAuthService {
     /// Reads a JSON object, or else a bare token on one line.
     func response(to output: [UInt8]) throws(TokenFailure) -> TokenResponse {
         guard let text = String(validating: output, as: UTF8.self) else {
-            throw TokenFailure(.transient, detail: "\(name) printed what is not UTF-8")
+            throw TokenFailure(.transient, detail: "\(name) printed text that is not UTF-8")
         }
         let lines = text.split(whereSeparator: \.isNewline)
         guard let first = lines.first?.first else {
@@ -91,11 +91,12 @@ struct HelperTokens: OAuthService {
         do {
             answer = try JSONDecoder().decode(Answer.self, from: Data(text.utf8))
         } catch {
-            // The decoder's words may quote the token.
+            // The decoder's message may quote the token.
             throw TokenFailure(
                 .transient,
-                detail: "\(name) printed JSON that is not understood: it wants token, a text, and "
-                    + "may have expires_in, a number, and scheme, a text"
+                detail:
+                    "\(name) printed JSON that is not understood: expected token, a string, and "
+                    + "optionally expires_in, a number, and scheme, a string"
             )
         }
         var response = TokenResponse(accessToken: try checked(answer.token))
@@ -104,7 +105,10 @@ struct HelperTokens: OAuthService {
         }
         if let scheme = answer.scheme {
             guard Grammar.isToken(scheme) else {
-                throw TokenFailure(.configuration, detail: "\(name) named a scheme that is none")
+                throw TokenFailure(
+                    .configuration,
+                    detail: "\(name) returned an invalid auth scheme"
+                )
             }
             response.scheme = scheme
         }
@@ -123,10 +127,9 @@ struct HelperTokens: OAuthService {
 
     private var name: String { "the helper \(command.first ?? "")" }
 
-    /// The contract's word for why a token is asked for; it has three.
+    /// The contract's word for why a token is requested; it has three.
     ///
-    /// A person who asks for a new token wants one, whatever the helper keeps for itself: to it, the
-    /// old one is as good as refused.
+    /// For a forced renewal it is `unauthorized`, so that a helper with a cache fetches a new token.
     private static func word(for reason: OAuthEvent.Reason) -> String {
         switch reason {
         case .initial, .recovery, .external, .signIn: "initial"

@@ -6,20 +6,20 @@ import OAuth
 import OriginTransport
 import ProxyConfig
 
-/// Makes what gets a channel its tokens: for the daemon and for `netproxy login`, by the same rules.
+/// Makes the OAuth client of a channel, in the same way for the daemon and for `netproxy login`.
 struct OAuthAssembly: Sendable {
-    private let secrets: SecretReadings
+    private let secrets: SecretReader
     private let directory: String
     private let seal: StateSeal
     private let loop: EventLoop
     private let options: UpstreamOptions
-    /// For all channels that need no transport of their own.
+    /// Shared by all channels that need no separate transport.
     private let shared: PooledTransport
 
     /// Prepares what the channels share; `loop` speaks to authorization servers.
     init(
         _ configuration: ProxyConfiguration,
-        secrets: SecretReadings,
+        secrets: SecretReader,
         loop: EventLoop
     ) throws {
         self.secrets = secrets
@@ -28,8 +28,8 @@ struct OAuthAssembly: Sendable {
         seal = StateSeal(configuration.stateKey, secrets)
         var options = UpstreamOptions()
         // A channel renews one token at a time, but many channels may ask one server, and those that
-        // wait for one that is slow must not keep the others from one that is not. Who finds no
-        // connection has presented nothing yet, and gives up while there is time for an answer.
+        // wait for a slow server must not delay the others. A request without a connection has
+        // presented nothing yet, and gives up while there is time for an answer.
         options.connections = 512
         options.responseTimeout = .seconds(10)
         options.queueTimeout = .seconds(1)
@@ -37,7 +37,7 @@ struct OAuthAssembly: Sendable {
         shared = try PooledTransport(options: options, on: loop)
     }
 
-    /// What speaks for a channel's client.
+    /// Makes the client of a channel.
     ///
     /// - Throws: an error that names what cannot be read or used.
     func client(
@@ -142,18 +142,20 @@ struct OAuthAssembly: Sendable {
                 )
             )
         }
-        throw IOError.system("auth.oauth lacks what the grant \(settings.grant.rawValue) presents")
+        throw IOError.system(
+            "auth.oauth has no assertion or token for the grant \(settings.grant.rawValue)"
+        )
     }
 
-    /// Tells apart where tokens come from, who may be another person with other arguments or another
-    /// literal, without showing either.
+    /// Returns a fingerprint of where the tokens come from: with other arguments or another literal it
+    /// may be another account.
     private func identity(of references: SecretReference?...) -> String {
         references.map { reference in
             reference.map { TokenRecord.fingerprint(Secret($0.text)) } ?? ""
         }.joined(separator: " ")
     }
 
-    /// A token that is read anew for each request, as those in files are replaced.
+    /// A token that is read for each request, because files with tokens are replaced.
     private func token(_ reference: SecretReference, _ type: String) -> ExchangeGrant.Token {
         ExchangeGrant.Token(type: type) { [resolver = secrets.resolver] in
             Secret(String(decoding: try await resolver.resolve(reference), as: UTF8.self))
@@ -186,10 +188,10 @@ struct OAuthAssembly: Sendable {
         return try await secrets.secret(reference)
     }
 
-    /// Token endpoints are trusted as the channel's API is: they mostly are beside it.
+    /// Returns the transport to the authorization server, which is trusted as the channel's API is: by
+    /// the system's roots, or by the channel's own authority.
     ///
-    /// By the system's roots, or by the channel's own authority. With client_auth tls they are shown
-    /// the channel's certificate.
+    /// With `client_auth: tls` it presents the channel's certificate.
     private func transport(
         _ channel: ChannelConfiguration,
         _ settings: OAuthSettings
@@ -210,21 +212,21 @@ struct OAuthAssembly: Sendable {
     }
 }
 
-/// What token files are sealed with: read once, since another key would not open what this one has
-/// closed, and a key takes effect with a start.
+/// The seal of token files: read once, because a key takes effect at a start, and another one would
+/// not open what this one has sealed.
 private actor StateSeal {
     private let reference: SecretReference?
-    private let secrets: SecretReadings
+    private let secrets: SecretReader
     private var known: TokenSeal?
 
-    init(_ reference: SecretReference?, _ secrets: SecretReadings) {
+    init(_ reference: SecretReference?, _ secrets: SecretReader) {
         self.reference = reference
         self.secrets = secrets
     }
 
-    /// The seal; nothing if none is configured.
+    /// Returns the seal; `nil` if no `state_key` is configured.
     ///
-    /// - Throws: an error that names the place, where the key cannot be read or is none.
+    /// - Throws: an error that names the place, if the key cannot be read or is not valid.
     func value() async throws -> TokenSeal? {
         guard let reference else { return nil }
         if let known { return known }

@@ -4,17 +4,17 @@ import OAuth
 import OriginTransport
 import ProxyConfig
 
-/// All that speaks for a channel's client to its authorization server.
+/// The OAuth client of a channel: its settings, and what speaks to its authorization server.
 struct OAuthClient: Sendable {
     let settings: OAuthSettings
     let configuration: OAuthConfiguration
     let service: any OAuthService
     let transport: PooledTransport
     let store: FileTokenStore
-    /// Nothing if only URLs are configured.
+    /// `nil` if only URLs are configured.
     let metadata: MetadataDirectory?
 
-    /// The server's endpoints: as configured, the others by its metadata.
+    /// Returns the server's endpoints: the configured ones, the others from its metadata.
     ///
     /// - Throws: `MetadataError` if an endpoint that is needed is not configured and cannot be found.
     func server(needing needed: KeyPath<ServerMetadata, ServerEndpoint?>) async throws

@@ -7,7 +7,7 @@ import ProxyConfig
 import System
 
 /// netproxy with everything around it, in one process: an API that wants tokens, an authorization
-/// server that issues them, and the proxy in front.
+/// server that issues them, and the proxy.
 package actor Demo {
     private let loop: EventLoop
     private let authorizationServer = DemoAuthorizationServer(lifetime: .seconds(60))
@@ -15,7 +15,7 @@ package actor Demo {
     private var server: LoopBound<LocalServer>?
     private let directory: String
     private let daemon: Daemon
-    /// The configuration that the proxy runs with, as a person would write it.
+    /// The configuration that the proxy runs with, as a user would write it.
     package nonisolated let configurationText: String
 
     /// Starts the API and the authorization server, and prepares the proxy.
@@ -23,7 +23,7 @@ package actor Demo {
     /// - Parameters:
     ///   - port: where the proxy listens; 0 lets the system choose.
     ///   - console: whether each exchange is printed.
-    ///   - report: told what concerns the proxy itself.
+    ///   - report: gets what concerns the proxy itself.
     /// - Throws: an error that says what could not be started.
     package init(
         port: UInt16,
@@ -53,13 +53,9 @@ package actor Demo {
         )
         configurationText = text
         let loaded = ConfigurationLoader.load(text: text, file: "demo.yaml", environment: [:])
-        daemon = Daemon(
-            try loaded.get(),
-            environment: [:],
-            console: console,
-            report: report,
-            reload: { loaded }
-        )
+        var setup = DaemonSetup(report: report, readConfiguration: { loaded })
+        setup.console = console
+        daemon = Daemon(try loaded.get(), setup)
     }
 
     /// Starts the proxy.

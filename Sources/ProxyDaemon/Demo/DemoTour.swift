@@ -12,15 +12,15 @@ package struct DemoTour: Sendable {
     private let transport: PooledTransport
     private let say: @Sendable (String) -> Void
 
-    /// A step did not do what it says.
-    struct Disappointment: Error {
+    /// A step did not do what its name says.
+    struct StepFailure: Error {
         let what: String
     }
 
     /// Prepares a tour of a demo that runs at `address`.
     ///
     /// - Parameters:
-    ///   - demo: what is toured.
+    ///   - demo: the running demo.
     ///   - address: where its proxy listens.
     ///   - say: prints a line.
     /// - Throws: an error when no event loop can be made.
@@ -121,7 +121,7 @@ package struct DemoTour: Sendable {
             try await body()
             say("ok    \(name)")
             return true
-        } catch let error as Disappointment {
+        } catch let error as StepFailure {
             say("FAIL  \(name): \(error.what)")
         } catch {
             say("FAIL  \(name): \(error)")
@@ -147,6 +147,6 @@ package struct DemoTour: Sendable {
     }
 
     private func expect(_ condition: Bool, _ what: String) throws {
-        guard condition else { throw Disappointment(what: what) }
+        guard condition else { throw StepFailure(what: what) }
     }
 }

@@ -5,7 +5,7 @@ import NetworkCore
 import RequestLog
 import Synchronization
 
-/// The demo's API: it wants a token for everything but `/public`.
+/// The demo's API: it requires a token for everything but `/public`.
 final class DemoUpstream: Sendable {
     private let authorizationServer: DemoAuthorizationServer
     private let requests = Mutex(DemoLog())
@@ -48,7 +48,7 @@ final class DemoUpstream: Sendable {
         }
     }
 
-    /// Tells what arrived: the curious see what the proxy added.
+    /// Returns what arrived, so that a user can see what the proxy added.
     private func described(_ call: LocalServer.Call) -> Response {
         let output = OutputBuffer()
         output.append("{\"method\":")

@@ -3,7 +3,7 @@ import System
 
 /// A directory that a key of the configuration names.
 enum ConfiguredDirectory {
-    /// Makes it, with what is missing above it.
+    /// Makes the directory, with the missing ones above it.
     ///
     /// - Throws: an error that begins with the key.
     static func make(_ path: String, mode: UInt32, for key: String) throws(IOError) {

@@ -1,14 +1,13 @@
 import Synchronization
 
-/// How many connections from apps the process has: all loops count together, so that the limit is the
-/// process's however many loops there are, and no loop refuses what another has room for.
+/// Counts the connections from clients over all loops, so that the limit holds for the process.
 final class ConnectionCount: Sendable {
     private let open = Atomic(0)
     private let beyond = Atomic(0)
-    /// How many were too many since the start.
+    /// How many were rejected since the start.
     var refused: Int { beyond.load(ordering: .relaxed) }
 
-    /// Counts one more; false if there are `limit` already: then it counts as refused.
+    /// Counts a connection; returns `false` if there are `limit` already: then it counts as rejected.
     func add(upTo limit: Int) -> Bool {
         guard open.add(1, ordering: .relaxed).newValue > limit else { return true }
         remove()
@@ -16,7 +15,7 @@ final class ConnectionCount: Sendable {
         return false
     }
 
-    /// Counts one less.
+    /// Counts a connection less.
     func remove() {
         open.subtract(1, ordering: .relaxed)
     }

@@ -1,19 +1,19 @@
 import Synchronization
 
-/// Spreads the connections of apps over the loops.
+/// Spreads the connections of clients over the loops.
 ///
-/// All loops accept from the same sockets, and the kernel wakes whom it likes: of 60 requests at once
-/// up to 38 found their loop's share of the pool taken, while other loops had room. So one loop hands
-/// over to another what that has less of.
+/// All loops accept from the same sockets, and the kernel wakes any of them: of 60 simultaneous
+/// requests up to 38 found their loop's share of the pool taken, while other loops had room. So a loop
+/// passes a new connection to another loop that has fewer.
 final class ConnectionSpread<Server: Sendable>: Sendable {
-    /// How many connections one loop has to serve; those that rest for a while do not count.
+    /// How many connections one loop has to serve; idle ones do not count.
     final class Load: Sendable {
         fileprivate let count = Atomic(0)
 
-        /// One more has to be served.
+        /// Counts a connection.
         func add() { count.add(1, ordering: .relaxed) }
 
-        /// One is closed, or rests.
+        /// Counts a connection less: it is closed or idle.
         func remove() { count.subtract(1, ordering: .relaxed) }
     }
 
@@ -24,20 +24,20 @@ final class ConnectionSpread<Server: Sendable>: Sendable {
 
     private let places = Mutex<[Place]>([])
 
-    /// Takes who serves a loop's connections among those that they are spread over.
+    /// Adds a loop's server, and returns its load.
     func join(_ server: Server) -> Load {
         let load = Load()
         places.withLock { $0.append(Place(load: load, server: server)) }
         return load
     }
 
-    /// Spreads no more to a loop.
+    /// Removes a loop.
     func leave(_ load: Load) {
         places.withLock { places in places.removeAll { $0.load === load } }
     }
 
-    /// Who has less to do than a loop, so that a new connection is better served there; it counts there
-    /// at once.
+    /// Returns a server with a smaller load than a loop's, to serve a new connection; it counts there at
+    /// once.
     func lighter(than load: Load) -> Server? {
         let own = load.count.load(ordering: .relaxed)
         return places.withLock { places in

@@ -7,18 +7,18 @@ import RequestLog
 
 /// Why a reload did not happen, line by line.
 package struct ReloadFailure: Error, Sendable {
-    /// What is wrong with the configuration, or with the moment.
+    /// What is wrong with the configuration, or why no reload is possible now.
     package let lines: [String]
-    /// Whether the daemon is on its way out, so that no configuration would do.
+    /// Whether the daemon is stopping, so that it would refuse every configuration.
     package var isStopping = false
 }
 
 extension Daemon {
-    /// Reads the configuration again; what is wrong with it is reported, and the old one stays.
+    /// Reads the configuration again; errors in it are reported, and the old one stays.
     @discardableResult
     package func reload() async -> Result<[String], ReloadFailure> {
         let previous = reloading
-        // One after the other: each looks at what the one before it has put in force.
+        // One after the other: each compares with what the one before has put in force.
         let next = Task {
             _ = await previous?.value
             return await reloadNow()
@@ -28,155 +28,125 @@ extension Daemon {
     }
 
     private func reloadNow() async -> Result<[String], ReloadFailure> {
-        guard !isStopping else { return refuse([ReloadRefusal.stopping.description]) }
+        guard !state.isEnding else { return refuse([ReloadRefusal.stopping.description]) }
         notify("RELOADING=1\nMONOTONIC_USEC=\(monotonicNanoseconds() / 1000)")
-        // READY behind STOPPING would have systemd take it for a service that stays.
-        defer { if !isStopping { notify("READY=1\nSTATUS=serving \(counted)") } }
-        switch reloadConfiguration() {
-        case .failure(let errors): return refuse(errors.errors.map(\.description))
-        case .success(let next):
-            do {
-                let remarks = try await install(next)
-                // A command may have named another file than the daemon.
-                (loadedAt, refusedReload) = (Date().timeIntervalSince1970, nil)
-                let lines = ["the configuration was reloaded: \(counted), \(next.file)"] + remarks
-                for line in lines { report(line) }
-                assembly?.tell(.reload, "the configuration was reloaded")
-                return .success(lines)
-            } catch let errors as ConfigurationErrors {
-                return refuse(errors.errors.map(\.description))
-            } catch {
-                return refuse(["\(error)"])
-            }
+        // READY after STOPPING would make systemd expect that the service stays.
+        defer { if !state.isEnding { notify("READY=1\nSTATUS=serving \(channelCount)") } }
+        do {
+            let next = try setup.readConfiguration().get()
+            let remarks = try await install(next)
+            // A command may have named another file than the daemon's.
+            let lines =
+                ["the configuration was reloaded: \(channelCount), \(next.file)"] + remarks
+            for line in lines { setup.report(line) }
+            assembly?.log(.reload, "the configuration was reloaded")
+            return .success(lines)
+        } catch let errors as ConfigurationErrors {
+            return refuse(errors.errors.map(\.description))
+        } catch {
+            return refuse(["\(error)"])
         }
     }
 
     private func refuse(_ reasons: [String]) -> Result<[String], ReloadFailure> {
         let lines = reasons + ["the configuration was not reloaded; the old one stays in force"]
-        for line in lines { report(line) }
-        if !isStopping { refusedReload = (Date().timeIntervalSince1970, reasons) }
+        for line in lines { setup.report(line) }
+        if !state.isEnding { inForce.refuse(reasons, at: Date().timeIntervalSince1970) }
         for reason in reasons {
-            assembly?.tell(.reload, "the configuration was not reloaded: \(reason)", level: .error)
+            assembly?.log(.reload, "the configuration was not reloaded: \(reason)", level: .error)
         }
-        return .failure(ReloadFailure(lines: lines, isStopping: isStopping))
+        return .failure(ReloadFailure(lines: lines, isStopping: state.isEnding))
     }
 
-    /// Puts a configuration in force, and says what of it is not.
+    /// Puts a configuration in force.
+    ///
+    /// - Returns: what of it is not in force, one remark each.
     private func install(_ next: ProxyConfiguration) async throws -> [String] {
         guard let assembly else { return [] }
-        var remarks: [String] = []
         // What can fail comes first; until then nothing has changed.
         for channel in next.channels where channel.pool.connections < loops.count {
             throw ReloadRefusal.smallPool(channel.name, loops: loops.count)
         }
-        try checkReach(of: next)
-        let plan = ListenerPlan(from: listeners, to: next.listenPlaces)
-        let opened = try open(plan.missing)
-        // A channel that changes looks into the store anew, where what is in memory must be by then.
-        for channel in channels { await channel.authorizer?.engine?.writeAgain() }
-        let nextChannels = try await assembly.channels(of: next, keeping: channels)
-        guard !isStopping else { throw ReloadRefusal.stopping }
+        try listeners.checkReach(of: next)
+        let plan = ListenerPlan(from: listeners.served, to: next.listenPlaces)
+        let opened = try listeners.open(plan.missing)
+        // The manager of a channel that changes reads the store, which must have everything by then.
+        for channel in channels.channels { await channel.authorizer?.engine?.writeAgain() }
+        let nextChannels = try await assembly.channels(of: next, keeping: channels.channels)
+        guard !state.isEnding else { throw ReloadRefusal.stopping }
         try assembly.logs.move(to: next.log)
         await replaceChannels(with: nextChannels)
-        let ignored = initialConfiguration.needingRestart(comparedTo: next)
-        if !ignored.isEmpty {
-            let verb = ignored.count == 1 ? "takes" : "take"
-            remarks.append("\(ignored.joined(separator: ", ")): \(verb) effect at the next start")
+        var remarks: [String] = []
+        let waiting = inForce.replace(with: next, at: Date().timeIntervalSince1970)
+        if !waiting.isEmpty {
+            let verb = waiting.count == 1 ? "takes" : "take"
+            remarks.append("\(waiting.joined(separator: ", ")): \(verb) effect at the next start")
         }
-        configuration = next
-        let moving = plan.moving
-        listeners = listeners.map { served in
-            moving.first { $0.number == served.number } ?? served
-        }
-        let (channels, count, forwarding) = (channels, loops.count, forwarding)
-        let settings = workerSettings(next)
-        let router = Router(channels.map(\.configuration))
-        for worker in workers {
-            // In slices: a loop that makes a thousand channels serves nobody meanwhile.
-            for start in stride(from: 0, to: channels.count, by: Worker.sliceLength) {
-                let slice = channels[start..<min(start + Worker.sliceLength, channels.count)]
-                await worker.call { $0.prepare(slice, loops: count) }
-            }
-            await worker.call { worker in
-                worker.apply(settings)
-                worker.install(
-                    assembly.table(
-                        of: channels,
-                        routing: router,
-                        forwarding: forwarding,
-                        keeping: worker.table,
-                        worker.takePrepared(),
-                        on: worker.loop,
-                        loops: count
-                    )
-                )
-                for served in moving { worker.give(served.number, to: served.channel) }
-            }
-        }
+        listeners.reassign(plan.moving)
+        await workers.install(
+            tablePlan(assembly),
+            limits: Worker.Limits(next),
+            moving: plan.moving
+        )
         do {
             try await serve(opened)
         } catch {
-            // Short of descriptors: not served at all, so that the next reload tries again.
+            // No descriptors left: the address is not served at all, so that the next reload tries again.
             await stopServing(opened)
             remarks.append("\(error); the rest of the configuration is in force")
         }
-        assembly.logs.close(except: channels.map(\.name))
+        assembly.logs.close(except: channels.names)
         await stopServing(plan.leaving)
         return remarks
     }
-}
 
-extension Daemon {
-    /// Puts channels in force, and has the token managers that are new look into the store, each in
-    /// the place of the one that its channel had before.
-    ///
-    /// Only once nothing can fail: a reload that is refused must leave the tokens alone.
-    func replaceChannels(with next: [ChannelShared]) async {
-        var managers: [OAuthManager] = []
-        for channel in next where !channels.contains(where: { $0 === channel }) {
-            guard let manager = channel.authorizer as? OAuthManager else { continue }
-            if let other = predecessor(of: manager, in: channel.name) {
-                await manager.succeed(other)
+    // MARK: - Planning
+
+    /// Which channels a reload would change, without changing them.
+    package func plan() async -> Result<[String], ReloadFailure> {
+        let next: ProxyConfiguration
+        do {
+            next = try setup.readConfiguration().get()
+        } catch {
+            return .failure(ReloadFailure(lines: error.errors.map(\.description)))
+        }
+        // Its own readings: a reload may be reading at the same time.
+        let secrets = assembly.map { SecretReader($0.secrets.resolver) }
+        let present = inForce.current.channels
+        var lines: [String] = []
+        for channel in next.channels {
+            guard let known = present.first(where: { $0.name == channel.name }) else {
+                lines.append("added: \(channel.name)")
+                continue
             }
-            managers.append(manager)
+            if await isChanged(channel, comparedTo: known, secrets) {
+                lines.append("changed: \(channel.name)")
+            }
         }
-        await noteLeaving(behind: next)
-        // Not before: the admin socket leads to these, and a token that is asked for in between would
-        // be bought with the older refresh token that is stored.
-        channels = next
-        for manager in managers {
-            // Nobody waits for it: the first request does by itself, should it come before the end.
-            Task { await manager.start() }
+        for channel in present where !next.channels.contains(where: { $0.name == channel.name }) {
+            lines.append("removed: \(channel.name)")
         }
+        return .success(lines.isEmpty ? ["no channel would change: \(next.file)"] : lines)
+    }
+
+    /// Whether a reload would make the channel again; a secret that cannot be read counts as a change,
+    /// and the reload will report it.
+    private func isChanged(
+        _ wanted: ChannelConfiguration,
+        comparedTo present: ChannelConfiguration,
+        _ secrets: SecretReader?
+    ) async -> Bool {
+        guard wanted == present, let channel = channels[wanted.name], let secrets, let assembly
+        else { return true }
+        var isReadable = true
+        let inputs = await assembly.inputs(of: wanted, reading: secrets) { _, _ in
+            isReadable = false
+        }
+        return !isReadable || channel.inputs != inputs
     }
 }
 
-extension Daemon {
-    /// Whose tokens a new manager goes on with: those of the channel so far or, where that has others,
-    /// of the last one of this name that had the same and could not write them.
-    func predecessor(of manager: OAuthManager, in channel: String) -> OAuthManager? {
-        let present = channels.first { $0.name == channel }?.authorizer as? OAuthManager
-        if let present, present.hasTokens(of: manager) { return present }
-        let earlier = leaving.last {
-            $0.channel == channel && $0.manager?.hasTokens(of: manager) == true
-        }
-        return earlier?.manager ?? present
-    }
-
-    /// Keeps an eye on the managers that other channels have no use for: a renewal may be on its way,
-    /// and what could not be written is nowhere else.
-    func noteLeaving(behind next: [ChannelShared]) async {
-        var kept = leaving
-        for channel in channels where !next.contains(where: { $0 === channel }) {
-            guard let manager = channel.authorizer?.engine else { continue }
-            kept.append(RetiringOAuthManager(manager, of: channel.name))
-        }
-        for index in kept.indices { await kept[index].releaseIfSaved() }
-        leaving = kept.filter { $0.manager != nil }
-    }
-}
-
-/// Why a good configuration is not reloaded.
+/// Why a valid configuration is not put in force.
 private enum ReloadRefusal: Error, CustomStringConvertible {
     case stopping
     /// A loop would have no connection of the channel's.
@@ -187,7 +157,7 @@ private enum ReloadRefusal: Error, CustomStringConvertible {
         case .stopping: "the daemon is stopping"
         case .smallPool(let channel, let loops):
             "channels.\(channel).pool.connections: expected at least one for each of the \(loops) "
-                + "event loops that run; fewer take a restart"
+                + "running event loops; reducing their number requires a restart"
         }
     }
 }

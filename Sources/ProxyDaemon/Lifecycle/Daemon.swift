@@ -1,269 +1,363 @@
+import Bytes
 package import EventIO
 import FoundationEssentials
-import HTTP1
-import HTTPMessage
 import NetworkCore
-package import OriginTransport
+import OAuth
 package import ProxyConfig
 import RequestLog
 import System
 
-/// The daemon: event loops, listeners, channels, signals.
+/// The daemon: starts event loops, listeners and channels, reloads them, and stops them.
 package actor Daemon {
-    let console: ConsoleStyle
-    private let destinations: DestinationPolicy
-    let report: OperatorReport
-    let environment: [String: String]
-    let inherited: InheritedSockets
-    /// What is in force, but for what waits for a restart.
-    var configuration: ProxyConfiguration
-    /// What the process started with, which holds for what waits for a restart.
-    let initialConfiguration: ProxyConfiguration
-    let started = ContinuousClock.now
-    /// The same by the calendar, in seconds since 1970.
-    let startedAt = Date().timeIntervalSince1970
-    /// When the configuration in force was put there, in seconds since 1970, if that was a reload.
-    var loadedAt: Double?
-    /// The reload that was refused since, if one was.
-    var refusedReload: (at: Double, reasons: [String])?
-    let reloadConfiguration: @Sendable () -> Result<ProxyConfiguration, ConfigurationErrors>
-    var loops: [EventLoop] = []
-    var workers: [LoopBound<Worker>] = []
-    var listeners: [ServedAddress] = []
-    var listenerCount = 0
-    let connectionCount = ConnectionCount()
-    let stalls: RateLimitedReport
-    let spread = ConnectionSpread<LoopBound<Worker>>()
-    var reloading: Task<Result<[String], ReloadFailure>, Never>?
-    var channels: [ChannelShared] = []
-    /// Token managers of channels before a reload.
-    var leaving: [RetiringOAuthManager] = []
+    let setup: DaemonSetup
+    var inForce: ConfigurationInForce
+    private let started = ContinuousClock.now
+    private let startedAt = Date().timeIntervalSince1970
+    private var shared: Worker.Shared
+    private(set) var state = DaemonState.created
+    private var stopWaiters: [CheckedContinuation<Void, Never>] = []
+
+    // What a start opens, in this order; a stop closes whatever is there.
+    private(set) var loops: [EventLoop] = []
+    private var signals: LoopBound<SignalSource>?
     private(set) var assembly: ChannelAssembly?
-    var admin: LoopBound<LocalServer>?
-    var adminSocket: SharedSocket?
-    var signals: LoopBound<SignalSource>?
-    /// The start, while it goes on.
-    private var opening: Task<Void, any Error>?
-    var stopWaiters: [CheckedContinuation<Void, Never>] = []
-    var isStopping = false
-    var watchdog: Task<Void, Never>?
+    private(set) var channels = ChannelSet()
+    private(set) var workers = WorkerPool.empty
+    var listeners: ListenerSet
+    private var admin: AdminServer?
+    private var watchdog: Watchdog?
+
+    /// The last reload, which the next one waits for.
+    var reloading: Task<Result<[String], ReloadFailure>, Never>?
 
     /// Prepares a daemon that does not listen yet.
-    ///
-    /// - Parameters:
-    ///   - configuration: what is in force first.
-    ///   - environment: where systemd's variables are.
-    ///   - inherited: the sockets that systemd handed over.
-    ///   - console: whether exchanges are printed for a person.
-    ///   - destinations: where apps may lead that name the host themselves.
-    ///   - report: told what concerns the daemon itself.
-    ///   - reload: reads the configuration again, for SIGHUP.
-    package init(
-        _ configuration: ProxyConfiguration,
-        environment: [String: String],
-        inherited: InheritedSockets = InheritedSockets(descriptors: [:]),
-        console: ConsoleStyle = .off,
-        destinations: DestinationPolicy = .world,
-        report: @escaping OperatorReport,
-        reload: @escaping @Sendable () -> Result<ProxyConfiguration, ConfigurationErrors>
-    ) {
-        self.configuration = configuration
-        initialConfiguration = configuration
-        self.environment = environment
-        self.inherited = inherited
-        self.console = console
-        self.destinations = destinations
-        self.report = report
-        stalls = RateLimitedReport(report)
-        reloadConfiguration = reload
+    package init(_ configuration: ProxyConfiguration, _ setup: DaemonSetup) {
+        self.setup = setup
+        inForce = ConfigurationInForce(configuration, at: startedAt)
+        listeners = ListenerSet(setup.inherited)
+        shared = Worker.Shared(
+            console: setup.console,
+            stalls: RateLimitedReport(setup.report)
+        )
     }
 
     // MARK: - Starting
 
     /// Starts loops and listeners; returns when everything serves.
     ///
-    /// A signal that ends the daemon meanwhile ends the start; then it has stopped already.
+    /// A signal that arrives before then ends the start; then the daemon has stopped.
     ///
     /// - Throws: an error that says which address, file or secret cannot be used.
     package func start(handlesSignals: Bool) async throws {
         let opening = Task { try await open(handlesSignals: handlesSignals) }
-        self.opening = opening
+        state = .starting(opening)
         let outcome = await opening.result
-        self.opening = nil
-        // Whoever stops a start gets what he wanted, with or without a fault.
-        if opening.isCancelled { return await stop() }
+        // A start that was cancelled has done what was asked of it, with or without an error.
+        if opening.isCancelled { return await end() }
         do {
             try outcome.get()
         } catch {
-            // What was opened before the fault is closed on its loops.
-            await stop()
+            // What was opened before the error is closed on its loops.
+            await end()
             throw error
         }
     }
 
     private func open(handlesSignals: Bool) async throws {
-        // Nobody may read what is reported from here on.
+        // A terminal that reads the reports may go away.
         ProcessSignal.ignoreBrokenPipes()
-        // A process of its own: what belongs to the process is the daemon's.
+        let configuration = inForce.current
+        // With signals, the process is the daemon's: so are its descriptors.
         if handlesSignals { claimDescriptors() }
-        let count =
-            switch configuration.workers {
-            // No more than can have one of each channel's connections.
-            case .auto:
-                min(
-                    max(ProcessInfo.processInfo.activeProcessorCount, 1),
-                    4,
-                    configuration.channels.map(\.pool.connections).min() ?? 4
-                )
-            case .count(let count): count
-            }
-        for index in 0..<count {
-            let loop = try EventLoop(index: index)
+        try startLoops(configuration)
+        // Before secrets are read, which may take a while.
+        if handlesSignals { await handleSignals() }
+        let assembly = try ChannelAssembly(
+            configuration,
+            environment: setup.environment,
+            loop: loops[0],
+            report: setup.report
+        )
+        self.assembly = assembly
+        await replaceChannels(
+            with: try await assembly.channels(of: configuration, keeping: [])
+        )
+        workers = await WorkerPool(
+            on: loops,
+            sharing: shared,
+            limits: Worker.Limits(configuration),
+            requests: UpstreamRequest(
+                pseudonym: "netproxy-" + String(UInt32.random(in: .min ... .max), radix: 36)
+            ),
+            plan: tablePlan(assembly)
+        )
+        try listeners.checkReach(of: configuration)
+        try Task.checkCancellation()
+        try await serve(try listeners.open(configuration.listenPlaces))
+        admin = try await AdminServer(
+            at: configuration.admin,
+            setup.inherited,
+            on: loops[0],
+            daemon: self
+        )
+        if state.isStarting { state = .serving }
+        assembly.log(.daemon, "serving \(channelCount)")
+        notify("READY=1\nSTATUS=serving \(channelCount)")
+        watchdog = Watchdog(loops, setup.environment)
+    }
+
+    private func startLoops(_ configuration: ProxyConfiguration) throws {
+        for index in 0..<configuration.loopCount {
+            let loop = try setup.makeLoop(index)
             try loop.start()
             loops.append(loop)
         }
-        // Reading secrets may take a while.
-        if handlesSignals { await takeSignals() }
-        let assembly = try ChannelAssembly(
-            configuration,
-            environment: environment,
-            loop: loops[0],
-            report: report
-        )
-        self.assembly = assembly
-        await replaceChannels(with: try await assembly.channels(of: configuration, keeping: []))
-        try await startWorkers()
-        try checkReach(of: configuration)
-        let places = configuration.listenPlaces
-        try Task.checkCancellation()
-        try await serve(try open(places))
-        try await startAdmin()
-        assembly.tell(.daemon, "serving \(counted)")
-        notify("READY=1\nSTATUS=serving \(counted)")
-        watchdog = proveLife()
+        if loops.count > 1 { shared.spread = ConnectionSpread() }
     }
 
-    /// How many channels there are, for people.
-    var counted: String { DaemonStatus.count(channels.count, "channel") }
+    /// Gets as many descriptors as the process may have, and reports if that is less than it may need.
+    private func claimDescriptors() {
+        let count = DescriptorLimit.claim()
+        let wanted = inForce.current.limits.connections
+        guard count < wanted else { return }
+        setup.report(
+            "limits.connections is \(wanted), but the process can have only \(count) connections: "
+                + DescriptorLimit.advice
+        )
+    }
+
+    /// The number of channels, with its noun.
+    var channelCount: String { DaemonStatus.count(channels.channels.count, "channel") }
 
     /// Where it listens, in the order of the configuration, with the ports that the system chose.
-    package var addresses: [SocketAddress] { listeners.map(\.socket.address) }
+    package var addresses: [SocketAddress] { listeners.addresses }
 
     /// Where the admin socket listens, if there is one.
-    package var adminAddress: SocketAddress? { adminSocket?.address }
+    package var adminAddress: SocketAddress? { admin?.address }
 
-    private func startWorkers() async throws {
-        let settings = workerSettings(configuration)
-        let requests = UpstreamRequest(
-            pseudonym: "netproxy-" + String(UInt32.random(in: .min ... .max), radix: 36)
-        )
-        guard let assembly else { return }
-        let (channels, count, forwarding) = (channels, loops.count, forwarding)
-        let router = Router(channels.map(\.configuration))
-        for loop in loops {
-            workers.append(
-                await loop.call { loop in
-                    Worker(
-                        loop,
-                        settings: settings,
-                        requests: requests,
-                        table: assembly.table(
-                            of: channels,
-                            routing: router,
-                            forwarding: forwarding,
-                            keeping: nil,
-                            on: loop,
-                            loops: count
-                        )
-                    )
-                }
-            )
-        }
-    }
+    // MARK: - Channels and listeners
 
-    var forwarding: ForwardProxy.Settings {
-        ForwardProxy.Settings(
-            unmatched: configuration.unmatched,
-            connect: configuration.connect,
-            destinations: destinations
+    /// What every loop makes its table of the channels in force of.
+    func tablePlan(_ assembly: ChannelAssembly) -> ChannelTablePlan {
+        let configuration = inForce.current
+        return ChannelTablePlan(
+            channels.channels,
+            forwarding: ForwardProxy.Settings(
+                unmatched: configuration.unmatched,
+                connect: configuration.connect,
+                destinations: setup.destinations
+            ),
+            ownLog: assembly.ownLog,
+            loops: loops.count
         )
     }
 
-    private func startAdmin() async throws {
-        let socket: SharedSocket
-        let isTCP: Bool
-        switch configuration.admin {
-        case .off: return
-        case .tcp(let endpoint):
-            isTCP = true
-            guard let opened = try SharedSocket.open(.tcp(endpoint), inherited).first else {
-                return
-            }
-            socket = opened
-        case .unix(let path):
-            isTCP = false
-            if let slash = path.lastIndex(of: "/"), slash > path.startIndex {
-                try ConfiguredDirectory.make(
-                    String(path[..<slash]),
-                    mode: 0o750,
-                    for: "admin"
-                )
-            }
-            let opened = try SharedSocket.open(.unix(path), inherited, mode: 0o600)
-            guard let own = opened.first else { return }
-            socket = own
+    /// Puts channels in force, and has the token managers that are new look into the store.
+    func replaceChannels(with next: [ChannelShared]) async {
+        let (set, managers) = await channels.replaced(with: next)
+        // Not before: the admin socket leads to these, and a token that is asked for in between would
+        // be bought with the older refresh token that is stored.
+        channels = set
+        for manager in managers {
+            // Not awaited: the first request starts it as well, should it come earlier.
+            Task { await manager.start() }
         }
-        adminSocket = socket
-        let handler = AdminHandler(isTCP: isTCP, daemon: self)
-        let server = await loops[0].call { loop in
-            Result<LocalServer, any Error> {
-                try LocalServer(socket.socket, on: loop) { await handler.answer($0) }
-            }
+    }
+
+    /// Accepts from sockets on every loop.
+    func serve(_ opened: [ServedAddress]) async throws {
+        for served in opened where !state.isEnding {
+            listeners.add(served)
+            try await workers.listen(on: served)
         }
-        admin = try await server.unwrapped()
+    }
+
+    /// Accepts no more from sockets; what came over them has the time of `drain`.
+    func stopServing(_ closed: [ServedAddress]) async {
+        let limit = inForce.current.drain
+        for served in closed {
+            await workers.stopListening(on: served, within: limit)
+            listeners.remove(served)
+        }
     }
 
     // MARK: - Signals
 
-    private func takeSignals() async {
-        let loop = loops[0]
-        signals = await loop.call { loop in
+    private func handleSignals() async {
+        signals = await loops[0].call { loop in
             SignalSource(on: loop) { [self] signal in
                 // The signal's work is the actor's, not the loop's.
-                Task { await self.received(signal) }
+                Task { await self.handle(signal) }
             }
         }
     }
 
-    private func received(_ signal: ProcessSignal) async {
+    private func handle(_ signal: ProcessSignal) async {
         switch signal {
         case .terminate, .interrupt:
-            guard !isStopping else { return await hurry() }
-            if let opening {
-                report("stopping before everything has started")
-                return opening.cancel()
+            switch state.stopAction {
+            case .cancelStart: setup.report("stopping before everything has started")
+            case .drain:
+                let drain = DaemonStatus.time(inForce.current.drain.seconds)
+                setup.report(
+                    "stopping: waiting up to \(drain) for running requests; "
+                        + "Ctrl-C or another signal stops now"
+                )
+            case .wait, .nothing:
+                setup.report("stopping now")
+                // Only the renewal of refresh tokens is still waited for.
+                return await workers.cut()
             }
-            let drain = DaemonStatus.time(configuration.drain.seconds)
-            report("stopping; what is under way has \(drain) to end, or until the next signal")
             await stop()
-        // A start reads everything anyway.
-        case .hangUp where opening != nil: break
-        case .hangUp: await reload()
+        case .hangUp:
+            // A start reads everything anyway.
+            if !state.isStarting { await reload() }
         case .user1: reopenLogs()
         }
     }
 
-    /// Ignores SIGHUP and SIGUSR1 until a daemon takes them: neither may end the process before.
+    /// Ignores SIGHUP and SIGUSR1 until a daemon handles them: neither may end the process before.
     package static func ignoreNotices() {
         ProcessSignal.ignoreNotices()
     }
 
-    /// Opens the log files anew, after they were moved away.
+    /// Opens the log files again, after they were moved away.
     package func reopenLogs() {
         assembly?.logs.reopen()
     }
 
+    /// Sends a message to systemd, if it started this process.
     func notify(_ message: String) {
-        ServiceManager.notify(message, to: environment["NOTIFY_SOCKET"])
+        ServiceManager.notify(message, to: setup.environment["NOTIFY_SOCKET"])
+    }
+
+    // MARK: - Stopping
+
+    /// How long a renewal may take in which a refresh token was presented: as long as one request to
+    /// a token endpoint.
+    private static let renewalTime = Duration.seconds(10)
+
+    /// Returns when the daemon has stopped.
+    package func waitUntilStopped() async {
+        if case .stopped = state { return }
+        await withCheckedContinuation { stopWaiters.append($0) }
+    }
+
+    /// Accepts no more, lets exchanges and renewals end within `drain`, and writes the logs; returns
+    /// when the daemon has stopped, also if another caller began the stop.
+    package func stop() async {
+        switch state {
+        case .created, .serving: await end()
+        case .starting(let opening):
+            opening.cancel()
+            await waitUntilStopped()
+        case .draining, .stopped: await waitUntilStopped()
+        }
+    }
+
+    private func end() async {
+        guard !state.isEnding else { return await waitUntilStopped() }
+        state = .draining
+        let drain = inForce.current.drain
+        // Longer than systemd's own patience, if `drain` is.
+        let patience = drain + Daemon.renewalTime + .seconds(10)
+        notify(
+            "STOPPING=1\nSTATUS=draining\nEXTEND_TIMEOUT_USEC=\(Int64(patience / .microseconds(1)))"
+        )
+        // The loops have descriptors of their own until they drain; after that connecting fails.
+        listeners.removeAll()
+        let limit = SystemClock().now + drain
+        await workers.drain(within: drain)
+        await workers.cut()
+        // Even if the drain is used up: a response on its way may hold the only refresh token.
+        await finishRenewals(until: max(limit, SystemClock().now + Daemon.renewalTime))
+        // A reload under way uses the loops; it ends early.
+        reloading?.cancel()
+        _ = await reloading?.value
+        await workers.close()
+        assembly?.logs.finish()
+        if let signals { await signals.call { $0.close() } }
+        // Endless answers end first, so that every reader can see their end.
+        assembly?.logs.feed.finish()
+        assembly?.clientKeys.revokeAll()
+        await admin?.close()
+        await watchdog?.stop()
+        (signals, admin, watchdog, workers) = (nil, nil, nil, .empty)
+        for loop in loops {
+            loop.stop()
+            await loop.waitUntilStopped()
+        }
+        loops = []
+        state = .stopped
+        for waiter in stopWaiters { waiter.resume() }
+        stopWaiters = []
+    }
+
+    /// Waits for renewals, so that no rotated refresh token is lost.
+    private func finishRenewals(until end: ContinuousClock.Instant) async {
+        notify("STATUS=waiting for renewals of tokens")
+        for name in await channels.finishRenewals(until: end) {
+            let advice = channels[name]?.configuration.signIn ?? "netproxy login \(name)"
+            setup.report(
+                "channel \(name): its newest refresh token could not be stored and is lost with this "
+                    + "process; sign in again: \(advice)"
+            )
+        }
+    }
+
+    // MARK: - Looking
+
+    /// The state of the daemon, added up over the loops.
+    func status() async -> DaemonStatus {
+        let figures = await workers.figures()
+        return DaemonStatus(
+            uptimeS: DaemonStatus.tenths(started.duration(to: .now)),
+            state: state.word,
+            listen: addresses.map(\.description),
+            workers: loops.count,
+            connections: figures.connections,
+            connectionsRefused: shared.connectionCount.refused,
+            logLinesDropped: assembly?.logs.droppedLines ?? 0,
+            configuration: inForce.status,
+            process: await .current(startedAt: startedAt, polled: figures.nanosecondsPolled),
+            unclaimed: figures.unclaimed.statuses,
+            channels: await channels.status(figures, tokenRequests: assembly?.tokenRequests)
+        )
+    }
+
+    /// Why the daemon should get no traffic; empty while it should.
+    var reasonsNotReady: [String] {
+        if state.isEnding { return ["draining"] }
+        if workers.workers.isEmpty { return ["starting"] }
+        return addresses.isEmpty ? ["no listener"] : []
+    }
+
+    /// Lends a key to a program; without names, for all channels.
+    ///
+    /// - Returns: the lease, or why the request is refused.
+    func lend(
+        to names: [String],
+        over reach: AdminReach
+    ) -> Result<ClientLeaseBody, AdminRefusal> {
+        guard let keys = assembly?.clientKeys, !state.isEnding else {
+            return .failure(AdminRefusal(status: 503, detail: "draining"))
+        }
+        return KeyLending(keys: keys, channels: channels, listeners: listeners)
+            .lend(to: names, over: reach)
+    }
+}
+
+extension ProxyConfiguration {
+    /// How many event loops to start; never more than each channel has connections for.
+    fileprivate var loopCount: Int {
+        switch workers {
+        case .auto:
+            min(
+                max(ProcessInfo.processInfo.activeProcessorCount, 1),
+                4,
+                channels.map(\.pool.connections).min() ?? 4
+            )
+        case .count(let count): count
+        }
     }
 }

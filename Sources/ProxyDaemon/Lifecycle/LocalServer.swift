@@ -11,7 +11,7 @@ import NetworkCore
 ///
 /// Not `Sendable`: it never leaves its loop.
 final class LocalServer {
-    /// A request as the answer needs it.
+    /// A request, with its body.
     struct Call: Sendable {
         let method: HTTPMethod
         let target: RequestTarget
@@ -38,7 +38,7 @@ final class LocalServer {
 
     private let loop: EventLoop
     private let answer: Answer
-    /// Told of each response that went out whole.
+    /// Called with each response that was sent completely.
     private let onAnswered: (@Sendable (Response) -> Void)?
     private var listener: Listener?
     private var connections: [ObjectIdentifier: DownstreamConnection] = [:]
@@ -81,7 +81,7 @@ final class LocalServer {
         } catch let error as HTTP1Error {
             await refuse(connection.unreadHead, NetworkError(error), connection)
         } catch {
-            // The peer is gone or too slow; there is nobody to answer.
+            // The peer is gone or too slow: no answer is possible.
         }
         await connection.end()
         connections[ObjectIdentifier(connection)] = nil
@@ -123,7 +123,7 @@ final class LocalServer {
                 body: body
             )
         )
-        // An endless answer goes on for as long as somebody reads, however slowly.
+        // An endless answer lasts as long as the peer reads, however slowly.
         if case .stream(_, nil) = response.body { connection.request.idleTimeout = nil }
         var writer = ResponseWriter(response, to: head, head.persistence, on: connection)
         try await writer.write()
@@ -132,18 +132,18 @@ final class LocalServer {
         return writer.persists
     }
 
-    /// What the peer is told of content that was not read to its end.
+    /// The error for content that was not read to its end.
     private static func refusal(_ error: NetworkError) -> NetworkError {
         guard error.kind == .httpResponseBodySize else { return error }
         return NetworkError(
             .httpRequestError,
             side: .downstream,
-            detail: "the request's content is longer than the \(bodyLimit) bytes that are read",
+            detail: "the request's content is longer than the \(bodyLimit) bytes that are accepted",
             status: 413
         )
     }
 
-    /// Accepts no more, and lets what is open come to its end; `completion` is called then.
+    /// Accepts no more, and calls `completion` when all open connections have ended.
     func drain(_ completion: @escaping () -> Void) {
         listener?.close()
         listener = nil
@@ -152,7 +152,7 @@ final class LocalServer {
         if connections.isEmpty { completion() }
     }
 
-    /// Accepts no more and ends what is open.
+    /// Accepts no more and ends all open connections.
     func close() {
         listener?.close()
         listener = nil
@@ -161,7 +161,7 @@ final class LocalServer {
 }
 
 extension LoopBound {
-    /// The value of a result that was made on the loop.
+    /// Returns the value of a result that was made on the loop, or throws its error.
     func unwrapped<Success>() async throws -> LoopBound<Success>
     where Value == Result<Success, any Error> {
         try await withCheckedThrowingContinuation { continuation in

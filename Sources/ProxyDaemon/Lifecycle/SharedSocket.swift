@@ -1,18 +1,19 @@
 import EventIO
 import ProxyConfig
+import System
 
-/// A socket that is served, and whose it is.
+/// A socket that is served, and the channel that it belongs to.
 struct ServedAddress: Sendable {
     let socket: SharedSocket
-    /// As the configuration names it.
+    /// The address as the configuration has it, and its owner.
     let place: ListenPlace
-    /// What the loops call it.
+    /// The number by which the loops know it.
     let number: Int
 
     var channel: String? { place.channel }
 }
 
-/// An address of the configuration, and whose it is.
+/// An address of the configuration, and its owner.
 struct ListenPlace: Sendable, Hashable {
     let address: ListenAddress
     /// The channel of every request, if it is a channel's own listener.
@@ -29,13 +30,13 @@ final class SharedSocket: Sendable {
 
     var address: SocketAddress { socket.address }
 
-    /// Opens what an address of the configuration names.
+    /// Opens an address of the configuration.
     ///
     /// - Parameters:
     ///   - address: where.
-    ///   - inherited: what systemd handed over.
-    ///   - mode: who may connect to a unix socket; its owner and group, unless told otherwise.
-    /// - Returns: one socket, or those that systemd has under the name.
+    ///   - inherited: the sockets that systemd passed.
+    ///   - mode: the permissions of a unix socket; by default its owner and group may connect.
+    /// - Returns: one socket, or those that systemd passed under the name.
     /// - Throws: `IOError.system` that names the address.
     static func open(
         _ address: ListenAddress,
@@ -45,7 +46,7 @@ final class SharedSocket: Sendable {
         switch address {
         case .tcp:
             guard let wanted = address.socketAddress else {
-                throw .system("cannot listen on \(address): the host is no IP address")
+                throw .system("cannot listen on \(address): the host is not an IP address")
             }
             return [SharedSocket(try ListeningSocket(wanted))]
         case .unix:
@@ -59,8 +60,7 @@ final class SharedSocket: Sendable {
 }
 
 extension ListenAddress {
-    /// What the system is asked to bind; nothing for a socket of systemd's, and for what is no
-    /// address.
+    /// The address to bind; `nil` for a socket of systemd's, and for a host that is not an address.
     var socketAddress: SocketAddress? {
         switch self {
         case .tcp(let endpoint):
@@ -70,5 +70,50 @@ extension ListenAddress {
         case .unix(let path): return SocketAddress(unixPath: path)
         case .systemd: return nil
         }
+    }
+}
+
+/// The sockets that systemd passed: each is owned once, for the life of the process.
+///
+/// A reload that drops one leaves it open, so that a later reload can use it again. systemd passes
+/// descriptors only at the start; the number of one that was closed may be a log file's by then.
+package struct InheritedSockets: Sendable {
+    private let sockets: [String: [Result<SharedSocket, IOError>]]
+
+    /// Takes over the sockets that the environment names (sd_listen_fds_with_names(3)); once in a
+    /// process.
+    package init(_ environment: [String: String]) {
+        self.init(descriptors: ServiceManager.inheritedSockets(environment))
+    }
+
+    /// Takes over descriptors by their names; no one else closes them from now on.
+    package init(descriptors: [String: [Int32]]) {
+        sockets = descriptors.mapValues { $0.map(InheritedSockets.take) }
+    }
+
+    private static func take(_ descriptor: Int32) -> Result<SharedSocket, IOError> {
+        do throws(IOError) {
+            return .success(SharedSocket(try ListeningSocket(inherited: descriptor)))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    /// The sockets with a name.
+    ///
+    /// - Throws: `IOError.system` if there are none, or if one of them is not a listening socket.
+    func named(_ name: String) throws(IOError) -> [SharedSocket] {
+        guard let results = sockets[name], !results.isEmpty else {
+            throw .system("systemd passed no socket named \(name); see FileDescriptorName=")
+        }
+        var found: [SharedSocket] = []
+        for result in results {
+            do throws(IOError) {
+                found.append(try result.get())
+            } catch {
+                throw .system("cannot listen on systemd:\(name): \(error)")
+            }
+        }
+        return found
     }
 }

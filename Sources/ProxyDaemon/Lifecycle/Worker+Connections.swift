@@ -5,11 +5,11 @@ import NetworkCore
 import RequestLog
 import System
 
-/// The connections of apps: whose they are, and their tasks.
+/// The connections of clients and their tasks.
 extension Worker {
-    /// Who should have the connection that has come over a listener.
+    /// Returns what takes a new connection instead of this loop, if another loop has fewer.
     func betterPlace(_ number: Int) -> ((AcceptedSocket) -> Void)? {
-        guard let load, let other = settings.spread?.lighter(than: load) else { return nil }
+        guard let load, let other = shared.spread?.lighter(than: load) else { return nil }
         let channel = listeners[number]?.channel
         return { accepted in
             other.loop.submit {
@@ -23,7 +23,7 @@ extension Worker {
         // A listener that is not here may be about to come; one that was here is closed.
         let own = listeners[listener]
         guard !isDraining, own != nil || listener > lastListener,
-            // What the system does not watch is closed.
+            // A socket that the system cannot watch is closed.
             let socket = try? accepted.open(on: loop)
         else {
             load?.remove()
@@ -34,15 +34,15 @@ extension Worker {
 
     /// Serves a connection that counts already.
     func serve(_ socket: StreamSocket, listener: Int, channel: String?) {
-        guard settings.connectionCount.add(upTo: settings.connections) else {
-            // Cheaper than an answer, and the kernel tells the app.
+        guard shared.connectionCount.add(upTo: limits.connections) else {
+            // Cheaper than a response, and the client sees the reset.
             socket.reset()
             load?.remove()
             return
         }
         let connection = DownstreamConnection(
             socket,
-            bounds: settings.bounds,
+            bounds: limits.bounds,
             listener: DownstreamConnection.Source(number: listener, channel: channel)
         )
         connections[ObjectIdentifier(connection)] = connection
@@ -67,7 +67,7 @@ extension Worker {
             relay: relay,
             interim: handler.interimWriter(for: connection)
         )
-        // An app that goes away takes its exchange with it. Its end may have come with its first bytes.
+        // A client that disconnects ends its exchange. It may have done so with its first bytes.
         let end = {
             task.cancel()
             relay.abort()
@@ -83,7 +83,7 @@ extension Worker {
         }
     }
 
-    /// Leaves an idle connection to the loop: what serves it is many times the rest of it.
+    /// Leaves an idle connection to the loop: its task would take many times its memory.
     private func park(_ connection: DownstreamConnection) {
         connection.service = nil
         connection.socket.onPeerClosed = nil
@@ -123,7 +123,7 @@ extension Worker {
         connection.service = nil
         connections[ObjectIdentifier(connection)] = nil
         load?.remove()
-        settings.connectionCount.remove()
+        shared.connectionCount.remove()
         if connections.isEmpty { onDrained?() }
     }
 }

@@ -5,32 +5,33 @@ import NetworkCore
 import ProxyConfig
 import RequestLog
 
-/// What one event loop does for the daemon: accept, serve, keep time for the logs.
+/// What one event loop does for the daemon: it accepts connections, serves them, and flushes the logs.
 ///
 /// Not `Sendable`.
 final class Worker {
-    /// How long a task stays with a connection that has nothing to do.
+    /// How long a task stays with an idle connection.
     static let parkDelay = Duration.seconds(1)
-    /// After so many parked connections the memory of their tasks is given back to the system.
+    /// After this many parked connections, the memory of their tasks is returned to the system.
     static let trimThreshold = 64
     static let trimDelay = Duration.milliseconds(500)
-    /// How long an app whose exchange is cut may take to hear why.
+    /// How long a client whose exchange is cut may take to read the reason.
     private static let lastWord = Duration.milliseconds(500)
-    /// Lets no line wait longer than this in a loop's buffer.
+    /// Maximum time that a log line is buffered.
     private static let flushInterval = Duration.milliseconds(200)
 
     /// How many channels a loop makes or closes in one turn.
     static let sliceLength = 32
 
     let loop: EventLoop
-    var settings: Settings
+    let shared: Shared
+    var limits: Limits
     let handler: ProxyHandler
     var listeners: [Int: (listener: Listener, channel: String?)] = [:]
     var isDraining = false
     var connections: [ObjectIdentifier: DownstreamConnection] = [:]
-    /// Channels that were made for a configuration that is about to come into force.
+    /// Channels of a configuration that is about to come into force.
     private var prepared: [Channel] = []
-    /// Channels whose exchanges may still end.
+    /// Channels that are no longer in force, while an exchange uses them.
     private var retired: [RetiredChannel] = []
     private var flusher: ActionTimer?
     private var isFlusherArmed = false
@@ -40,38 +41,65 @@ final class Worker {
     var onDrained: (() -> Void)?
     /// The number of the listener that was opened last.
     var lastListener = 0
-    /// How many connections there are to serve, for whoever spreads them.
+    /// The load that the spread of connections sees; `nil` with a single loop.
     var load: ConnectionSpread<LoopBound<Worker>>.Load?
 
-    /// The limits of the process, as far as a loop needs them.
-    struct Settings: Sendable {
-        /// What one request may be.
-        var bounds: DownstreamConnection.Bounds
-        /// How many connections the process may have.
-        var connections: Int
-        /// How many it has.
-        var connectionCount: ConnectionCount
-        /// Where other loops accept from the same sockets.
+    /// What all loops of the process share.
+    struct Shared: Sendable {
+        /// How many connections from clients the process has.
+        let connectionCount = ConnectionCount()
+        /// Spreads connections over the loops; `nil` with a single loop.
         var spread: ConnectionSpread<LoopBound<Worker>>?
+        /// Whether and how exchanges are printed.
+        let console: ConsoleStyle
+        /// Reports why connections of clients have to wait.
+        let stalls: RateLimitedReport
+    }
+
+    /// What the top of the configuration says for every loop.
+    struct Limits: Sendable {
+        /// What one request may be.
+        let bounds: DownstreamConnection.Bounds
+        /// How many connections the process may have.
+        let connections: Int
         /// Whether the loop may poll before it sleeps.
-        var mayPoll: Bool
-        /// Whether exchanges are printed.
-        var console: ConsoleStyle
-        /// Told why connections of apps have to wait.
-        var stalls: RateLimitedReport
+        let mayPoll: Bool
+
+        init(_ configuration: ProxyConfiguration) {
+            let limits = configuration.limits
+            var wire = HTTP1Limits()
+            wire.sectionSize = limits.headerSize.bytes
+            wire.fieldCount = limits.headerCount
+            wire.targetSize = limits.targetSize.bytes
+            bounds = DownstreamConnection.Bounds(
+                limits: wire,
+                headTimeout: limits.headTimeout,
+                bodyRate: limits.bodyRate?.bytes,
+                parkDelay: Worker.parkDelay
+            )
+            connections = limits.connections
+            mayPoll = configuration.busyPoll == .auto
+        }
     }
 
-    init(_ loop: EventLoop, settings: Settings, requests: UpstreamRequest, table: ChannelTable) {
+    init(
+        _ loop: EventLoop,
+        sharing shared: Shared,
+        limits: Limits,
+        requests: UpstreamRequest,
+        table: ChannelTable
+    ) {
         self.loop = loop
-        self.settings = settings
+        self.shared = shared
+        self.limits = limits
         handler = ProxyHandler(loop: loop, requests: requests, channels: table)
-        handler.console = ConsoleLines(settings.console)
+        handler.console = ConsoleLines(shared.console)
         handler.onLogged = { [unowned self] in armFlusher() }
-        loop.mayPoll = settings.mayPoll
-        load = settings.spread?.join(LoopBound(self, on: loop))
+        loop.mayPoll = limits.mayPoll
+        load = shared.spread?.join(LoopBound(self, on: loop))
     }
 
-    /// Serves what arrives at a socket, unless no more is served.
+    /// Accepts connections from a socket, unless the worker is draining.
     func listen(
         on socket: borrowing ListeningSocket,
         number: Int,
@@ -82,7 +110,7 @@ final class Worker {
             socket,
             on: loop,
             betterPlace: load == nil ? nil : { [unowned self] in betterPlace(number) },
-            onStall: { [unowned self] in settings.stalls("new connections wait: \($0)") }
+            onStall: { [unowned self] in shared.stalls("new connections wait: \($0)") }
         ) { [unowned self] in
             load?.add()
             serve($0, listener: number, channel: listeners[number]?.channel)
@@ -115,13 +143,13 @@ final class Worker {
         loop.schedule(timer, at: loop.deadline(after: limit))
     }
 
-    /// Puts other settings in force; limits are those of connections to come.
-    func apply(_ settings: Settings) {
-        self.settings = settings
-        loop.mayPoll = settings.mayPoll
+    /// Puts other limits in force, for connections to come.
+    func apply(_ limits: Limits) {
+        self.limits = limits
+        loop.mayPoll = limits.mayPoll
     }
 
-    /// Makes what of these channels is new, for an `install` that follows.
+    /// Makes the channels that are new, for the next `install`.
     func prepare(_ channels: ArraySlice<ChannelShared>, loops: Int) {
         let present = Set(table.channels.map { ObjectIdentifier($0.shared) })
         let tallies = Dictionary(uniqueKeysWithValues: table.channels.map { ($0.name, $0.tally) })
@@ -131,13 +159,13 @@ final class Worker {
         }
     }
 
-    /// What was prepared since the last call.
+    /// Returns the channels that were prepared since the last call.
     func takePrepared() -> [Channel] {
         defer { prepared = [] }
         return prepared
     }
 
-    /// Puts another configuration in force for what comes next.
+    /// Puts another table of channels in force for the requests to come.
     func install(_ table: ChannelTable) {
         let previous = handler.channels
         handler.channels = table
@@ -149,7 +177,7 @@ final class Worker {
         if previous.forward !== table.forward { previous.forward.retire() }
     }
 
-    /// Closes what is idle of some channels, a few in each turn of the loop.
+    /// Closes the idle connections of channels, a few channels in each turn of the loop.
     private func retire(_ channels: ArraySlice<Channel>) {
         for channel in channels.prefix(Worker.sliceLength) { channel.retire() }
         let rest = channels.dropFirst(Worker.sliceLength)
@@ -161,7 +189,7 @@ final class Worker {
     /// The channels of this loop.
     var table: ChannelTable { handler.channels }
 
-    /// The youngest of the exchanges with this id that ended here, if it is still remembered.
+    /// Returns the latest exchange with this id that ended here, if it is still remembered.
     func recentExchange(_ key: RecentExchanges.Key, _ id: String) -> RecentExchange? {
         handler.recent.find(key, id)
     }
@@ -174,10 +202,10 @@ final class Worker {
 
     // MARK: - Ending
 
-    /// Accepts no more, and ends idle connections; `completion` is called when all have ended.
+    /// Accepts no more and ends idle connections; calls `completion` when all have ended.
     func drain(_ completion: @escaping () -> Void) {
         isDraining = true
-        if let load { settings.spread?.leave(load) }
+        if let load { shared.spread?.leave(load) }
         for listener in listeners.values { listener.listener.close() }
         listeners = [:]
         onDrained = completion
@@ -185,9 +213,9 @@ final class Worker {
         if connections.isEmpty { completion() }
     }
 
-    /// Ends what is left; `completion` is called when the last of it has told its record.
+    /// Ends all connections; calls `completion` when the last of them has written its record.
     func cut(_ completion: @escaping () -> Void) {
-        // Who waits for the drain learns of its end, too.
+        // The drain is over as well.
         let earlier = onDrained
         onDrained = {
             earlier?()
@@ -230,7 +258,7 @@ final class Worker {
     }
 }
 
-/// A channel that is no longer in force, for as long as somebody uses it.
+/// A channel that is no longer in force, for as long as an exchange uses it.
 private struct RetiredChannel {
     weak var channel: Channel?
 }

@@ -43,43 +43,27 @@ enum ErrorResponder {
         requestID: String
     ) -> Response {
         let status = status(of: error)
-        let output = OutputBuffer(capacity: 512)
-        output.append("{\"type\":\"urn:netproxy:error:")
-        output.append(error.kind.rawValue)
-        output.append("\",\"title\":")
-        JSONText.append(title(of: error.kind), to: output)
-        output.append(",\"status\":")
-        output.append(decimal: status.rawValue)
-        output.append(",\"detail\":")
-        JSONText.append(detail(of: error, signIn: signIn), to: output)
-        if let channel {
-            output.append(",\"channel\":")
-            JSONText.append(channel, to: output)
-        }
-        output.append(",\"request_id\":")
-        JSONText.append(requestID, to: output)
-        output.append("}\n")
-        var headers: HTTPHeaders = [.contentType: "application/problem+json"]
-        headers.append(
+        var problem = ProblemDocument(status: status, detail: detail(of: error, signIn: signIn))
+        problem.kind = (type: error.kind.rawValue, title: title(of: error.kind))
+        problem.channel = channel
+        problem.requestID = requestID
+        var response = problem.response
+        response.headers.append(
             HTTPFieldName(known: .proxyStatus),
             validated: "netproxy; error=\(error.kind.rawValue)"
         )
-        headers.append(.cacheControl, validated: "no-store")
+        response.headers.append(.cacheControl, validated: "no-store")
         // Trying again does not help where a user must sign in.
         let wait = status == 503 && error.kind != .reauthorizationRequired ? 1 : nil
         if let seconds = error.retryAfter ?? wait {
-            headers.append(.retryAfter, validated: String(max(seconds, 1)))
+            response.headers.append(.retryAfter, validated: String(max(seconds, 1)))
         }
         if status == 407 {
             // What `access.key` accepts: some clients send a key only when they are asked for this scheme.
-            headers.append(.proxyAuthenticate, validated: "Bearer realm=\"netproxy\"")
-            headers.append(.proxyAuthenticate, validated: "Basic realm=\"netproxy\"")
+            response.headers.append(.proxyAuthenticate, validated: "Bearer realm=\"netproxy\"")
+            response.headers.append(.proxyAuthenticate, validated: "Basic realm=\"netproxy\"")
         }
-        return Response(
-            status: status,
-            headers: headers,
-            body: .bytes(ByteSlice(output.span.array))
-        )
+        return response
     }
 
     /// The error's own detail, and how to sign in where that is needed.
@@ -142,6 +126,52 @@ extension NetworkError {
             side: .proxy,
             detail:
                 "netproxy is shutting down, or closed this listener; the drain period ended before \(before)"
+        )
+    }
+}
+
+/// A problem document (RFC 9457), the body of the errors that netproxy answers with.
+struct ProblemDocument {
+    let status: HTTPStatus
+    let detail: String
+    /// The error code of the type, and its title.
+    var kind: (type: String, title: String)?
+    var channel: String?
+    var requestID: String?
+
+    init(status: HTTPStatus, detail: String) {
+        self.status = status
+        self.detail = detail
+    }
+
+    /// The response with the document.
+    var response: Response {
+        let output = OutputBuffer(capacity: 512)
+        output.append("{")
+        if let kind {
+            output.append("\"type\":\"urn:netproxy:error:")
+            output.append(kind.type)
+            output.append("\",\"title\":")
+            JSONText.append(kind.title, to: output)
+            output.append(",")
+        }
+        output.append("\"status\":")
+        output.append(decimal: status.rawValue)
+        output.append(",\"detail\":")
+        JSONText.append(detail, to: output)
+        if let channel {
+            output.append(",\"channel\":")
+            JSONText.append(channel, to: output)
+        }
+        if let requestID {
+            output.append(",\"request_id\":")
+            JSONText.append(requestID, to: output)
+        }
+        output.append("}\n")
+        return Response(
+            status: status,
+            headers: [.contentType: "application/problem+json"],
+            body: .bytes(ByteSlice(output.span.array))
         )
     }
 }

@@ -9,26 +9,27 @@ import Synchronization
 /// The port is open for the time of one sign-in. It answers to its own address only, so that no name
 /// that a web page rebinds gets through.
 final class LoopbackRedirect: Sendable {
-    /// What the browser is shown once it is known how the sign-in ended.
+    /// How the sign-in ended, as the browser shows it.
     enum Ending: Sendable {
         case signedIn
         case failed(String)
     }
 
-    /// Judges the query of a request to the redirect; nothing if it has nothing to do with the sign-in.
+    /// Checks the query of a request to the redirect URI; returns `nil` if it does not belong to the
+    /// sign-in.
     typealias Judge = @Sendable (_ query: String) async -> Ending?
 
-    /// Where the browser is to be sent.
+    /// The redirect URI for the authorization request.
     let uri: String
     private let servers: LoopBound<[LocalServer]>
 
     /// Opens the port.
     ///
     /// - Parameters:
-    ///   - registered: what is registered with the server.
+    ///   - registered: the redirect URI that is registered with the server.
     ///   - loop: serves.
-    ///   - judge: sees each query that arrives.
-    ///   - onShown: called when the browser has got the last page.
+    ///   - judge: checks each query that arrives.
+    ///   - onShown: called when the browser has received the last page.
     /// - Throws: `IOError` if the port is taken.
     init(
         _ registered: RedirectURI,
@@ -63,8 +64,8 @@ final class LoopbackRedirect: Sendable {
         self.servers = try await servers.unwrapped()
     }
 
-    /// One socket, or for `localhost` one each for IPv4 and IPv6 with the same port: which of them a
-    /// browser takes for it is the browser's affair, and nobody else may sit on the other.
+    /// One socket, or for `localhost` one each for IPv4 and IPv6 with the same port: a browser may choose
+    /// either, and no other program may listen on the other one.
     private static func sockets(for registered: RedirectURI) throws(IOError) -> [SharedSocket] {
         guard registered.host == "localhost" else {
             return [try socket(registered.host, registered.port ?? 0)]
@@ -94,7 +95,7 @@ final class LoopbackRedirect: Sendable {
 
     private static func socket(_ ip: String, _ port: UInt16) throws(IOError) -> SharedSocket {
         guard let address = SocketAddress(ip: ip, port: port) else {
-            throw .system("\(ip) is no address")
+            throw .system("\(ip) is not an address")
         }
         return SharedSocket(try ListeningSocket(address))
     }
@@ -115,17 +116,17 @@ final class LoopbackRedirect: Sendable {
         else {
             return page(421, "This is not the address that netproxy listens on.")
         }
-        guard call.method == .get, call.path == path else { return page(404, "Nothing is here.") }
+        guard call.method == .get, call.path == path else { return page(404, "Not found.") }
         switch await judge(call.query ?? "") {
         case .signedIn: return page(200, "You are signed in. You can close this page.")
         case .failed(let words):
             return page(502, "The sign-in failed: \(words). You can close this page.")
         case nil:
-            return page(400, "This does not belong to the sign-in that netproxy waits for.")
+            return page(400, "This request does not belong to the current sign-in.")
         }
     }
 
-    /// A page without scripts, pictures or links, which tells nobody where it came from.
+    /// A page without scripts, pictures or links, and without a referrer.
     private static func page(_ status: HTTPStatus, _ sentence: String) -> Response {
         let html = """
             <!DOCTYPE html>

@@ -1,11 +1,11 @@
 import NetworkCore
 import OAuth
 
-/// What became of tokens that were to be revoked.
+/// The outcome of revoking tokens.
 package struct RevocationOutcome: Sendable {
-    /// What happened, or cannot happen, a sentence each.
+    /// What was done or is not possible, one sentence each.
     package private(set) var lines: [String]
-    /// What should have happened: those tokens are good at the server for as long as they live.
+    /// What failed, one clause each: those tokens stay valid until they expire.
     package private(set) var failures: [String]
 
     init(lines: [String] = [], failures: [String] = []) {
@@ -13,19 +13,19 @@ package struct RevocationOutcome: Sendable {
         self.failures = failures
     }
 
-    /// Adds what should have happened and has not.
+    /// Adds a failure.
     package mutating func fail(_ words: String) { failures.append(words) }
 
-    /// Adds what became of a token.
+    /// Adds the outcome for a token.
     mutating func add(_ name: String, _ outcome: Revocation.Outcome) {
         switch outcome {
         case .revoked: lines.append("The server has revoked the \(name).")
         case .notOffered:
             lines.append(
-                "The server names no place to revoke the \(name) at: it is good until it ends."
+                "The server has no revocation endpoint: the \(name) stays valid until it expires."
             )
         case .kindNotOffered:
-            lines.append("The server does not revoke the \(name): it is good until it ends.")
+            lines.append("The server does not revoke the \(name): it stays valid until it expires.")
         case .failed(let words): failures.append("the \(name) was not revoked: \(words)")
         }
     }

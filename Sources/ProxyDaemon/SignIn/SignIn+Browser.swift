@@ -5,7 +5,7 @@ import ProxyConfig
 import Synchronization
 
 extension SignIn {
-    /// How long a person has for signing in with a browser.
+    /// How long a sign-in with a browser may take.
     private static let browserLimit = Duration.seconds(300)
 
     /// Signs in through a browser on this machine (RFC 8252): prints the page to open and waits for
@@ -61,7 +61,7 @@ extension SignIn {
         say("  \(page)")
         say("")
         var ending = await first(of: endings, within: Self.browserLimit)
-        // A code that came at the last moment is spent, and its tokens are on their way.
+        // A code that came at the last moment is used already, and its tokens are on their way.
         if ending == nil { ending = await attempt.ending() }
         // The last page is on its way; the browser gets it unless it has gone.
         if ending != nil { _ = await first(of: shown, within: .seconds(2)) }
@@ -71,11 +71,11 @@ extension SignIn {
         case .failed(let words): throw SignInError(words)
         case nil:
             try Task.checkCancellation()
-            throw SignInError("nobody signed in within 5 minutes")
+            throw SignInError("no sign-in was completed within 5 minutes")
         }
     }
 
-    /// Presents the code, once, and keeps what comes of it.
+    /// Presents the code, once, and stores the tokens.
     @Sendable private func keep(_ grant: TokenGrant) async -> LoopbackRedirect.Ending {
         do {
             let asked = SystemClock().moment
@@ -93,7 +93,7 @@ extension SignIn {
         }
     }
 
-    /// The first element, or nothing if none comes in time.
+    /// Returns the first element; `nil` if none comes in time.
     private func first<Element: Sendable>(
         of stream: AsyncStream<Element>,
         within limit: Duration
@@ -118,18 +118,18 @@ private final class BrowserAttempt: Sendable {
         (nil, nil)
     )
 
-    /// From now on answers are for this flow.
+    /// Expects the answers of this flow from now on.
     func begin(_ flow: AuthorizationCodeFlow) {
         state.withLock { $0.flow = flow }
     }
 
-    /// How it ends; nothing if no code has come.
+    /// How the sign-in ends; `nil` if no code has come.
     func ending() async -> LoopbackRedirect.Ending? {
         await state.withLock(\.ending)?.value
     }
 
-    /// Judges a query; a code is presented once, however often the browser sends it, and every time
-    /// the browser is told how that ended.
+    /// Checks a query; a code is presented once, however often the browser sends it, and each time the
+    /// browser is shown the outcome.
     func judge(
         _ query: String,
         present: @escaping @Sendable (TokenGrant) async -> LoopbackRedirect.Ending,
@@ -140,8 +140,8 @@ private final class BrowserAttempt: Sendable {
             let answer = flow.answer(query)
             if case .foreign = answer { return nil }
             if let ending = state.ending { return ending }
-            // Not a part of the connection's task: with a browser that goes away the code would be
-            // spent, and its tokens lost.
+            // Not part of the connection's task: if the browser went away, the code would be used and its
+            // tokens lost.
             let ending = Task<Ending, Never> {
                 switch answer {
                 case .grant(let grant): await present(grant)

@@ -3,12 +3,12 @@ import OAuth
 import ProxyConfig
 
 extension SignIn {
-    /// Revokes what is stored (RFC 7009); what is stored stays where it is.
+    /// Revokes the stored tokens (RFC 7009), and leaves them in the store.
     ///
-    /// Under the lock: a renewal that goes on meanwhile would leave tokens that nobody revokes.
+    /// Under the store's lock: a renewal at the same time would leave tokens that are not revoked.
     ///
-    /// - Returns: what became of it, for the person.
-    /// - Throws: `Failure` if what is stored cannot be read.
+    /// - Returns: the outcome, for the user.
+    /// - Throws: `Failure` if the stored tokens cannot be read.
     package func revoke() async throws -> RevocationOutcome {
         let lock: TokenStoreLock?
         let record: TokenRecord?
@@ -20,7 +20,7 @@ extension SignIn {
         }
         defer { lock?.release() }
         guard let record else {
-            return RevocationOutcome(lines: ["Nobody was signed in to \(channel.name)."])
+            return RevocationOutcome(lines: ["No tokens of \(channel.name) are stored."])
         }
         guard record.authority == client.configuration.authority else {
             return RevocationOutcome(lines: [
@@ -30,8 +30,7 @@ extension SignIn {
         return await revoke(record.refreshToken, record.accessTokens.values.map(\.value))
     }
 
-    /// Revokes what a sign-in brought and nobody can keep: it would be good for as long as the server
-    /// likes.
+    /// Revokes the tokens of a sign-in that cannot be stored: otherwise they would stay valid.
     func giveBack(_ response: TokenResponse) async -> RevocationOutcome {
         await revoke(response.refreshToken, [response.accessToken])
     }
@@ -62,7 +61,8 @@ extension SignIn {
         return outcome
     }
 
-    /// Nothing where there can be no lock: what can be read can be revoked all the same.
+    /// Returns the lock of the store; `nil` if the directory allows none: tokens that can be read can
+    /// be revoked all the same.
     private func lockedStore() async throws -> TokenStoreLock? {
         do {
             let clock = SystemClock()
@@ -72,7 +72,7 @@ extension SignIn {
         }
     }
 
-    /// Removes what is stored.
+    /// Removes the stored tokens.
     ///
     /// - Throws: `Failure`.
     package func forget() async throws {

@@ -4,22 +4,22 @@ import OAuth
 package import ProxyConfig
 import System
 
-/// Signs a person in to a channel, and out: what `netproxy login` and `logout` do.
+/// Signs a user in to a channel, and out, for `netproxy login` and `logout`.
 ///
 /// Works with or without a running daemon, and writes through the same store under its lock.
 package struct SignIn: Sendable {
-    /// Something a person can act on.
+    /// A failure that the user can act on.
     package struct Failure: Error, CustomStringConvertible {
         /// One clause, without secrets.
         package let description: String
     }
 
-    /// What it is for.
+    /// What the session is for.
     package enum Purpose: Sendable {
         /// To speak to the authorization server.
         case signIn
-        /// To look at what is stored: the client's secret, its key and a proxy's password are not read,
-        /// which may be the service's alone.
+        /// To look at the stored tokens: the client's secret, its key and a proxy's password are not read,
+        /// as only the service may have access to them.
         case look
     }
 
@@ -35,8 +35,8 @@ package struct SignIn: Sendable {
     ///   - name: the channel's name.
     ///   - configuration: where it is configured.
     ///   - environment: the variables that secrets are looked up in.
-    ///   - purpose: what it is for; whoever only looks can do nothing else.
-    ///   - say: prints a line for the person.
+    ///   - purpose: what the session is for; with `look` nothing else is possible.
+    ///   - say: prints a line for the user.
     /// - Throws: `Failure`.
     package init(
         _ name: String,
@@ -56,7 +56,7 @@ package struct SignIn: Sendable {
             try loop.start()
             let assembly = try OAuthAssembly(
                 configuration,
-                secrets: SecretReadings(SecretResolver(environment: environment)),
+                secrets: SecretReader(SecretResolver(environment: environment)),
                 loop: loop
             )
             client = try await assembly.client(settings, of: channel, for: purpose)
@@ -69,20 +69,19 @@ package struct SignIn: Sendable {
         self.say = say
     }
 
-    /// Whether a person signs in on another device where nothing else is said.
+    /// Whether a sign-in is on another device by default.
     package var prefersDevice: Bool { settings.grant == .deviceCode }
 
-    /// Ends what runs in the background; nothing else may be called after it.
+    /// Ends the background work; call nothing else after it.
     package func close() { loop.stop() }
 
-    /// Refuses a sign-in where none is of any use, or where nothing could be kept of it.
+    /// Refuses a sign-in that is not needed, or whose tokens could not be stored.
     func prepare() async throws {
         switch settings.grant {
         case .authorizationCode, .deviceCode, .refreshToken: break
         case .clientCredentials, .jwtBearer, .tokenExchange:
             throw Failure(
-                description: "the channel \(channel.name) gets its tokens by "
-                    + "\(settings.grant.rawValue): nobody signs in"
+                description: "\(channel.name) uses \(settings.grant.rawValue): no sign-in is needed"
             )
         }
         do {
@@ -92,7 +91,7 @@ package struct SignIn: Sendable {
         }
     }
 
-    /// Keeps what a sign-in brought, durably.
+    /// Stores the tokens of a sign-in durably.
     func store(_ response: TokenResponse, asked: UnixTime) async throws {
         do {
             try await client.store.keepSignIn(
@@ -107,14 +106,14 @@ package struct SignIn: Sendable {
         }
         if response.refreshToken == nil {
             say(
-                "The server gave no refresh token: when this token ends, somebody must sign in again."
+                "The server issued no refresh token: when this token expires, sign in again."
             )
         }
     }
 
-    /// The access token that is stored for the channel, if it has not ended.
+    /// Returns the stored access token of the channel.
     ///
-    /// - Throws: `Failure` that says what is there instead.
+    /// - Throws: `Failure` if there is none, or if it has expired.
     package func accessToken() async throws -> String {
         let record: TokenRecord?
         do {
@@ -127,8 +126,24 @@ package struct SignIn: Sendable {
             let kept = record.accessTokens[client.configuration.credentialKey]
         else { throw Failure(description: "no token of \(channel.name) is stored") }
         if let end = kept.expiresAt, end < SystemClock().wallNow {
-            throw Failure(description: "the stored token of \(channel.name) has ended")
+            throw Failure(description: "the stored token of \(channel.name) has expired")
         }
         return kept.value.reveal()
+    }
+}
+
+extension ChannelConfiguration {
+    /// What a user does to sign in to the channel.
+    ///
+    /// If neither a page nor a device endpoint is known, only the refresh token in the configuration
+    /// can be replaced.
+    var signIn: String {
+        if case .oauth(let settings) = authentication, settings.refreshToken != nil,
+            settings.issuer == nil, settings.authorizationURL == nil, settings.deviceURL == nil
+        {
+            return
+                "put another token in the place that auth.oauth.refresh_token names, then netproxy reload"
+        }
+        return "netproxy login \(name)"
     }
 }

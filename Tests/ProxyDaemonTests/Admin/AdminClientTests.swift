@@ -21,7 +21,10 @@ import Testing
                 try await wire.send(String(piece))
             }
         }
-        let answer = try await client(daemon).send("POST", "/reload?plan")
+        let answer = try await client(daemon).send(
+            .reload,
+            AdminQuery([(name: "plan", value: "")])
+        )
         #expect((answer.status, answer.text) == (409, "one\ntwo"))
         let request = try #require(daemon.requests.first)
         #expect(request.startLine == "POST /reload?plan HTTP/1.1")
@@ -33,7 +36,7 @@ import Testing
             _ = try await wire.message()
             try await wire.send("HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\none")
         }
-        await #expect(throws: (any Error).self) { try await client(daemon).send("GET", "/status") }
+        await #expect(throws: (any Error).self) { try await client(daemon).send(.status) }
     }
 
     @Test func `an answer without end gives its first line, and is held until it is closed`()
@@ -47,7 +50,7 @@ import Testing
             try await wire.send("4\r\ntwo\n\r\n")
             try await wire.rest()
         }
-        let held = try await client(daemon).hold("POST", "/keys")
+        let held = try await client(daemon).hold(.keys)
         #expect((held.answer.status, held.answer.text) == (200, "onetwo\n"))
         held.close()
         try await daemon.connections[0].closed.wait()
@@ -56,13 +59,13 @@ import Testing
     @Test func `the local host may be named`() async throws {
         let daemon = try await OriginServer.start { _ in Raw.ok("here") }
         let client = AdminClient(.tcp(HostPort(host: "localhost", port: daemon.port)))
-        #expect(try await client.send("GET", "/status").text == "here")
+        #expect(try await client.send(.status).text == "here")
     }
 
     @Test func `that no daemon is there is told with its place`() async throws {
         let nobody = HostPort(host: "127.0.0.1", port: RefusingPort.any())
         let refused = await #expect(throws: AdminClient.Unreachable.self) {
-            try await AdminClient(.tcp(nobody)).send("GET", "/status")
+            try await AdminClient(.tcp(nobody)).send(.status)
         }
         #expect(
             refused?.description
@@ -70,11 +73,11 @@ import Testing
                 + "is it running (netproxy run), with this configuration?"
         )
         await #expect(throws: AdminClient.Unreachable.self) {
-            try await AdminClient(.off).send("GET", "/status")
+            try await AdminClient(.off).send(.status)
         }
         let mute = try await OriginServer.start { _ = try await $0.message() }
         await #expect(throws: AdminClient.Unreachable.self) {
-            try await client(mute).send("GET", "/status")
+            try await client(mute).send(.status)
         }
     }
 }

@@ -67,6 +67,13 @@ import Testing
         #expect(try await ask("POST /reload?paln", "Netproxy-Admin: 1").status == 400)
     }
 
+    @Test(arguments: ["Netproxy-Admin: 0", "Netproxy-Admin:", "Netproxy-Admin: 1, 1"])
+    func `a change needs the field's one value`(field: String) async throws {
+        let refusal = try await ask("POST /reload", field)
+        #expect(refusal.status == 403)
+        #expect(refusal.body.contains("Netproxy-Admin: 1"))
+    }
+
     @Test(arguments: ["POST /reload", "DELETE /channels/orders/token", "POST /nowhere"])
     func `a change needs its field`(line: String) async throws {
         let refusal = try await ask(line)

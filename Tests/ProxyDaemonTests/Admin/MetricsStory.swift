@@ -10,7 +10,7 @@ import Testing
         .deletingLastPathComponent().deletingLastPathComponent()
         .appending(path: "Sources/ProxyDaemon/Documentation.docc/Metrics.md")
 
-    /// A daemon with one exchange of each kind: served with a token, in vain, and with none to be had.
+    /// Runs a story with one exchange of each kind: served with a token, failed, and refused a token.
     private func withTraffic(_ story: (DaemonHarness) async throws -> Void) async throws {
         let origin = try await OriginServer.start { _ in Raw.ok("served") }
         let tokens = try await OriginServer.start { _ in
@@ -69,18 +69,18 @@ import Testing
         }
     }
 
-    @Test func `a person reads how long it took, and what failed`() async throws {
+    @Test func `the status shows how long exchanges took, and what failed`() async throws {
         try await withTraffic { proxy in
             let answer = try await proxy.ask(Raw.get("/status")).body
             let lines = try #require(DaemonStatus(json: answer)).lines
             #expect(
                 lines.contains(
-                    "  traffic  1 request (5xx 1), 1 error (connection_refused 1), 0 retries"
+                    "  traffic  1 request (5xx 1), 1 netproxy error (connection_refused 1), 0 retries"
                 )
             )
-            let times = try #require(lines.first { $0.hasPrefix("  time     half within ") })
-            #expect(times.contains(", 99 % within "))
-            #expect(times.contains("; upstream's first byte half within "))
+            let times = try #require(lines.first { $0.hasPrefix("  time     p50 ≤ ") })
+            #expect(times.contains(", p99 ≤ "))
+            #expect(times.contains("; upstream's first byte p50 ≤ "))
         }
     }
 
@@ -150,13 +150,13 @@ import Testing
 
     @Test(
         arguments: [
-            (50, 50, "half within 1 ms, 99 % within 5 s"),
-            (99, 1, "half within 1 ms, 99 % within 1 ms"),
-            (49, 51, "half within 5 s, 99 % within 5 s"),
-            (0, 1, "half within 5 s, 99 % within 5 s"),
+            (50, 50, "p50 ≤ 1 ms, p99 ≤ 5 s"),
+            (99, 1, "p50 ≤ 1 ms, p99 ≤ 1 ms"),
+            (49, 51, "p50 ≤ 5 s, p99 ≤ 5 s"),
+            (0, 1, "p50 ≤ 5 s, p99 ≤ 5 s"),
         ]
     )
-    func `percentiles are told by the bound that holds them`(
+    func `a percentile is shown by the bound of its bucket`(
         _ short: Int,
         _ long: Int,
         _ told: String
@@ -167,9 +167,9 @@ import Testing
         #expect(try #require(histogram.status).text == told)
     }
 
-    @Test func `what is longer than all bounds has none`() throws {
+    @Test func `a duration beyond all bounds is shown as longer`() throws {
         var histogram = DurationHistogram()
         histogram.count(.seconds(61))
-        #expect(try #require(histogram.status).text == "half beyond 60 s, 99 % beyond 60 s")
+        #expect(try #require(histogram.status).text == "p50 > 60 s, p99 > 60 s")
     }
 }

@@ -16,11 +16,12 @@ import Testing
             let status = try #require(DaemonStatus(json: answer.body))
             #expect(status.state == "serving")
             #expect(status.channels[0].statuses == ["2xx": 1])
-            #expect(status.lines.contains("  traffic  1 request (2xx 1), 0 errors, 0 retries"))
+            let traffic = "  traffic  1 request (2xx 1), 0 netproxy errors, 0 retries"
+            #expect(status.lines.contains(traffic))
         }
     }
 
-    @Test func `the page has the status for who reads it without scripts`() async throws {
+    @Test func `the page shows the status without scripts`() async throws {
         try await DaemonHarness.run(channels: "orders: { upstream: http://127.0.0.1:9 }") { proxy in
             let page = try await proxy.ask(Raw.get("/")).body
             let text = page.split(separator: "<noscript>").last?
@@ -29,7 +30,7 @@ import Testing
         }
     }
 
-    @Test func `who drains listens nowhere`() throws {
+    @Test func `a draining daemon shows no listener`() throws {
         let json = """
             {"uptime_s":5,"state":"draining","listen":[],"workers":1,"connections":1,
             "log_lines_dropped":0,"channels":[]}
@@ -38,7 +39,7 @@ import Testing
         #expect(status.lines == ["draining, up for 5 s, 1 connection, 1 worker"])
     }
 
-    @Test func `nobody signs in again who has never done it`() async throws {
+    @Test func `a channel without a sign-in shows how to sign in`() async throws {
         try await DaemonHarness.run(
             channels: """
                 mail:
@@ -54,7 +55,7 @@ import Testing
         ) { proxy in
             #expect(try await proxy.exchange(Raw.get("/mail/1")).status == 503)
             let status = DaemonStatus(json: try await proxy.ask(Raw.get("/status")).body)
-            let words = "dead, a person must sign in: netproxy login mail"
+            let words = "dead, sign in again: netproxy login mail"
             #expect(try #require(status).lines.contains { $0.hasSuffix(words) })
         }
     }
@@ -73,7 +74,7 @@ import Testing
         }
     }
 
-    @Test func `what no channel claims is counted too`() async throws {
+    @Test func `unclaimed requests are counted`() async throws {
         try await DaemonHarness.run(channels: "orders: { upstream: http://127.0.0.1:9 }") { proxy in
             for path in ["/nowhere", "/elsewhere"] { _ = try await proxy.exchange(Raw.get(path)) }
             let metrics = try await proxy.ask(Raw.get("/metrics")).body
@@ -85,7 +86,7 @@ import Testing
         }
     }
 
-    @Test func `a token's state is told with the server's words`() throws {
+    @Test func `a token's state shows the server's words`() throws {
         let json = """
             {"uptime_s":3725,"state":"serving","listen":["127.0.0.1:8080"],"workers":2,
             "connections":1,"log_lines_dropped":0,"channels":[{"name":"orders",
@@ -99,7 +100,7 @@ import Testing
             try #require(DaemonStatus(json: json)).lines == [
                 "serving on 127.0.0.1:8080 for 1 h 2 min, 1 connection, 2 workers",
                 "orders → https://api.example",
-                "  traffic  0 requests, 0 errors, 1 retry",
+                "  traffic  0 requests, 0 netproxy errors, 1 retry",
                 "  pool     1 open, 1 idle, 0 waiting",
                 "  token    failed, generation 3, 1 min 15 s old, expired, sign-in ends in 1 d 1 h, "
                     + "2 requests waiting, next attempt in 5 s",

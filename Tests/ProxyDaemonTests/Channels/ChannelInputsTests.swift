@@ -58,26 +58,6 @@ import Testing
         #expect(try channel("stub: [{ file: /sample }]").files == ["/sample"])
     }
 
-    @Test(
-        arguments: [
-            ("workers", "workers: 2"), ("admin", "admin: off"),
-            ("log.output", "log: { output: stdout }"), ("log.format", "log: { format: ecs }"),
-            ("state", "admin: unix:/run/a.sock\nstate: /elsewhere"), (nil, "drain: 1s"),
-        ] as [(String?, String)]
-    )
-    func `what takes a restart is told`(key: String?, line: String) throws {
-        func load(_ line: String) throws -> ProxyConfiguration {
-            try ConfigurationLoader.load(
-                text: "\(line)\nchannels: { orders: { upstream: https://a.example } }",
-                file: "n.yaml",
-                environment: ["HOME": "/home/someone"]
-            ).get()
-        }
-        let keys = try load(line.hasPrefix("admin: unix") ? "admin: unix:/run/a.sock" : "")
-            .needingRestart(comparedTo: load(line))
-        #expect(keys == (key.map { [$0] } ?? []))
-    }
-
     @Test func `a pool's connections and its TLS name are shared out among the loops`() throws {
         let configuration = try channel(
             "{ pool: { connections: 6, queue: 2 }, tls: { server_name: b.example } }"

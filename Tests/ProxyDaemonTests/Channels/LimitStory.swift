@@ -25,7 +25,7 @@ import Testing
             #expect(metrics.contains("\nnetproxy_connections_refused_total 8\n"))
             let answer = try await proxy.ask(Raw.get("/status"))
             let status = try #require(DaemonStatus(json: answer.body))
-            #expect(status.lines[0].hasSuffix("8 connections beyond limits.connections"))
+            #expect(status.lines[0].hasSuffix("8 connections rejected (limits.connections)"))
             try await apps.removeLast().close()
             // Room again, once the proxy has seen the end of one.
             let isServed = await eventually {

@@ -88,7 +88,7 @@ import Testing
             #expect((line.facts.host, line.facts.upstream) == ("stub.localhost", "stub"))
             #expect((line.facts.path, line.facts.bytesIn) == ("/v1/orders/4", 3))
             #expect(line.facts.auth?.kind == "bearer")
-            #expect(proxy.reports.contains { $0.contains("orders: its stub answers") })
+            #expect(proxy.reports.contains { $0.contains("orders: answers from its stub") })
         }
     }
 

@@ -68,7 +68,7 @@ import Testing
             #expect(facts.map(\.retries) == [nil, ["unauthorized"], nil])
             #expect(facts.map { $0.auth?.generation } == [1, 2, 2])
             let told = proxy.reports.joined(separator: "\n")
-            #expect(told.contains("file:\(file.path) has another, used now"))
+            #expect(told.contains("using the new value from file:\(file.path)"))
             let logs = try await proxy.allLogs() + told
             #expect(!logs.contains("c4nary"))
         }

@@ -84,7 +84,11 @@ import Testing
     }
 
     @Test(arguments: [
-        (true, "put another token where auth.oauth.refresh_token says, then netproxy reload"),
+        (
+            true,
+            "put another token in the place that auth.oauth.refresh_token names, "
+                + "then netproxy reload"
+        ),
         (false, "netproxy login orders"),
     ])
     func `who has a refresh token that is dead is told what helps`(

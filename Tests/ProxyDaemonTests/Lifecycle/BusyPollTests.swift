@@ -14,9 +14,7 @@ import Testing
         let next = try configuration("", in: directory)
         let daemon = Daemon(
             try configuration("busy_poll: off", in: directory),
-            environment: [:],
-            report: { _ in },
-            reload: { .success(next) }
+            DaemonSetup(report: { _ in }, readConfiguration: { .success(next) })
         )
         try await daemon.start(handlesSignals: false)
         #expect(await mayPoll(daemon) == [false, false])

@@ -27,12 +27,12 @@ import Testing
             file: "n.yaml",
             environment: [:]
         ).get()
-        let daemon = Daemon(
-            configuration,
-            environment: environment,
+        var setup = DaemonSetup(
             report: { _ in },
-            reload: { .success(configuration) }
+            readConfiguration: { .success(configuration) }
         )
+        setup.environment = environment
+        let daemon = Daemon(configuration, setup)
         try await story(daemon)
         await daemon.stop()
     }

@@ -44,6 +44,24 @@ import Testing
         }
     }
 
+    @Test func `a refused reload leaves the plan as it was`() async throws {
+        let origin = try await origin()
+        let upstream = "upstream: \"http://127.0.0.1:\(origin.port)\""
+        try await DaemonHarness.run(channels: "orders: { \(upstream) }") { proxy async throws in
+            let missing = "\(proxy.directory)/missing"
+            for root in ["", "listen: [\"127.0.0.1:0\", \"127.0.0.1:\(origin.port)\"]"] {
+                let auth = root.isEmpty ? "auth: { bearer: \"file:\(missing)\" }" : "timeouts: {}"
+                let told = await proxy.reload(
+                    channels: "orders: { \(upstream), pool: { connections: 9 }, \(auth) }",
+                    root: root
+                )
+                #expect(told.last?.contains("the old one stays in force") == true)
+                #expect(try await proxy.plan() == ["changed: orders"])
+            }
+            #expect(try await proxy.exchange(Raw.get("/orders/1")).body == "none")
+        }
+    }
+
     @Test func `tokens are sealed with the first state_key until the next start`() async throws {
         let counter = Counter()
         let server = try await OriginServer.start { request in

@@ -385,7 +385,7 @@ import Testing
         }
     }
 
-    @Test func `nobody signs in where the tokens could not be kept`() async throws {
+    @Test func `a sign-in whose tokens could not be stored is refused`() async throws {
         let server = try await SignInServer.start()
         try await DaemonHarness.run(channels: server.channel()) { proxy in
             let terminal = Terminal()
@@ -411,7 +411,7 @@ import Testing
         }
     }
 
-    @Test func `nobody signs in where the client has credentials of its own`() async throws {
+    @Test func `client_credentials needs no sign-in`() async throws {
         let server = try await SignInServer.start()
         let channel = server.channel("client_credentials")
         try await DaemonHarness.run(channels: channel) { proxy in

@@ -2,15 +2,15 @@ import NetworkCore
 import ProxyConfig
 import Synchronization
 
-/// The secrets of one start or reload, each read once: a program that prints one may take its time,
-/// or never print the same twice.
-final class SecretReadings: Sendable {
+/// Reads the secrets of one start or reload, each of them once: a program that prints one may take
+/// long, or print another one the next time.
+final class SecretReader: Sendable {
     private struct Known {
         var secrets: [SecretReference: Secret] = [:]
         var documents: [SecretReference: Secret] = [:]
     }
 
-    /// Reads what is to be read each time.
+    /// Reads without remembering.
     let resolver: SecretResolver
     private let known = Mutex(Known())
 
@@ -18,7 +18,7 @@ final class SecretReadings: Sendable {
         self.resolver = resolver
     }
 
-    /// A secret of one line.
+    /// Returns a secret of one line.
     ///
     /// - Throws: an error that names the place.
     func secret(_ reference: SecretReference) async throws(SecretError) -> Secret {
@@ -28,7 +28,7 @@ final class SecretReadings: Sendable {
         return secret
     }
 
-    /// A key of several lines.
+    /// Returns a key of several lines.
     ///
     /// - Throws: an error that names the place.
     func document(_ reference: SecretReference) async throws(SecretError) -> Secret {
@@ -39,7 +39,7 @@ final class SecretReadings: Sendable {
         return document
     }
 
-    /// Has everything read anew.
+    /// Forgets everything, so that it is read again.
     func forget() {
         known.withLock { $0 = Known() }
     }

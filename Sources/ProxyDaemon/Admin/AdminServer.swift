@@ -1,0 +1,60 @@
+import Bytes
+import EventIO
+import HTTPMessage
+import ProxyConfig
+
+/// Which clients can reach the admin socket.
+enum AdminReach: Sendable {
+    /// Users that have permission to connect to a unix socket.
+    case unixSocket
+    /// Every user of this machine, and every web page that one of them visits.
+    case tcp
+}
+
+/// The admin socket, and the server that answers on it.
+struct AdminServer: Sendable {
+    private let server: LoopBound<LocalServer>
+    private let socket: SharedSocket
+
+    /// Listens; `nil` with `admin: off`.
+    ///
+    /// - Throws: an error that names the address or the directory.
+    init?(
+        at address: AdminAddress,
+        _ inherited: InheritedSockets,
+        on loop: EventLoop,
+        daemon: Daemon
+    ) async throws {
+        let opened: [SharedSocket]
+        let reach: AdminReach
+        switch address {
+        case .off: return nil
+        case .tcp(let endpoint):
+            reach = .tcp
+            opened = try SharedSocket.open(.tcp(endpoint), inherited)
+        case .unix(let path):
+            reach = .unixSocket
+            if let slash = path.lastIndex(of: "/"), slash > path.startIndex {
+                try ConfiguredDirectory.make(String(path[..<slash]), mode: 0o750, for: "admin")
+            }
+            opened = try SharedSocket.open(.unix(path), inherited, mode: 0o600)
+        }
+        guard let socket = opened.first else { return nil }
+        self.socket = socket
+        let handler = AdminHandler(reach: reach, daemon: daemon)
+        let server = await loop.call { loop in
+            Result<LocalServer, any Error> {
+                try LocalServer(socket.socket, on: loop) { await handler.answer($0) }
+            }
+        }
+        self.server = try await server.unwrapped()
+    }
+
+    var address: SocketAddress { socket.address }
+
+    /// Accepts no more, gives every reader a moment to see the end of its answer, and closes.
+    func close() async {
+        await server.wait(atMost: .seconds(1)) { $0.drain($1) }
+        await server.call { $0.close() }
+    }
+}

@@ -1,0 +1,82 @@
+import EventIO
+import HTTPMessage
+import NetworkCore
+import RequestLog
+
+/// The channels of a configuration on one loop.
+///
+/// Not `Sendable`.
+final class ChannelTable {
+    let router: Router
+    let channels: [Channel]
+    /// What no channel claims is logged here.
+    let ownLog: LogBuffer
+    /// What no channel claims goes through here, if anywhere.
+    let forward: ForwardProxy
+
+    init(
+        router: Router,
+        channels: [Channel],
+        ownLog: LogBuffer,
+        forward: ForwardProxy
+    ) {
+        self.router = router
+        self.channels = channels
+        self.ownLog = ownLog
+        self.forward = forward
+    }
+
+    /// Whether the request's host is one that a channel claims.
+    func isChannelHost(_ host: Authority) -> Bool {
+        router.isChannelHost(host.host)
+    }
+}
+
+/// What every loop makes its table of channels of.
+struct ChannelTablePlan: Sendable {
+    let channels: [ChannelShared]
+    /// How many loops share the channels' connections.
+    let loops: Int
+    private let router: Router
+    private let forwarding: ForwardProxy.Settings
+    private let ownLog: ChannelLog
+
+    init(
+        _ channels: [ChannelShared],
+        forwarding: ForwardProxy.Settings,
+        ownLog: ChannelLog,
+        loops: Int
+    ) {
+        self.channels = channels
+        self.forwarding = forwarding
+        self.ownLog = ownLog
+        self.loops = loops
+        router = Router(channels.map(\.configuration))
+    }
+
+    /// Makes the table of a loop; call it on the loop.
+    ///
+    /// - Parameters:
+    ///   - loop: the loop.
+    ///   - present: the table in force; the channels that it shares with the plan are kept.
+    ///   - prepared: channels that were made in advance.
+    /// - Returns: the table.
+    func table(
+        on loop: EventLoop,
+        keeping present: ChannelTable? = nil,
+        prepared: [Channel] = []
+    ) -> ChannelTable {
+        var known: [ObjectIdentifier: Channel] = [:]
+        for channel in present?.channels ?? [] { known[ObjectIdentifier(channel.shared)] = channel }
+        for channel in prepared { known[ObjectIdentifier(channel.shared)] = channel }
+        return ChannelTable(
+            router: router,
+            channels: channels.map { shared in
+                known[ObjectIdentifier(shared)] ?? Channel(shared, on: loop, loops: loops)
+            },
+            ownLog: present?.ownLog ?? LogBuffer(ownLog),
+            forward: present.flatMap { $0.forward.settings == forwarding ? $0.forward : nil }
+                ?? ForwardProxy(forwarding, on: loop)
+        )
+    }
+}

@@ -1,0 +1,98 @@
+import ArgumentParser
+import Testing
+
+@testable import netproxy
+
+/// How the commands read their arguments.
+@Suite struct CommandLineTests {
+    private func parse<Command>(_ words: String..., as type: Command.Type) throws -> Command {
+        try #require(try Netproxy.parseAsRoot(words) as? Command)
+    }
+
+    /// The message and the exit code of a command line that is refused.
+    private func refusal(_ words: [String]) throws -> (message: String, code: Int32) {
+        do {
+            _ = try Netproxy.parseAsRoot(words)
+        } catch {
+            return (Netproxy.message(for: error), Netproxy.exitCode(for: error).rawValue)
+        }
+        Issue.record("\(words) is accepted")
+        return ("", 0)
+    }
+
+    @Test(
+        arguments: [
+            (["tail", "-n", "-1"], "-n must be ≥ 0"),
+            (["tail", "--json", "--as", "curl"], "--json cannot be combined with --as curl"),
+            (["tail", "-f", "--as", "har"], "--as har cannot be combined with -f"),
+            (["tail", "--since", "soon"], "--since: expected 90s, 10m, 24h, or a time such as"),
+            (["tail", "--where", "="], "--where =:"),
+            (["exec", "--channel", "orders"], "expected a program after --"),
+            (["status", "--config", ""], "--config requires a path"),
+            (["token"], "Missing expected argument '<channel>'"),
+            (["demo", "--port", "70000"], "70000"),
+            (["status", "all"], "Unexpected argument 'all'"),
+        ] as [([String], String)]
+    )
+    func `wrong usage is exit code 64, with the reason`(words: [String], reason: String) throws {
+        let refusal = try refusal(words)
+        #expect(refusal.code == 64)
+        #expect(refusal.message.contains(reason), "\(refusal.message)")
+    }
+
+    @Test func `tail reads its options`() throws {
+        let tail = try parse(
+            "tail",
+            "orders",
+            "-f",
+            "-n5",
+            "--where",
+            "status>=400",
+            "--where",
+            "error",
+            as: TailCommand.self
+        )
+        #expect(tail.channels == ["orders"])
+        #expect(tail.follow)
+        #expect(tail.count == 5)
+        #expect(tail.conditions == ["status>=400", "error"])
+    }
+
+    @Test func `everything after -- is the program's`() throws {
+        let exec = try parse(
+            "exec",
+            "--channel",
+            "orders",
+            "--channel",
+            "bills",
+            "--",
+            "sh",
+            "-c",
+            "--config",
+            as: ExecCommand.self
+        )
+        #expect(exec.channels == ["orders", "bills"])
+        #expect(exec.command == ["sh", "-c", "--config"])
+    }
+
+    @Test func `a token is neither renewed nor shown unless asked for`() throws {
+        let token = try parse("token", "orders", as: TokenCommand.self)
+        #expect(!token.refresh && !token.reveal)
+        let both = try parse("token", "orders", "--refresh", "--reveal", as: TokenCommand.self)
+        #expect(both.refresh && both.reveal)
+    }
+
+    @Test(arguments: [
+        "run", "check", "demo", "tail", "status", "why", "exec", "reload", "token", "login",
+        "logout", "version",
+    ])
+    func `every command has a help text`(name: String) throws {
+        let help = Netproxy.helpMessage(for: try #require(command(name)))
+        #expect(help.hasPrefix("OVERVIEW: "))
+        #expect(help.contains("USAGE: netproxy \(name)"))
+    }
+
+    private func command(_ name: String) -> (any ParsableCommand.Type)? {
+        Netproxy.configuration.subcommands.first { $0.configuration.commandName == name }
+    }
+}
