@@ -127,7 +127,7 @@ let package = Package(
             dependencies: [
                 "NetworkTesting", "ProxyDaemon", "ProxyConfig", "OriginTransport", "EventIO",
                 "HTTP1",
-                "NetworkCore", "HTTPMessage", "System", "Bytes",
+                "NetworkCore", "HTTPMessage", "System", "Bytes", "COpenSSL",
             ],
             path: "Tests/TestSupport",
             swiftSettings: strict

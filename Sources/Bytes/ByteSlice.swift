@@ -1,9 +1,9 @@
 // SAFETY of `@unchecked Sendable`: what a slice refers to is never written to.
-/// Some bytes of a slab, kept alive by reference: how content moves without being copied.
+/// A range of a slab's bytes, which it keeps alive: content moves without being copied.
 public struct ByteSlice: @unchecked Sendable {
     @usableFromInline let slab: Slab
     @usableFromInline let start: Int
-    /// How many bytes.
+    /// The number of bytes.
     public let count: Int
 
     @inlinable init(slab: Slab, start: Int, count: Int) {
@@ -12,7 +12,7 @@ public struct ByteSlice: @unchecked Sendable {
         self.count = count
     }
 
-    /// Copies bytes into a slab of their own.
+    /// Copies bytes into a new slab.
     public init(_ bytes: [UInt8]) {
         let slab = Slab.make(capacity: max(bytes.count, 1))
         // SAFETY: the slab is new, unshared, and holds at least `bytes.count` bytes.
@@ -24,7 +24,7 @@ public struct ByteSlice: @unchecked Sendable {
         self.init(slab: slab, start: 0, count: bytes.count)
     }
 
-    /// Copies bytes into a slab of their own.
+    /// Copies bytes into a new slab.
     init(_ bytes: Span<UInt8>) {
         let slab = Slab.make(capacity: max(bytes.count, 1))
         // SAFETY: the slab is new, unshared, and holds at least `bytes.count` bytes.
@@ -36,12 +36,12 @@ public struct ByteSlice: @unchecked Sendable {
         self.init(slab: slab, start: 0, count: bytes.count)
     }
 
-    /// Copies the UTF-8 form of a text into a slab of its own.
+    /// Copies a text, as UTF-8, into a new slab.
     public init(_ text: String) {
         self.init(Array(text.utf8))
     }
 
-    /// Whether there is no byte.
+    /// Whether the slice has no bytes.
     @inlinable public var isEmpty: Bool { count == 0 }
 
     /// The bytes, borrowed for as long as the slice lives.
@@ -62,13 +62,13 @@ public struct ByteSlice: @unchecked Sendable {
         ByteSlice(slab: slab, start: start, count: min(max(length, 0), count))
     }
 
-    /// What remains without the first `length` bytes.
+    /// All but the first `length` bytes.
     public func dropFirst(_ length: Int) -> ByteSlice {
         let dropped = min(max(length, 0), count)
         return ByteSlice(slab: slab, start: start + dropped, count: count - dropped)
     }
 
-    /// The bytes as an array of their own.
+    /// A copy of the bytes.
     public var array: [UInt8] {
         // SAFETY: as in `span`.
         unsafe [UInt8](UnsafeRawBufferPointer(start: slab.memory + start, count: count))

@@ -1,9 +1,9 @@
-/// A date of the Gregorian calendar in UTC, also of the times before it was introduced.
+/// A date of the proleptic Gregorian calendar in UTC.
 ///
-/// Counted in eras of 400 years, each of which begins with 1 March, so that a leap day ends a year
-/// (Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms").
+/// Computed in eras of 400 years that begin on 1 March, so that a leap day ends a year (Howard
+/// Hinnant, "chrono-Compatible Low-Level Date Algorithms").
 package struct CivilDate: Sendable, Hashable {
-    /// The months as RFC 9110 §5.6.7 and most logs call them, January first.
+    /// The names of the months in RFC 9110 §5.6.7 and most logs, January first.
     package static let monthNames = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]
@@ -12,19 +12,19 @@ package struct CivilDate: Sendable, Hashable {
     private static let daysBefore1970 = 719_468
     private static let daysOfEra = 146_097
 
-    /// 4 digits for as long as anybody cares.
+    /// The year; four digits until 9999.
     package let year: Int
     /// 1 to 12.
     package let month: Int
     /// 1 to 31.
     package let day: Int
 
-    /// Names a date; that there is such a day is not checked.
+    /// Makes a date, without checking that it exists.
     package init(year: Int, month: Int, day: Int) {
         (self.year, self.month, self.day) = (year, month, day)
     }
 
-    /// The date of a day, counted from 1 January 1970, which is 0.
+    /// Makes the date of a day counted from 1 January 1970, which is 0.
     package init(daysSince1970 days: Int) {
         let shifted = days + CivilDate.daysBefore1970
         let era = CivilDate.era(of: shifted, CivilDate.daysOfEra)
@@ -38,7 +38,7 @@ package struct CivilDate: Sendable, Hashable {
         day = inYear - (153 * shiftedMonth + 2) / 5 + 1
     }
 
-    /// The day, counted from 1 January 1970.
+    /// The number of days since 1 January 1970.
     package var daysSince1970: Int {
         let shifted = month <= 2 ? year - 1 : year
         let era = CivilDate.era(of: shifted, 400)
@@ -48,7 +48,7 @@ package struct CivilDate: Sendable, Hashable {
             + inYear - CivilDate.daysBefore1970
     }
 
-    /// A division that goes down for negative numbers, too.
+    /// Division that rounds down for negative numbers, too.
     private static func era(of number: Int, _ length: Int) -> Int {
         (number >= 0 ? number : number - (length - 1)) / length
     }

@@ -1,30 +1,30 @@
 // SAFETY of `@unchecked Sendable`: shared memory is never written to.
-/// Field lines over one piece of memory: their bytes, and an index that says where each line stands.
+/// Field lines in one piece of memory: their bytes, and an index of where each line is.
 ///
-/// A value: whoever changes it while others share the memory gets a copy. One allocation holds both,
-/// since every message has one of these. Lines that many messages have may stay where they are.
+/// A value with copy on write. Bytes and index share one allocation, since every message has an
+/// arena. Lines that many messages have in common can be attached without being copied.
 @safe public struct LineArena: @unchecked Sendable {
-    /// Where one line stands.
+    /// Where one line is.
     public struct Line: Sendable {
-        /// Where the name begins.
+        /// Where the name starts.
         public var nameStart: UInt32
-        /// Where the value begins.
+        /// Where the value starts.
         public var valueStart: UInt32
         /// How many bytes the value has.
         public var valueCount: UInt32
         /// How many bytes the name has.
         public var nameCount: UInt16
-        /// What the owner knows of the name.
+        /// What the owner knows about the name.
         public var tag: UInt8
-        /// How the line stands there.
+        /// How the line is spelled.
         public var form: Form
 
-        /// Where the name stands.
+        /// The range of the name.
         public var name: Range<Int> { Int(nameStart)..<Int(nameStart) + Int(nameCount) }
-        /// Where the value stands.
+        /// The range of the value.
         public var value: Range<Int> { Int(valueStart)..<Int(valueStart) + Int(valueCount) }
 
-        /// Notes where a line stands.
+        /// Makes an index entry.
         @inline(__always)
         public init(name: Range<Int>, value: Range<Int>, tag: UInt8, form: Form) {
             nameStart = UInt32(truncatingIfNeeded: name.lowerBound)
@@ -36,9 +36,9 @@
         }
     }
 
-    /// How a line stands in its bytes.
+    /// How a line is spelled in its bytes.
     public enum Form: UInt8, Sendable {
-        /// In any way that the grammar allows.
+        /// In any way the grammar allows.
         case loose
         /// As `name: value CRLF`.
         case verbatim
@@ -46,26 +46,26 @@
         case attached
     }
 
-    // SAFETY, for the whole type: only a block that is not shared is written to, and never beyond the
-    // capacities it was made with.
+    // SAFETY, for the whole type: only a block that is not shared is written to, and never beyond
+    // the capacities it was made with.
     private var block: Block?
-    /// Where attached lines stand; never written to.
+    /// The block of the attached lines; never written to.
     private var attached: Block?
 
-    /// An empty arena, without memory.
+    /// Makes an empty arena without memory.
     public init() {}
 
-    /// Takes over bytes that lines will be indexed in, with room for more.
+    /// Copies the bytes in which lines will be indexed, with room for more.
     public init(_ bytes: Span<UInt8>, spareBytes: Int, lines: Int) {
         let block = Block.make(lines: lines, bytes: bytes.count + spareBytes)
         unsafe bytes.withUnsafeBytes { unsafe block.append($0) }
         self.block = block
     }
 
-    /// How many lines.
+    /// The number of lines.
     public var count: Int { block?.lineCount ?? 0 }
 
-    /// The bytes of all lines but attached ones, and what else there was when they were taken over.
+    /// The bytes of all lines but attached ones, and whatever else came with them.
     public var bytes: Span<UInt8> {
         @_lifetime(borrow self)
         get {
@@ -85,7 +85,7 @@
         }
     }
 
-    /// The bytes that a line stands in.
+    /// The bytes that a line's ranges refer to.
     @_lifetime(borrow self)
     @inline(__always)
     public func bytes(of line: Line) -> Span<UInt8> {
@@ -101,7 +101,7 @@
         }
     }
 
-    /// Adds a line whose bytes are here already.
+    /// Indexes a line whose bytes are in the arena.
     @inline(__always)
     public mutating func append(_ line: Line) {
         makeRoom(lines: 1, bytes: 0)
@@ -136,7 +136,7 @@
 
     /// Adds all lines of another arena, and shares its bytes instead of copying them.
     ///
-    /// Verbatim lines of one arena can be shared at a time; others are copied.
+    /// Only verbatim lines, of one arena at a time, can be shared; others are copied.
     public mutating func attach(_ other: LineArena) {
         guard let source = other.block else { return }
         guard !holdsLines(in: .attached), !other.holdsLines(in: .attached),
@@ -169,9 +169,9 @@
         }
     }
 
-    /// Takes lines out of the index.
+    /// Removes lines from the index.
     ///
-    /// - Parameter isRemoved: gets each line and the bytes that it stands in.
+    /// - Parameter isRemoved: gets each line, and the bytes that its ranges refer to.
     public mutating func removeLines(where isRemoved: (Line, Span<UInt8>) -> Bool) {
         guard count > 0 else { return }
         makeRoom(lines: 0, bytes: 0)
@@ -186,7 +186,7 @@
         unsafe block.counts.pointee.lines = kept
     }
 
-    /// Takes the lines out of the index whose tag is in a set: one bit for each tag below 64.
+    /// Removes the lines whose tag is in a set, which has one bit for each tag below 64.
     public mutating func removeLines(tagged tags: UInt64) {
         guard count > 0 else { return }
         makeRoom(lines: 0, bytes: 0)
@@ -202,7 +202,7 @@
         unsafe counts.pointee.lines = kept
     }
 
-    /// Makes the block unshared, with that much room: there is one afterwards.
+    /// Makes sure that there is a block, unshared and with that much room.
     @inline(__always)
     private mutating func makeRoom(lines: Int, bytes: Int) {
         guard isKnownUniquelyReferenced(&block),
@@ -213,7 +213,7 @@
     @inline(never)
     private mutating func copy(lines: Int, bytes: Int) {
         let (oldLines, oldBytes) = (count, block?.byteCount ?? 0)
-        // With room for more: whoever adds one line mostly adds others.
+        // With room for more: one added line is mostly followed by others.
         let next = Block.make(
             lines: max(oldLines + lines + 8, oldLines * 2),
             bytes: max(oldBytes + bytes + 384, oldBytes * 2)
@@ -298,7 +298,7 @@
         unsafe counts.pointee.bytes += source.count
     }
 
-    /// Adds another block's bytes, and its lines as they stand behind those that are here.
+    /// Appends another block's bytes and lines.
     func append(contentsOf other: Block) {
         let offset = UInt32(truncatingIfNeeded: byteCount)
         unsafe append(UnsafeRawBufferPointer(start: other.bytes, count: other.byteCount))

@@ -1,19 +1,18 @@
-/// The last lines that were written, in a fixed piece of memory: a new line takes the place of the
-/// oldest ones.
+/// The most recent lines, in a fixed amount of memory: a new line replaces the oldest ones.
 ///
-/// Each line has a number, which counts up. Not `Sendable`: it belongs to one loop.
+/// Lines are numbered in order. Not `Sendable`: it belongs to one loop.
 @safe public final class LineRing {
     private struct Entry {
         var number = -1
         var start = 0
         var count = 0
-        /// How many bytes of the ring were used up, ever, in front of the line.
+        /// How many bytes the ring had taken in all before the line.
         var position = 0
     }
 
-    /// How many lines are kept at most.
+    /// The most lines that are kept.
     public let lineLimit: Int
-    /// How many bytes the lines have together at most.
+    /// The most bytes that the lines have together.
     public let byteLimit: Int
     /// The number of the next line.
     public var nextNumber: Int { unsafe number }
@@ -25,11 +24,11 @@
     @exclusivity(unchecked) private var start = 0
     @exclusivity(unchecked) private var position = 0
 
-    /// Makes an empty ring; its memory is allocated at once, and used as lines come.
+    /// Makes an empty ring, and allocates its memory.
     ///
     /// - Parameters:
-    ///   - lines: how many lines are kept at most.
-    ///   - bytes: how many bytes the lines have together at most.
+    ///   - lines: the most lines that are kept.
+    ///   - bytes: the most bytes that the lines have together.
     public init(lines: Int, bytes: Int) {
         lineLimit = lines
         byteLimit = bytes
@@ -43,8 +42,8 @@
 
     /// Keeps a copy of a line, and returns its number.
     ///
-    /// A line of more than a quarter of the memory is kept as an empty one: it would push out too
-    /// many others.
+    /// A line that would take more than a quarter of the memory is kept empty: it would push out
+    /// too many others.
     @discardableResult
     public func append(_ line: Span<UInt8>) -> Int {
         let count = line.count <= byteLimit / 4 ? line.count : 0
@@ -70,10 +69,10 @@
         return number
     }
 
-    /// The numbers of the lines that are kept, or were pushed out by their bytes only.
+    /// The numbers of the lines that may still be kept; the bytes of the older ones may be gone.
     public var numbers: Range<Int> { max(0, nextNumber - lineLimit)..<nextNumber }
 
-    /// Calls `body` with a line, unless it is kept no more.
+    /// Calls `body` with a line, or returns `nil` if it is no longer kept.
     public func withLine<Result>(
         _ number: Int,
         _ body: (Span<UInt8>) -> Result
@@ -81,7 +80,7 @@
         guard numbers.contains(number) else { return nil }
         let entry = unsafe entries[number % lineLimit]
         guard entry.count > 0, unsafe entry.position + byteLimit >= position else { return nil }
-        // SAFETY: the memory lives as long as `self`, and nobody writes to it during the call.
+        // SAFETY: the memory lives as long as `self`, and is not written during the call.
         return withExtendedLifetime(self) {
             let bytes = unsafe UnsafeRawBufferPointer(
                 start: memory + entry.start,

@@ -1,4 +1,4 @@
-/// Guesses which key a mistyped one was meant to be.
+/// Finds the key that a mistyped one was meant to be.
 package enum NearestKey {
     /// The known key with the smallest edit distance; the first of several.
     package static func of(_ key: String, among known: [String]) -> String? {
@@ -7,7 +7,7 @@ package enum NearestKey {
 
     /// Levenshtein's distance, one row at a time.
     private static func distance(_ left: [UInt8], _ right: [UInt8]) -> Int {
-        // A very long key is near to nothing, and must not cost a quadratic search.
+        // A very long key is close to none, and must not cost a quadratic search.
         guard left.count <= 64 else { return left.count }
         var row = Array(0...right.count)
         for (index, byte) in left.enumerated() {

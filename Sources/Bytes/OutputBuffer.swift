@@ -1,9 +1,9 @@
-/// Bytes on their way out: heads and log lines are encoded into one, and it is used again.
+/// A growing buffer for outgoing bytes, such as heads and log lines; it is used again and again.
 ///
 /// Not `Sendable`: it belongs to one connection or one loop.
 @safe public final class OutputBuffer {
-    // SAFETY: no method calls out while it changes one of these, so that no access overlaps; checking
-    // that at run time would cost more than the copies themselves.
+    // SAFETY: no method calls out while it changes one of these, so that no access overlaps;
+    // checking that at run time would cost more than the copies themselves.
     @usableFromInline @exclusivity(unchecked) var memory: UnsafeMutableRawPointer
     @usableFromInline @exclusivity(unchecked) var capacity: Int
     @usableFromInline @exclusivity(unchecked) var length = 0
@@ -20,7 +20,7 @@
 
     /// How many bytes it holds.
     @inlinable public var count: Int { unsafe length }
-    /// Whether it holds nothing.
+    /// Whether it is empty.
     public var isEmpty: Bool { count == 0 }
 
     /// The bytes so far.
@@ -34,7 +34,7 @@
         }
     }
 
-    /// Forgets the bytes and keeps the memory, unless it grew beyond `limit` bytes.
+    /// Removes all bytes and keeps the memory, unless that grew beyond `limit` bytes.
     public func removeAll(keeping limit: Int = 64 * 1024) {
         unsafe length = 0
         guard unsafe capacity > limit else { return }
@@ -43,7 +43,7 @@
         unsafe memory = .allocate(byteCount: capacity, alignment: 16)
     }
 
-    /// Drops the bytes behind the first `limit`.
+    /// Removes all but the first `limit` bytes.
     public func truncate(to limit: Int) {
         unsafe length = unsafe min(length, max(limit, 0))
     }
@@ -80,10 +80,10 @@
         )
     }
 
-    /// Appends the UTF-8 form of a text; a literal is taken as what it is.
+    /// Appends a text as UTF-8; literals use the overload for `StaticString`.
     @_disfavoredOverload
     public func append(_ text: String) {
-        // The span of a text costs a call into the standard library, its storage none.
+        // A string's span costs a call into the standard library; its storage does not.
         let isDone: Void? = unsafe text.utf8.withContiguousStorageIfAvailable {
             unsafe append(UnsafeRawBufferPointer($0))
         }

@@ -12,12 +12,12 @@ public final class OutputPool {
         unsafe spare.reserveCapacity(limit)
     }
 
-    /// An empty buffer, spare or new.
+    /// Returns an empty buffer, spare or new.
     public func take() -> OutputBuffer {
         unsafe spare.popLast() ?? OutputBuffer()
     }
 
-    /// Takes a buffer back; what it holds is forgotten.
+    /// Takes a buffer back, and empties it.
     public func give(_ buffer: consuming OutputBuffer) {
         guard unsafe spare.count < limit else { return }
         buffer.removeAll()

@@ -1,6 +1,6 @@
-/// What was read from a connection and not yet used, in one contiguous piece.
+/// The bytes that were read from a connection and not yet consumed, contiguous.
 ///
-/// It takes a slab only while it holds bytes or is about to; `release(to:)` gives it back.
+/// It has a slab only while it holds bytes or is about to; `release(to:)` gives it back.
 ///
 /// Not `Sendable`: it belongs to one connection.
 @safe public final class ReadBuffer {
@@ -10,12 +10,12 @@
     @exclusivity(unchecked) private var start = 0
     @exclusivity(unchecked) private var end = 0
 
-    /// An empty buffer, without memory.
+    /// Makes an empty buffer without memory.
     public init() {}
 
     /// How many unread bytes it holds.
     public var count: Int { unsafe end - start }
-    /// Whether no unread byte is left.
+    /// Whether there are no unread bytes.
     public var isEmpty: Bool { unsafe start == end }
 
     /// The unread bytes.
@@ -56,7 +56,7 @@
         return slice
     }
 
-    /// Takes the first `length` unread bytes out as a slice of its own, which shares nothing.
+    /// Takes the first `length` unread bytes out as a copy.
     public func copy(_ length: Int) -> ByteSlice {
         precondition(length >= 0 && length <= count, "only unread bytes can be taken")
         let copy = ByteSlice(span.extracting(first: length))
@@ -66,7 +66,7 @@
 
     /// Makes room for at least `minimum` more bytes, without moving bytes that a slice shares.
     public func reserve(_ minimum: Int, from pool: SlabPool) {
-        // Asked before anybody else refers to it.
+        // Checked before `current` refers to it as well.
         let isUnique = isUnique
         guard let current = unsafe slab else {
             unsafe slab = pool.take(atLeast: minimum)
@@ -78,7 +78,7 @@
         let kept = count
         let needed = kept + minimum
         if isUnique, current.size >= needed {
-            // SAFETY: both ranges lie within the slab, which nobody shares; copyMemory may overlap.
+            // SAFETY: both ranges lie within the slab, which is not shared; copyMemory may overlap.
             unsafe current.memory.copyMemory(from: current.memory + start, byteCount: kept)
         } else {
             let next = pool.take(atLeast: needed)
@@ -97,7 +97,7 @@
         pool.give(slab)
     }
 
-    /// Copies bytes in behind the unread ones: for tests and for bytes that came another way.
+    /// Appends bytes to the unread ones: for tests and for bytes that came another way.
     public func append(_ bytes: [UInt8], from pool: SlabPool) {
         reserve(bytes.count, from: pool)
         unsafe withFreeSpace { free in
@@ -106,14 +106,14 @@
         }
     }
 
-    /// Lets `body` fill the free space behind the unread bytes; it returns how many it wrote.
+    /// Lets `body` fill the free space after the unread bytes; it returns how many it wrote.
     @discardableResult
     @inline(__always)
     package func withFreeSpace<Failure: Error>(
         _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Int
     ) throws(Failure) -> Int {
-        // SAFETY: the free space lies behind every byte that a slice may share, and the slab stays:
-        // this buffer is lent to `body`, which has no other way to it.
+        // SAFETY: the free space lies after every byte that a slice may share, and the slab stays:
+        // `body` has no other way to reach this buffer.
         guard
             let free = unsafe slab.map({
                 unsafe UnsafeMutableRawBufferPointer(
@@ -130,7 +130,7 @@
 
     private var isUnique: Bool { unsafe isKnownUniquelyReferenced(&slab) }
 
-    /// Another buffer with everything that this one holds, which is empty then.
+    /// Returns a new buffer with all unread bytes, and leaves this one empty.
     public func moved() -> ReadBuffer {
         let other = ReadBuffer()
         unsafe (other.slab, other.start, other.end) = unsafe (slab.take(), start, end)

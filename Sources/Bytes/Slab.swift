@@ -1,18 +1,18 @@
 // SAFETY: the memory is this object's own; bytes below the owner's end mark are immutable while the
 // slab is shared, which `ReadBuffer` guarantees.
-/// A fixed piece of memory that bytes are read into and that slices keep alive.
+/// A fixed piece of memory that bytes are read into, and that slices keep alive.
 ///
-/// One owner writes to it (a `ReadBuffer`); what lies in front of the owner's end mark is never
-/// written again while a slice refers to it, so slices may be read from any thread.
+/// One owner, a `ReadBuffer`, writes to it; bytes before the owner's end mark are never written
+/// again while a slice refers to them, so slices may be read from any thread.
 @safe public final class Slab: ManagedBuffer<Int, UInt8> {
-    /// The size of a slab where nobody asks for another, in bytes.
+    /// The usual size of a slab, in bytes.
     ///
     /// 16 KiB: one TLS record, and the default limit of a field section.
     public static let standardCapacity = 16 * 1024
 
     /// The size of a slab for the middle of a long body: fewer system calls for more memory.
     ///
-    /// 64 KiB, like nginx's `proxy_buffers` altogether.
+    /// 64 KiB, as much as nginx's `proxy_buffers` together.
     public static let largeCapacity = 64 * 1024
 
     /// Allocates a slab, object and memory in one piece; the memory is not cleared.

@@ -14,19 +14,19 @@ public final class SlabPool {
         unsafe spare.reserveCapacity(limit)
     }
 
-    /// A slab of the standard capacity, spare or new.
+    /// Returns a slab of the standard capacity, spare or new.
     public func take() -> Slab {
         unsafe spare.popLast() ?? Slab.make()
     }
 
-    /// A slab of at least that capacity: spare, where it is a usual one, or new.
+    /// Returns a slab of at least that capacity, spare or new.
     func take(atLeast capacity: Int) -> Slab {
         if capacity <= Slab.standardCapacity { return take() }
         guard capacity <= Slab.largeCapacity else { return Slab.make(capacity: capacity) }
         return unsafe largeSpare.popLast() ?? Slab.make(capacity: Slab.largeCapacity)
     }
 
-    /// Takes a slab back, unless it is shared with a slice, of another size, or one too many.
+    /// Takes a slab back, unless a slice shares it, it has another size, or the pool is full.
     func give(_ slab: consuming Slab) {
         switch slab.size {
         case Slab.standardCapacity:

@@ -1,7 +1,7 @@
 import Glibc
 
 extension Span<UInt8> {
-    /// The text of some of the bytes; what is not UTF-8 becomes U+FFFD.
+    /// Decodes a range as UTF-8; invalid bytes become U+FFFD.
     package func string(in range: Range<Int>) -> String {
         let part = extracting(range)
         // SAFETY: the span is borrowed for the copy; invalid UTF-8 is replaced, never trusted.
@@ -14,10 +14,10 @@ extension Span<UInt8> {
         unsafe withUnsafeBufferPointer { unsafe Array($0) }
     }
 
-    /// Where the first control byte (0x00...0x1F, 0x7F) of a range stands; its upper bound
-    /// where there is none.
+    /// Returns the index of the first control byte (0x00...0x1F, 0x7F) in a range, or the range's
+    /// upper bound.
     ///
-    /// Eight bytes are looked at in one step.
+    /// Examines eight bytes at a time.
     package func firstControl(in range: Range<Int>) -> Int {
         precondition(range.lowerBound >= 0 && range.upperBound <= count, "range of the span")
         // SAFETY: the span is borrowed for the scan; every load ends within the checked range.
@@ -46,9 +46,9 @@ extension Span<UInt8> {
         }
     }
 
-    /// Whether all bytes are visible ASCII (0x21...0x7E), and none of them is `excluded`.
+    /// Whether all bytes are visible ASCII (0x21...0x7E) and differ from `excluded`.
     ///
-    /// Eight bytes are looked at in one step.
+    /// Examines eight bytes at a time.
     package func isVisible(without excluded: UInt8) -> Bool {
         // SAFETY: the span is borrowed for the scan; every load ends within it.
         unsafe withUnsafeBytes { bytes in
@@ -74,10 +74,10 @@ extension Span<UInt8> {
         }
     }
 
-    /// Where the first byte from `start` on stands that a JSON string cannot hold as it is (RFC 8259
-    /// §7), or that is DEL or not ASCII; the end if there is none.
+    /// Returns the index of the first byte from `start` on that a JSON string cannot hold as it is
+    /// (RFC 8259 §7), or that is DEL or not ASCII; the end if every byte can be copied.
     ///
-    /// Eight bytes are looked at in one step.
+    /// Examines eight bytes at a time.
     package func firstUnquotable(from start: Int) -> Int {
         precondition(start >= 0 && start <= count, "start within the span")
         // SAFETY: the span is borrowed for the scan; every load ends within it.
@@ -110,7 +110,7 @@ extension Span<UInt8> {
         }
     }
 
-    /// Where a byte stands first, at or behind `start`.
+    /// Returns the first index of a byte, from `start` on.
     package func firstIndex(of byte: UInt8, from start: Int) -> Int? {
         precondition(start >= 0 && start <= count, "start within the span")
         // SAFETY: the span is borrowed for the scan, which ends within it.
@@ -136,8 +136,9 @@ extension Span<UInt8> {
         }
     }
 
-    /// Whether a range without control bytes other than HTAB has the bytes of a text in lower case,
-    /// whatever case its letters are in: letters, digits and hyphens.
+    /// Whether a range equals a lower-case text of letters, digits and hyphens, ignoring case.
+    ///
+    /// The range must not have control bytes other than HTAB.
     @inline(__always)
     package func equals(_ text: StaticString, in range: Range<Int>) -> Bool {
         guard range.count == text.utf8CodeUnitCount else { return false }
@@ -149,8 +150,9 @@ extension Span<UInt8> {
         }
     }
 
-    /// Whether the bytes, none of which is a control byte other than HTAB, are those of a name in lower
-    /// case that has letters, digits and hyphens only.
+    /// Whether the bytes equal a lower-case name of letters, digits and hyphens, ignoring case.
+    ///
+    /// They must not have control bytes other than HTAB.
     @inline(__always)
     package func isToken(named name: Span<UInt8>) -> Bool {
         guard count == name.count else { return false }
@@ -166,10 +168,10 @@ extension Span<UInt8> {
     }
 }
 
-/// Whether bytes are those of a name, when bit 5 of each is set: an upper-case letter is then its
-/// lower-case one, and of the other bytes only 0x10...0x19 and CR become digits and a hyphen.
+/// Whether bytes equal a name once bit 5 of each is set: that turns an upper-case letter into its
+/// lower-case one, and of the other bytes only 0x10...0x19 and CR into digits and a hyphen.
 ///
-/// Eight or four bytes are looked at in one step; the last step looks again at some of those before.
+/// Compares eight or four bytes at a time; the last comparison overlaps the one before.
 private func isSameFolded(
     _ bytes: UnsafeRawPointer,
     _ name: UnsafeRawPointer,
@@ -195,9 +197,9 @@ private func isSameFolded(
 }
 
 extension String {
-    /// A text of bytes that are known to be ASCII; any other is replaced, never trusted.
+    /// Makes a text of bytes that should be ASCII; invalid UTF-8 is replaced, never trusted.
     package init(ascii bytes: Span<UInt8>) {
-        // SAFETY: as many bytes are copied as there is room for, and the standard library looks at
+        // SAFETY: as many bytes are copied as there is room for, and the standard library validates
         // them.
         self = unsafe String(unsafeUninitializedCapacity: bytes.count) { text in
             unsafe bytes.withUnsafeBufferPointer { unsafe text.initialize(fromContentsOf: $0) }
@@ -213,7 +215,7 @@ extension [UInt8] {
         unsafe bytes.withUnsafeBufferPointer { unsafe append(contentsOf: $0) }
     }
 
-    /// The text of some of the bytes; what is not UTF-8 becomes U+FFFD.
+    /// Decodes a range as UTF-8; invalid bytes become U+FFFD.
     package func string(in range: Range<Int>) -> String {
         String(decoding: self[range], as: UTF8.self)
     }

@@ -4,7 +4,7 @@ package enum IOError: Error, Sendable, Equatable {
     case timedOut
     /// The peer closed the connection or reset it.
     case closedByPeer
-    /// Somebody here closed or aborted the socket while it was in use.
+    /// This side closed or aborted the socket while it was in use.
     case aborted
     /// The peer refused the connection.
     case refused
@@ -18,7 +18,7 @@ package enum IOError: Error, Sendable, Equatable {
     case unknownHost(String)
     /// The peer does not speak TLS, or not as we do.
     case tlsProtocol(String)
-    /// The peer's certificate is not to be trusted, and why.
+    /// The peer's certificate is not trusted, and why.
     case tlsCertificate(String)
 }
 
@@ -35,12 +35,12 @@ extension IOError {
 }
 
 extension IOError: CustomStringConvertible {
-    /// What happened, for a person.
+    /// What happened, for a log or a message.
     package var description: String {
         switch self {
-        case .timedOut: "it took too long"
+        case .timedOut: "timed out"
         case .closedByPeer: "the peer closed the connection"
-        case .aborted: "the connection was given up"
+        case .aborted: "the connection was aborted"
         case .refused: "connection refused"
         case .system(let words), .denied(let words), .exhausted(let words), .unknownHost(let words):
             words

@@ -2,7 +2,7 @@ import CLibevent
 import COpenSSL
 import Glibc
 
-// Every entry point from C. Each turns its pointer back into the object and calls one method.
+// The entry points from C. Each turns its pointer back into the object and calls one method.
 // SAFETY, for all of them: the object frees the event before it goes away, so the pointer is valid.
 
 let loopWoken: event_callback_fn = { _, _, context in
@@ -30,8 +30,8 @@ let signalArrived: event_callback_fn = { signal, _, context in
     unsafe Unmanaged<SignalSource>.fromOpaque(context).takeUnretainedValue().arrived(signal)
 }
 
-// Nobody is there to type a passphrase; whoever reads the key is told that it has one.
-// SAFETY: the flag is the caller's, which waits for the call to end.
+// No one is there to type a passphrase: the flag tells the reader of the key that it has one.
+// SAFETY: the flag belongs to the caller, which waits for the call to end.
 let passphraseWanted:
     @convention(c) (UnsafeMutablePointer<CChar>?, Int32, Int32, UnsafeMutableRawPointer?) -> Int32 =
         { _, _, _, context in

@@ -1,13 +1,13 @@
 import Bytes
 
-/// Host and port as `Host` and an absolute request target name them (RFC 9110 §7.2), parsed strictly.
+/// Host and port, as in `Host` and an absolute request target (RFC 9110 §7.2), parsed strictly.
 ///
-/// Narrower than RFC 3986 §3.2.2: a registered name is made of letters, digits and `-._~`. Its
-/// sub-delimiters and percent-encoding never name an Internet host, and `Host: a,b` must not pass.
+/// Narrower than RFC 3986 §3.2.2: a registered name consists of letters, digits and `-._~`.
+/// Sub-delimiters and percent-encoding never name an Internet host, and `Host: a,b` must not pass.
 public struct Authority: Sendable, Hashable, CustomStringConvertible {
-    /// The name in lower case, or an IP address: IPv6 without brackets, in the form of RFC 5952.
+    /// The name in lower case, or an IP address; IPv6 without brackets, in the form of RFC 5952.
     public let host: String
-    /// The port, where one is named.
+    /// The port, if one is given.
     public let port: UInt16?
     /// Whether the host is an IPv4 or IPv6 address.
     public let isIPLiteral: Bool
@@ -44,19 +44,19 @@ public struct Authority: Sendable, Hashable, CustomStringConvertible {
         port = number
     }
 
-    /// Whether both name the same host and port, where `scheme` supplies a port that is not named.
+    /// Whether both name the same host and port; `scheme` supplies a missing port.
     public func matches(_ other: Authority, scheme: Origin.Scheme) -> Bool {
         host == other.host
             && (port ?? scheme.defaultPort) == (other.port ?? scheme.defaultPort)
     }
 
-    /// The authority as it stands in a `Host` field.
+    /// The authority as in a `Host` field.
     public var description: String {
         let name = isIPLiteral ? Authority.bracketed(host) : host
         return port.map { "\(name):\($0)" } ?? name
     }
 
-    /// A host as it stands in front of a port: an IPv6 address in brackets (RFC 3986 §3.2.2).
+    /// The host as it is written before a port: an IPv6 address in brackets (RFC 3986 §3.2.2).
     package static func bracketed(_ host: String) -> String {
         host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]" : host
     }
@@ -82,14 +82,14 @@ public struct Authority: Sendable, Hashable, CustomStringConvertible {
         }
         if labelStart < bytes.count { lastLabel = labelStart..<bytes.count }
         if IPv4Address.isValid(bytes) { return (bytes.string(in: 0..<bytes.count), true) }
-        // What resolvers read as an address in another spelling (127.1, 0x7f.1, 127.0.0.1.) names no
-        // host.
+        // Other spellings that resolvers take for an address (127.1, 0x7f.1, 127.0.0.1.) are not
+        // host names.
         if IPv4Address.isNumber(bytes.extracting(lastLabel)) { return nil }
         let text = bytes.string(in: 0..<bytes.count)
         return (hasUpper ? text.lowercased() : text, false)
     }
 
-    /// 1...65535 in decimal digits, without leading zeros.
+    /// Parses 1...65535 in decimal digits, without leading zeros.
     private static func port(_ digits: Span<UInt8>) -> UInt16? {
         guard (1...5).contains(digits.count), digits[0] != UInt8(ascii: "0") else { return nil }
         var value = 0

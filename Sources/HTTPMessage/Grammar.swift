@@ -2,27 +2,27 @@ import Bytes
 
 /// The character classes of RFC 9110 §5.6.
 ///
-/// Bit masks and comparisons rather than a table: nothing to initialise, nothing to load.
+/// Bit masks and comparisons rather than a table: nothing to initialize or load.
 public enum Grammar {
-    /// Whether a byte may stand in a token: tchar, RFC 9110 §5.6.2.
+    /// Whether a byte may be in a token: tchar, RFC 9110 §5.6.2.
     @inlinable public static func isTokenByte(_ byte: UInt8) -> Bool {
         // One bit for each of !#$%&'*+-.^_`|~, the digits and the letters.
         let mask: UInt64 = byte < 64 ? 0x03FF_6CFA_0000_0000 : 0x57FF_FFFF_C7FF_FFFE
         return byte < 128 && mask & (1 << UInt64(byte & 63)) != 0
     }
 
-    /// Whether a byte may stand in a field value: visible, SP, HTAB or obs-text (RFC 9110 §5.5).
+    /// Whether a byte may be in a field value: visible, SP, HTAB or obs-text (RFC 9110 §5.5).
     @inlinable public static func isFieldValueByte(_ byte: UInt8) -> Bool {
         (byte >= 0x20 && byte != 0x7F) || byte == 0x09
     }
 
-    /// Whether a byte may stand in a request target: visible ASCII other than `#`; a fragment has
-    /// no place there (RFC 9112 §3.2).
+    /// Whether a byte may be in a request target: visible ASCII other than `#`, since a target has
+    /// no fragment (RFC 9112 §3.2).
     @inlinable public static func isTargetByte(_ byte: UInt8) -> Bool {
         byte &- 0x21 < 0x5E && byte != 0x23
     }
 
-    /// Whether each byte may stand in a request target, as `isTargetByte` has it.
+    /// Whether `isTargetByte` holds for each byte.
     package static func isTarget(_ bytes: Span<UInt8>) -> Bool {
         bytes.isVisible(without: UInt8(ascii: "#"))
     }
@@ -30,14 +30,14 @@ public enum Grammar {
     /// Whether a byte is a decimal digit.
     @inlinable public static func isDigit(_ byte: UInt8) -> Bool { byte &- 0x30 < 10 }
 
-    /// The value of a hexadecimal digit, or nothing.
+    /// The value of a hexadecimal digit; `nil` for any other byte.
     @inlinable public static func hexValue(_ byte: UInt8) -> UInt8? {
         if byte &- 0x30 < 10 { return byte &- 0x30 }
         let letter = byte | 0x20
         return letter &- 0x61 < 6 ? letter &- 0x57 : nil
     }
 
-    /// Whether a text is a token: at least one tchar and nothing else.
+    /// Whether a text is a token: one tchar or more, and nothing else.
     public static func isToken(_ text: String) -> Bool {
         isToken(text.utf8.span)
     }
@@ -68,7 +68,7 @@ public enum Grammar {
         byte &- 0x41 < 26 ? byte | 0x20 : byte
     }
 
-    /// Whether two pieces of text are alike but for the case of ASCII letters.
+    /// Whether two texts are equal but for the case of ASCII letters.
     public static func equalIgnoringCase(_ left: Span<UInt8>, _ right: Span<UInt8>) -> Bool {
         guard left.count == right.count else { return false }
         for index in left.indices where lowercased(left[index]) != lowercased(right[index]) {
@@ -77,7 +77,7 @@ public enum Grammar {
         return true
     }
 
-    /// Whether two texts are alike but for the case of ASCII letters.
+    /// Whether two texts are equal but for the case of ASCII letters.
     public static func equalIgnoringCase(_ left: String, _ right: String) -> Bool {
         equalIgnoringCase(left.utf8.span, right.utf8.span)
     }

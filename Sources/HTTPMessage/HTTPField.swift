@@ -1,12 +1,12 @@
-/// One field line: a name and a value that are fit for the wire.
+/// One field line: a valid name and a valid value.
 public struct HTTPField: Sendable, Hashable, CustomStringConvertible {
     /// The name.
     public let name: HTTPFieldName
     /// The value, without outer white space.
     public let value: String
 
-    /// Makes a field, or nothing if the value holds a control byte (CR, LF, NUL, …) or outer white
-    /// space: it is validated, never repaired (RFC 9110 §5.5).
+    /// Makes a field, or returns `nil` if the value has a control byte (CR, LF, NUL, …) or outer
+    /// white space: it is validated, never repaired (RFC 9110 §5.5).
     public init?(_ name: HTTPFieldName, _ value: String) {
         guard Grammar.isFieldValue(value) else { return nil }
         self.name = name
@@ -18,14 +18,14 @@ public struct HTTPField: Sendable, Hashable, CustomStringConvertible {
         self.value = value
     }
 
-    /// The field line, with the value of a credential field left out.
+    /// The field line; the value of a credential field is redacted.
     public var description: String {
         "\(name): \(name.holdsCredential ? "<redacted>" : value)"
     }
 }
 
 extension HTTPField: CustomReflectable {
-    /// The name, and the value where that may be shown.
+    /// The name and the value; the value of a credential field is redacted.
     public var customMirror: Mirror {
         Mirror(
             self,

@@ -1,5 +1,5 @@
 extension HTTPFieldName {
-    /// The fields that usually carry credentials, by specification or by wide habit.
+    /// The fields that usually carry credentials, by specification or by common practice.
     package static let credentials: Set<HTTPFieldName> = [
         .authorization, .proxyAuthorization, .cookie, .setCookie, .dpop, "X-Api-Key", "Api-Key",
         "Apikey", "X-Apikey", "X-Auth-Token", "X-Csrf-Token", "X-Amz-Security-Token",
@@ -17,8 +17,8 @@ extension HTTPFieldName {
     /// Whether the field usually carries a credential.
     package var holdsCredential: Bool { isAmong(HTTPFieldName.credentials) }
 
-    /// Whether it is one of some fields, also with `_` for `-`, which many servers take for the same
-    /// (CGI, RFC 3875 §4.1.18).
+    /// Whether it is one of the given fields, also when spelled with `_` for `-`, which many
+    /// servers treat the same (CGI, RFC 3875 §4.1.18).
     package func isAmong(_ names: Set<HTTPFieldName>) -> Bool {
         if names.contains(self) { return true }
         guard text.utf8.contains(UInt8(ascii: "_")) else { return false }

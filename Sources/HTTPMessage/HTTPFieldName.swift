@@ -6,7 +6,7 @@ public struct HTTPFieldName: Sendable, Hashable, CustomStringConvertible,
     /// The name as it was spelled.
     public let text: String
 
-    /// Makes a name, or nothing if the text is no token or longer than 65 535 bytes.
+    /// Makes a name, or returns `nil` if the text is not a token or longer than 65,535 bytes.
     public init?(_ text: String) {
         guard Grammar.isToken(text), text.utf8.count <= Int(UInt16.max) else { return nil }
         self.text = text
@@ -31,8 +31,8 @@ public struct HTTPFieldName: Sendable, Hashable, CustomStringConvertible,
         return Grammar.equalIgnoringCase(left.text, right.text)
     }
 
-    /// Whether CGI and its heirs take another name for this one: they write `-` as `_` (RFC 3875
-    /// §4.1.18), so that `Content_Length` is a second Content-Length behind them.
+    /// Whether CGI and its descendants confuse another name with this one: they replace `-` with
+    /// `_` (RFC 3875 §4.1.18), so that `Content_Length` becomes a second Content-Length.
     package func isImitated(by name: Span<UInt8>) -> Bool {
         guard name.count == text.utf8.count else { return false }
         var differs = false
@@ -48,7 +48,7 @@ public struct HTTPFieldName: Sendable, Hashable, CustomStringConvertible,
         return differs
     }
 
-    /// Feeds the name, in lower case.
+    /// Hashes the name in lower case.
     public func hash(into hasher: inout Hasher) {
         for byte in text.utf8 { hasher.combine(Grammar.lowercased(byte)) }
     }

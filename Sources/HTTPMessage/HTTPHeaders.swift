@@ -1,24 +1,24 @@
 package import Bytes
 
-/// A field section (RFC 9110 §6.3): field lines in their order, over the bytes they came in.
+/// A field section (RFC 9110 §6.3): field lines in order.
 ///
-/// Bytes of the head and an index over them; a `String` is made only when somebody asks. Every line
-/// in `arena` ends with CRLF, so encoding copies runs of untouched lines in one piece.
+/// It holds the bytes of the head and an index of the lines; a `String` is made only on demand.
+/// Every line in `arena` ends with CRLF, so encoding copies runs of untouched lines at once.
 public struct HTTPHeaders: Sendable {
-    /// The tag of a line whose name is not in the table.
+    /// The tag of a line whose name is not a known field.
     static let unknown: UInt8 = 0xFF
 
     /// The lines; the tag is the raw value of the `KnownField`.
     var arena: LineArena
-    /// One bit per known field that is present: most questions are answered without a search.
+    /// One bit per known field that is present: most lookups need no search.
     private var present: UInt64 = 0
-    /// Whether there was a field that is not in the table: almost every search is for one of these.
+    /// Whether a field that is not a known one was ever added.
     private var hasOthers = false
 
     /// The known fields that are present.
     package var knownFields: KnownFieldSet { KnownFieldSet(rawValue: present) }
 
-    /// An empty field section.
+    /// Makes an empty field section.
     public init() {
         arena = LineArena()
     }
@@ -33,19 +33,19 @@ public struct HTTPHeaders: Sendable {
         arena = LineArena(head, spareBytes: spare, lines: lines + 8)
     }
 
-    /// How many field lines.
+    /// The number of field lines.
     public var count: Int { arena.count }
-    /// Whether there is no field line.
+    /// Whether there are no field lines.
     public var isEmpty: Bool { arena.count == 0 }
 
-    /// Whether the field is there.
+    /// Whether the field is present.
     @inline(__always)
     public func contains(_ name: HTTPFieldName) -> Bool {
         if let known = name.known { return contains(known) }
         return hasOthers && firstIndex(of: name) != nil
     }
 
-    /// Whether the field is there.
+    /// Whether the field is present.
     @inline(__always)
     package func contains(_ known: KnownField) -> Bool {
         present & (1 << UInt64(known.rawValue)) != 0
@@ -58,7 +58,7 @@ public struct HTTPHeaders: Sendable {
         return arena.bytes(of: line).string(in: line.value)
     }
 
-    /// The values of all lines with this name, in their order.
+    /// The values of all lines with this name, in order.
     public func values(of name: HTTPFieldName) -> [String] {
         let lines = arena.lines
         var values: [String] = []
@@ -71,8 +71,8 @@ public struct HTTPHeaders: Sendable {
         return values
     }
 
-    /// The elements of a list field (RFC 9110 §5.6.1) whose elements hold no quoted text: of all its
-    /// lines, without white space around them, and without empty ones.
+    /// The elements of a list field (RFC 9110 §5.6.1) without quoted strings: of all its lines,
+    /// trimmed, without empty ones.
     package func elements(of name: HTTPFieldName) -> [Substring] {
         values(of: name).flatMap { value in
             value.split(separator: ",").compactMap { element in
@@ -85,39 +85,39 @@ public struct HTTPHeaders: Sendable {
         }
     }
 
-    /// Adds a line behind the others.
+    /// Adds a line at the end.
     public mutating func append(_ field: HTTPField) {
         append(field.name, validated: field.value)
     }
 
-    /// Adds the lines of another section behind the others, in one piece.
+    /// Adds the lines of another section at the end.
     package mutating func append(_ other: HTTPHeaders) {
         arena.append(other.arena)
         present |= other.present
         hasOthers = hasOthers || other.hasOthers
     }
 
-    /// Adds the lines of another section behind the others, and shares their bytes where it can:
-    /// for what many messages have.
+    /// Adds the lines of another section at the end, and shares their bytes if possible: for lines
+    /// that many messages have in common.
     package mutating func attach(_ other: HTTPHeaders) {
         arena.attach(other.arena)
         present |= other.present
         hasOthers = hasOthers || other.hasOthers
     }
 
-    /// Whether a field of one may be in the other; yes, too, if each has a field that is not in the
-    /// table.
+    /// Whether the sections may have a field in common; true, too, if each has one that is not a
+    /// known field.
     package func mayOverlap(_ other: HTTPHeaders) -> Bool {
         present & other.present != 0 || (hasOthers && other.hasOthers)
     }
 
-    /// Replaces all lines of this name by one.
+    /// Replaces all lines with this name by one.
     public mutating func set(_ field: HTTPField) {
         remove(field.name)
         append(field)
     }
 
-    /// Removes all lines of this name.
+    /// Removes all lines with this name.
     public mutating func remove(_ name: HTTPFieldName) {
         if let known = name.known {
             remove(known)
@@ -126,21 +126,21 @@ public struct HTTPHeaders: Sendable {
         }
     }
 
-    /// Removes all lines of this name.
+    /// Removes all lines with this name.
     package mutating func remove(_ known: KnownField) {
         guard contains(known) else { return }
         arena.removeLines(tagged: 1 << UInt64(known.rawValue))
         present &= ~(1 << UInt64(known.rawValue))
     }
 
-    /// Removes all lines of these names.
+    /// Removes all lines with these names.
     package mutating func remove(_ known: KnownFieldSet) {
         guard !knownFields.isDisjoint(with: known) else { return }
         arena.removeLines(tagged: known.rawValue)
         present &= ~known.rawValue
     }
 
-    /// Removes all lines of these names, however many those are, in one pass.
+    /// Removes all lines with these names, in one pass.
     package mutating func remove(_ names: Set<HTTPFieldName>) {
         guard !names.isEmpty else { return }
         var known: UInt64 = 0
@@ -153,7 +153,7 @@ public struct HTTPHeaders: Sendable {
         }
     }
 
-    /// Removes the lines that CGI and its heirs take for one of these names.
+    /// Removes the lines that CGI and its descendants confuse with one of these names.
     package mutating func removeImitations(of names: [HTTPFieldName]) {
         guard hasOthers, !names.isEmpty else { return }
         arena.removeLines { line, bytes in
@@ -192,7 +192,7 @@ public struct HTTPHeaders: Sendable {
 
     // MARK: - For the codec
 
-    /// Indexes a line whose bytes stand in the head already.
+    /// Indexes a line whose bytes are in the head already.
     ///
     /// `isVerbatim` says that the head holds exactly `name: value CRLF`.
     @inline(__always)
@@ -212,7 +212,7 @@ public struct HTTPHeaders: Sendable {
         return known
     }
 
-    /// Adds a line whose value is known to be fit for the wire.
+    /// Adds a line whose value is known to be valid.
     package mutating func append(_ name: HTTPFieldName, validated value: String) {
         arena.append(
             name: name.text.utf8.span,
@@ -239,7 +239,7 @@ public struct HTTPHeaders: Sendable {
 
     /// Writes the lines, each with CRLF, without the empty line that ends the section.
     ///
-    /// The `omitted` fields are those that the caller writes itself, or not at all.
+    /// The caller writes the `omitted` fields itself, or not at all.
     package func encode(into output: OutputBuffer, omitting omitted: KnownFieldSet = .none) {
         let (lines, bytes) = (arena.lines, arena.bytes)
         var run = 0..<0
@@ -286,24 +286,23 @@ extension HTTPHeaders: Sequence {
 }
 
 extension HTTPHeaders: Equatable {
-    /// Whether both hold the same fields in the same order; names without regard to case.
+    /// Whether both have the same fields in the same order; names are compared ignoring case.
     public static func == (left: HTTPHeaders, right: HTTPHeaders) -> Bool {
         left.elementsEqual(right)
     }
 }
 
 extension HTTPHeaders: ExpressibleByDictionaryLiteral {
-    /// Makes a section from literals, whose values must be fit for the wire: a control byte and outer
-    /// white space trap.
+    /// Makes a section from literals; a value with a control byte or outer white space traps.
     ///
-    /// For values from elsewhere there is `init(validating:)`, which throws.
+    /// For values from elsewhere use `init(validating:)`, which throws.
     public init(dictionaryLiteral elements: (HTTPFieldName, String)...) {
         self.init()
         for (name, value) in elements {
             precondition(
                 Grammar.isFieldValue(value),
-                "the value of \(name) has control bytes or outer blanks: HTTPHeaders(validating:) "
-                    + "throws where a literal traps"
+                "the value of \(name) has control bytes or outer white space; "
+                    + "HTTPHeaders(validating:) throws where a literal traps"
             )
             append(name, validated: value)
         }
@@ -311,7 +310,7 @@ extension HTTPHeaders: ExpressibleByDictionaryLiteral {
 }
 
 extension HTTPHeaders: CustomStringConvertible {
-    /// The lines, with the values of credential fields left out.
+    /// The lines; the values of credential fields are redacted.
     public var description: String {
         map(\.description).joined(separator: "\n")
     }

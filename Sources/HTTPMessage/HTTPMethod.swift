@@ -2,10 +2,10 @@ import Bytes
 
 /// A request method: an open set of case-sensitive tokens (RFC 9110 §9).
 public struct HTTPMethod: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
-    /// The method as it stands on the wire.
+    /// The method as on the wire.
     public let rawValue: String
 
-    /// Makes a method, or nothing if the text is no token (RFC 9110 §5.6.2).
+    /// Makes a method, or returns `nil` if the text is not a token (RFC 9110 §5.6.2).
     public init?(rawValue: String) {
         guard Grammar.isToken(rawValue) else { return nil }
         self.rawValue = rawValue
@@ -16,9 +16,9 @@ public struct HTTPMethod: RawRepresentable, Sendable, Hashable, CustomStringConv
         self.rawValue = rawValue
     }
 
-    /// Makes a method from bytes known to be a token; the usual ones are not decoded.
+    /// Makes a method from bytes known to be a token; the common ones are not decoded.
     package init(validated bytes: Span<UInt8>) {
-        // A text of up to 15 bytes is kept in place: no method of the registry allocates.
+        // A text of up to 15 bytes is stored inline: no registered method allocates.
         switch bytes.count {
         case 3 where bytes[0] == 0x47 && bytes[1] == 0x45 && bytes[2] == 0x54: rawValue = "GET"
         case 3 where bytes[0] == 0x50 && bytes[1] == 0x55 && bytes[2] == 0x54: rawValue = "PUT"
@@ -47,10 +47,10 @@ public struct HTTPMethod: RawRepresentable, Sendable, Hashable, CustomStringConv
     /// PATCH, RFC 5789.
     public static var patch: HTTPMethod { HTTPMethod(validated: "PATCH") }
 
-    /// Whether sending it again has the effect of sending it once (RFC 9110 §9.2.2).
+    /// Whether sending it several times has the same effect as sending it once (RFC 9110 §9.2.2).
     ///
-    /// Of the methods that others registered, those that only read: a second COPY or MOVE has the effect
-    /// of one, and yet another answer.
+    /// Of the extension methods, only those that read: a repeated COPY or MOVE has the effect of
+    /// one, but gets another response.
     public var isIdempotent: Bool {
         switch rawValue {
         case "GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE": true
@@ -60,12 +60,12 @@ public struct HTTPMethod: RawRepresentable, Sendable, Hashable, CustomStringConv
         }
     }
 
-    /// Whether a list of methods has it; who names GET means HEAD, too, which asks for less of the same
-    /// (RFC 9110 §9.3.2).
+    /// Whether a list of methods has it; GET includes HEAD, which asks for less of the same (RFC
+    /// 9110 §9.3.2).
     package func isAmong(_ methods: [HTTPMethod]) -> Bool {
         methods.contains(self) || self == .head && methods.contains(.get)
     }
 
-    /// The method as it stands on the wire.
+    /// The method as on the wire.
     public var description: String { rawValue }
 }

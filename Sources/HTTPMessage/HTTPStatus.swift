@@ -5,7 +5,7 @@ public struct HTTPStatus: RawRepresentable, Sendable, Hashable, CustomStringConv
     /// The code.
     public let rawValue: Int
 
-    /// Makes a status, or nothing outside 100...999.
+    /// Makes a status, or returns `nil` outside 100...999.
     public init?(rawValue: Int) {
         guard (100...999).contains(rawValue) else { return nil }
         self.rawValue = rawValue
@@ -17,23 +17,23 @@ public struct HTTPStatus: RawRepresentable, Sendable, Hashable, CustomStringConv
         rawValue = value
     }
 
-    /// What kind of answer the first digit announces.
+    /// The class of the response, from the first digit.
     public enum Class: Sendable {
-        /// 1xx: the final answer follows.
+        /// 1xx: the final response follows.
         case informational
         /// 2xx.
         case successful
-        /// 3xx: more is needed, or nothing new is there.
+        /// 3xx: another request is needed, or the content has not changed.
         case redirection
         /// 4xx: the request is at fault.
         case clientError
-        /// 5xx: the server is.
+        /// 5xx: the server is at fault.
         case serverError
         /// Any other number.
         case unknown
     }
 
-    /// What kind of answer it is.
+    /// The class of the response.
     public var kind: Class {
         switch rawValue {
         case 100..<200: .informational
@@ -45,7 +45,7 @@ public struct HTTPStatus: RawRepresentable, Sendable, Hashable, CustomStringConv
         }
     }
 
-    /// The usual reason phrase, empty where there is none.
+    /// The usual reason phrase; empty for an unknown code.
     public var reasonPhrase: StaticString {
         switch rawValue {
         case 100: "Continue"

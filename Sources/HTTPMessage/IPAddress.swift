@@ -1,11 +1,11 @@
 import Bytes
 
-/// An IP address, read from its text.
+/// An IP address, parsed from text.
 package enum IPAddress: Sendable, Hashable {
     case v4(UInt32)
     case v6(UInt128)
 
-    /// Reads `127.0.0.1`, or an IPv6 address without brackets.
+    /// Parses `127.0.0.1`, or an IPv6 address without brackets.
     package init?(_ text: String) {
         if let octets = IPv4Address.octets(text.utf8.span) {
             self = .v4(octets)
@@ -16,7 +16,7 @@ package enum IPAddress: Sendable, Hashable {
         }
     }
 
-    /// Whether it is one of 127.0.0.0/8, in IPv6 as well (RFC 4291 §2.5.5.2), or `::1`.
+    /// Whether it is in 127.0.0.0/8, also IPv4-mapped (RFC 4291 §2.5.5.2), or `::1`.
     package var isLoopback: Bool {
         switch self {
         case .v4(let octets): octets >> 24 == 127
@@ -50,7 +50,7 @@ enum IPv4Address {
         return dots == 3 && digits > 0 ? address << 8 | UInt32(octet) : nil
     }
 
-    /// Whether a label is one that a resolver takes for a number: digits, or `0x` and hex digits.
+    /// Whether resolvers take a label for a number: digits, or `0x` and hex digits.
     static func isNumber(_ label: Span<UInt8>) -> Bool {
         guard !label.isEmpty else { return false }
         let isHex = label.count >= 2 && label[0] == UInt8(ascii: "0") && label[1] | 0x20 == 0x78
@@ -137,7 +137,7 @@ struct IPv6Address: CustomStringConvertible {
         return text
     }
 
-    /// The groups as one number, the first in front.
+    /// The groups as one number, the first being the most significant.
     var bits: UInt128 {
         var bits: UInt128 = 0
         for position in groups.indices { bits = bits << 16 | UInt128(groups[position]) }

@@ -1,5 +1,5 @@
-/// The field names that netproxy itself looks for, as small integers: one table for the whole
-/// package, with what a proxy must do about each.
+/// The field names that netproxy itself uses, as small integers: one table for the whole package,
+/// with what a proxy must do about each.
 package enum KnownField: UInt8, CaseIterable, Sendable {
     case host
     case connection
@@ -134,8 +134,8 @@ package enum KnownField: UInt8, CaseIterable, Sendable {
         }
     }
 
-    /// Whether the field is meant for the next hop only (RFC 9110 §7.6.1), or names what netproxy
-    /// does not forward.
+    /// Whether the field is meant for the next hop only (RFC 9110 §7.6.1), or is about something
+    /// that netproxy does not forward.
     ///
     /// `Transfer-Encoding` is rebuilt from the framing; `Trailer` stays, since
     /// response trailers are forwarded.
@@ -148,8 +148,8 @@ package enum KnownField: UInt8, CaseIterable, Sendable {
         }
     }
 
-    /// Whether `Connection` may not nominate the field for removal: a client that names
-    /// `Authorization` there would have the next hop drop what netproxy adds.
+    /// Whether `Connection` may not nominate the field for removal: by naming `Authorization` there
+    /// a client could make the next hop drop what netproxy adds.
     package var isProtected: Bool {
         switch self {
         case .host, .contentLength, .transferEncoding, .authorization, .cookie, .connection: true

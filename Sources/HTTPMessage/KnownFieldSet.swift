@@ -1,4 +1,4 @@
-/// Several known fields, one bit each.
+/// A set of known fields, one bit each.
 package struct KnownFieldSet: OptionSet, Sendable {
     package let rawValue: UInt64
 
@@ -11,7 +11,7 @@ package struct KnownFieldSet: OptionSet, Sendable {
         rawValue = fields.reduce(0) { $0 | 1 << UInt64($1.rawValue) }
     }
 
-    /// The fields of the table for which `isMember` holds.
+    /// Makes the set of known fields for which `isMember` holds.
     package init(where isMember: (KnownField) -> Bool) {
         rawValue = KnownField.allCases.reduce(0) {
             isMember($1) ? $0 | 1 << UInt64($1.rawValue) : $0
@@ -25,18 +25,16 @@ package struct KnownFieldSet: OptionSet, Sendable {
 
     /// Whether the sets have no field in common.
     ///
-    /// The one of every set would go through its generic forms.
+    /// Cheaper than `SetAlgebra`'s generic default.
     package func isDisjoint(with other: KnownFieldSet) -> Bool { rawValue & other.rawValue == 0 }
 
-    /// Whether a raw value, which may be none of a known field, is in the set.
+    /// Whether a raw value, which need not be a known field's, is in the set.
     func containsRaw(_ raw: UInt8) -> Bool {
         raw < 64 && rawValue & (1 << UInt64(raw)) != 0
     }
 
-    /// No field.
-    ///
-    /// A literal `[]` would go through the generic initializer of every set.
+    /// The empty set; cheaper than the literal `[]`, which uses `SetAlgebra`'s generic initializer.
     package static var none: KnownFieldSet { KnownFieldSet(rawValue: 0) }
-    /// What only the next hop may see: see `KnownField.isHopByHop`.
+    /// The fields that only the next hop may see: see `KnownField.isHopByHop`.
     package static let hopByHop = KnownFieldSet(where: \.isHopByHop)
 }

@@ -1,14 +1,15 @@
 import Bytes
 
-/// Finds a known field by its bytes: an open-addressed table over length, first, middle and last letter.
+/// Finds known fields by name: an open-addressed table, hashed by length, first, middle and last
+/// letter.
 struct KnownFieldTable {
     private static let size = 512
     private static let absent: UInt8 = 0xFF
     private static let shared = KnownFieldTable()
 
-    /// The slots hold raw values of `KnownField`; the names stand beside them in lower case.
+    /// The raw values of `KnownField`, or `absent`.
     private let slots: [UInt8]
-    /// The names in lower case, 32 bytes each: the first is the length.
+    /// The names in lower case, by raw value: 32 bytes each, of which the first is the length.
     private let names: [UInt8]
 
     private init() {
@@ -26,7 +27,7 @@ struct KnownFieldTable {
         self.names = names
     }
 
-    /// The known field with this name, a token, if there is one.
+    /// The known field with this name, which must be a token.
     static func lookup(_ name: Span<UInt8>) -> KnownField? {
         guard name.count > 1, name.count < 32 else { return nil }
         let table = shared
@@ -49,7 +50,7 @@ struct KnownFieldTable {
         return name.isToken(named: names.span.extracting((start + 1)..<(start + 1 + name.count)))
     }
 
-    /// Where the search for a name begins.
+    /// The slot where the search for a name starts.
     private static func slot(of name: Span<UInt8>) -> Int {
         let first = Int(Grammar.lowercased(name[0]))
         let middle = Int(Grammar.lowercased(name[name.count / 2]))

@@ -1,23 +1,23 @@
-/// Scheme, host and port that answer with authority (RFC 9110 §4.3.1).
+/// The scheme, host and port of an authoritative server (RFC 9110 §4.3.1).
 public struct Origin: Sendable, Hashable, CustomStringConvertible {
-    /// The schemes that are spoken.
+    /// The supported schemes.
     public enum Scheme: String, Sendable, Hashable {
         /// In the clear.
         case http
         /// Over TLS.
         case https
 
-        /// The port where the URI names none: 80 or 443.
+        /// The port for URIs without one: 80 or 443.
         public var defaultPort: UInt16 { self == .http ? 80 : 443 }
     }
 
-    /// How the origin is spoken to.
+    /// The scheme.
     public let scheme: Scheme
     /// A registered name in lower case, or an IP address; an IPv6 address without brackets.
     public let host: String
     /// The TCP port.
     public let port: UInt16
-    /// `host` or `host:port`, as it stands in the `Host` field: the default port is left out.
+    /// `host` or `host:port`, as in the `Host` field: without the default port.
     public let authority: String
 
     /// Makes an origin; `port` defaults to the scheme's.
@@ -39,7 +39,7 @@ public struct Origin: Sendable, Hashable, CustomStringConvertible {
         IPAddress(host)?.isLoopback ?? (host == "localhost" || host.hasSuffix(".localhost"))
     }
 
-    /// Whether the port is the scheme's own.
+    /// Whether the port is the scheme's default.
     package var hasDefaultPort: Bool { port == scheme.defaultPort }
 
     /// The origin as a URI without path.

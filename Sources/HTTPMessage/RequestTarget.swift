@@ -2,17 +2,17 @@ import Bytes
 
 /// The second word of a request line, in one of its four forms (RFC 9112 §3.2).
 public enum RequestTarget: Sendable, Hashable, CustomStringConvertible {
-    /// Path and query, as they came: `/orders?x=1`.
+    /// Path and query, unchanged: `/orders?x=1`.
     case origin(String)
-    /// A whole URI: scheme, authority, path and query as they came. An empty path became `/`
-    /// (RFC 9110 §4.2.3), or `*` for OPTIONS without a query (RFC 9112 §3.2.4).
+    /// A whole URI: scheme, authority, and path and query unchanged, but for an empty path, which
+    /// becomes `/` (RFC 9110 §4.2.3), or `*` for OPTIONS without a query (RFC 9112 §3.2.4).
     indirect case absolute(Origin.Scheme, Authority, String)
     /// Host and port of a CONNECT request.
     indirect case authority(Authority)
     /// The `*` of OPTIONS.
     case asterisk
 
-    /// Path and query, where the form has them.
+    /// Path and query; `nil` for the forms without them.
     public var pathAndQuery: String? {
         switch self {
         case .origin(let text), .absolute(_, _, let text): text
@@ -20,7 +20,7 @@ public enum RequestTarget: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// The target as it stands on the wire.
+    /// The target as on the wire.
     public var description: String {
         switch self {
         case .origin(let text): text
@@ -31,13 +31,13 @@ public enum RequestTarget: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Parses the bytes between the two spaces of a request line; nothing if they are malformed or
+    /// Parses the bytes between the two spaces of a request line; `nil` if they are malformed or
     /// the form does not go with the method.
     ///
     /// Visible ASCII without `#`. In the path a `%` must be followed by two hexadecimal digits (RFC
-    /// 3986 §2.1): what the origin would have to guess there decides what is asked for. A query goes
-    /// on as it is, as with nginx and HAProxy: many apps leave a `%` in it. `%00` is refused in both,
-    /// for what C programs make of it.
+    /// 3986 §2.1): otherwise the origin has to guess what is requested. A query is passed on
+    /// unchanged, as in nginx and HAProxy: many apps leave a bare `%` in it. `%00` is refused in
+    /// both, because it ends a string in C.
     package init?(_ bytes: Span<UInt8>, for method: HTTPMethod) {
         guard !bytes.isEmpty, RequestTarget.isWellFormed(bytes) else { return nil }
         if method == .connect {
@@ -77,11 +77,11 @@ public enum RequestTarget: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Whether every byte may stand in a target of one form or another.
+    /// Whether the bytes may be a target of one form or another.
     package static func isWellFormed(_ bytes: Span<UInt8>) -> Bool {
         guard Grammar.isTarget(bytes) else { return false }
         var start = 0
-        // Where the query begins, once that matters: each byte is looked at once, whatever comes.
+        // Where the query starts, once that matters: each byte is examined once at most.
         var query: Int?
         while let percent = bytes.firstIndex(of: UInt8(ascii: "%"), from: start) {
             if percent + 2 < bytes.count, let high = Grammar.hexValue(bytes[percent + 1]),
@@ -99,7 +99,7 @@ public enum RequestTarget: Sendable, Hashable, CustomStringConvertible {
         return true
     }
 
-    /// Whether the bytes start with a text given in lower case, whatever case they are in.
+    /// Whether the bytes start with a lower-case text, ignoring case.
     private static func hasPrefix(_ prefix: String, _ bytes: Span<UInt8>) -> Bool {
         let text = prefix.utf8
         guard bytes.count >= text.count else { return false }

@@ -1,10 +1,10 @@
 import Bytes
 
-/// The path and the query of a request target, split at the first `?`, as they came.
+/// The path and the query of a request target, split at the first `?` and otherwise unchanged.
 public struct TargetPath: Sendable, Hashable {
-    /// Everything in front of the first `?`.
+    /// Everything before the first `?`.
     public let path: Substring
-    /// Everything behind the first `?`, where there is one.
+    /// Everything after the first `?`; `nil` without one.
     public let query: Substring?
 
     /// Splits path and query.
@@ -16,10 +16,10 @@ public struct TargetPath: Sendable, Hashable {
 
     /// Whether the path starts with the segments of `base` and no dot segment leaves them again.
     ///
-    /// Dot segments count literally and percent-encoded (`..`, `%2e%2E`), cut off at a `;` too (some
-    /// servers drop path parameters before they look), and between `%2F`, `%5C` or `\` as between
-    /// slashes. What servers read differently is read the worst way: such a piece may climb, but
-    /// never counts as a step down.
+    /// Dot segments count literally and percent-encoded (`..`, `%2e%2E`), before a `;` as well
+    /// (some servers drop path parameters first), and between `%2F`, `%5C` or `\` as between
+    /// slashes. Where servers disagree, the worst reading counts: such a segment may lead up, but
+    /// never down.
     public func staysUnder(_ base: String = "/") -> Bool {
         let prefix = base.hasSuffix("/") ? String(base.dropLast()) : base
         var rest = path.utf8[...]
@@ -34,13 +34,13 @@ public struct TargetPath: Sendable, Hashable {
         return true
     }
 
-    /// Whether some server reads a dot segment in the path, be it encoded: then what a pattern says
-    /// about the path need not be what is served.
+    /// Whether a server may find a dot segment in the path, even an encoded one: then a pattern
+    /// that matches the path need not match what is served.
     package var hasDotSegments: Bool {
         path.utf8.split(separator: UInt8(ascii: "/")).contains { TargetPath.step(Array($0)) != 1 }
     }
 
-    /// As `TargetPath(target).staysUnder(base)`, without splitting where no byte could climb.
+    /// As `TargetPath(target).staysUnder(base)`, without splitting where no byte could lead up.
     package static func staysUnder(_ base: String, _ target: String) -> Bool {
         let bytes = target.utf8.span
         let prefix = base.utf8.span
@@ -60,7 +60,7 @@ public struct TargetPath: Sendable, Hashable {
         return bytes[prefixCount] == UInt8(ascii: "/")
     }
 
-    /// How far a segment leads down (1) or at most up (-1 for each dot-dot).
+    /// Returns 1 for a segment that leads down, 0 for none, and -1 for each `..` that may lead up.
     private static func step(_ segment: [UInt8]) -> Int {
         guard segment.contains(where: { ".%\\;".utf8.contains($0) }) else { return 1 }
         let pieces = decodingDots(segment).split(separator: UInt8(ascii: "/")).map {

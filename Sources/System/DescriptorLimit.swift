@@ -1,20 +1,21 @@
 import Glibc
 import Synchronization
 
-/// How many descriptors the process may have, and the few of them that no app's connection gets.
+/// How many descriptors the process may have, and a reserve that no app's connection gets.
 ///
-/// Without descriptors no token is fetched and no log is opened anew; libdispatch, which runs Swift's
-/// default executor, even stops the process when it cannot open a file.
+/// Without descriptors no token can be fetched and no log reopened; libdispatch, which runs Swift's
+/// default executor, even traps when it cannot open a file.
 package enum DescriptorLimit {
-    /// What a person can do where there are too few.
+    /// What to do about too few descriptors, to follow "the process should".
     package static let advice = "raise its limit of open files (LimitNOFILE=, ulimit -n)"
 
-    /// Enough for every limit that a configuration usually has; the unit file says the same.
+    /// Enough for the usual limits of a configuration; the same as in the unit file.
     private static let wanted: rlim_t = 65_536
-    /// From this number on a descriptor belongs to the reserve: the system gives out the lowest.
+    /// From this number on a descriptor belongs to the reserve: the system hands out the lowest
+    /// first.
     private static let ceiling = Atomic<Int32>(.max)
 
-    /// Raises the process's limit, as far as it may, and keeps a reserve from now on.
+    /// Raises the process's limit as far as allowed, and keeps a reserve from now on.
     ///
     /// - Returns: how many descriptors apps and upstreams can have together.
     @discardableResult
@@ -26,7 +27,7 @@ package enum DescriptorLimit {
         if limit.rlim_cur < min(limit.rlim_max, wanted) {
             var raised = limit
             raised.rlim_cur = min(limit.rlim_max, wanted)
-            // A sandbox may forbid it: then it is what it is.
+            // A sandbox may forbid it; then the limit stays as it is.
             if unsafe setrlimit(resource, &raised) == 0 { limit = raised }
         }
         let count = Int32(clamping: limit.rlim_cur)
@@ -45,12 +46,13 @@ package enum DescriptorLimit {
         return Int(clamping: limit.rlim_cur)
     }
 
-    /// Whether a descriptor that was just given out should have stayed in the reserve.
+    /// Whether a new descriptor comes from the reserve.
     package static func isReserved(_ descriptor: Int32) -> Bool {
         descriptor >= ceiling.load(ordering: .relaxed)
     }
 
-    /// Whether it is of the half of the reserve that requests under way cannot have either.
+    /// Whether a new descriptor comes from the half of the reserve that open requests do not get
+    /// either.
     package static func isDeeplyReserved(_ descriptor: Int32) -> Bool {
         let ceiling = ceiling.load(ordering: .relaxed)
         guard ceiling < .max else { return false }

@@ -2,9 +2,9 @@ import CSystem
 
 /// The memory that `malloc` manages, of the whole process.
 package enum HeapMemory {
-    /// Gives what nobody uses back to the system.
+    /// Returns unused memory to the system.
     ///
-    /// It looks through all of the heap: for after many things were freed.
+    /// It walks the whole heap, so call it only after much was freed.
     package static func returnUnused() {
         _ = malloc_trim(0)
     }

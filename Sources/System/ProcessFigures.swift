@@ -2,18 +2,18 @@ import Glibc
 // The C struct timespec counts as this module's or as Glibc's, whichever the compiler loads first.
 import SwiftOverlayShims
 
-/// What the process takes of the machine, under the names that Prometheus' own client libraries use.
+/// What the process uses of the machine, as Prometheus' own client libraries report it.
 package struct ProcessFigures: Sendable {
     /// Processor time so far, in user space and in the kernel, in seconds.
     package let cpuSeconds: Double
-    /// Memory in use, in bytes; nothing where `/proc` does not tell.
+    /// Memory in use, in bytes; `nil` if `/proc` does not say.
     package let residentBytes: Int?
-    /// Open descriptors; nothing where `/proc` does not tell.
+    /// Open descriptors; `nil` if `/proc` does not say.
     package let descriptors: Int?
     /// How many descriptors it may have.
     package let descriptorLimit: Int
 
-    /// Looks at the process that this runs in; with many descriptors this takes milliseconds.
+    /// Measures this process; with many descriptors that takes milliseconds.
     package init() {
         cpuSeconds = Double(processorNanoseconds()) / 1_000_000_000
         residentBytes = ProcessFigures.residentBytes
@@ -32,12 +32,12 @@ package struct ProcessFigures: Sendable {
     }
 
     private static var descriptors: Int? {
-        // SAFETY: the directory is closed once, behind its last use.
+        // SAFETY: the directory is closed once, after its last use.
         guard let directory = unsafe opendir("/proc/self/fd") else { return nil }
         defer { unsafe closedir(directory) }
         var count = 0
         while unsafe readdir(directory) != nil { count += 1 }
-        // Without `.`, `..` and the one that reads.
+        // Without `.`, `..` and the descriptor of the directory itself.
         return max(count - 3, 0)
     }
 }

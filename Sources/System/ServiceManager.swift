@@ -1,21 +1,20 @@
 import Glibc
 
-/// What systemd wants to know and offers: the notification datagram and inherited sockets.
+/// The protocol of systemd: notifications, the watchdog and inherited sockets.
 package enum ServiceManager {
-    /// Sends `READY=1`, `STOPPING=1`, … to `$NOTIFY_SOCKET`, if there is one (sd_notify(3)); what is
-    /// not taken within 100 ms is lost.
+    /// Sends `READY=1`, `STOPPING=1`, … to `$NOTIFY_SOCKET`, if it is set (sd_notify(3)); a message
+    /// that is not taken within 100 ms is lost.
     package static func notify(_ message: String, to path: String?) {
         guard let path, !path.isEmpty else { return }
         do throws(FileError) {
-            // A manager that does not read must not stop what it manages.
+            // A manager that does not read must not block the service.
             try DatagramSocket(waitingAtMost: 100).send(Array(message.utf8).span, to: path)
         } catch {
-            // Nobody could be told of it but the manager.
+            // Only the manager could be told.
         }
     }
 
-    /// Within which time systemd wants to hear `WATCHDOG=1` again, if it watches this process
-    /// (sd_watchdog_enabled(3)).
+    /// How often systemd expects `WATCHDOG=1`, if it watches this process (sd_watchdog_enabled(3)).
     package static func watchdogInterval(_ environment: [String: String]) -> Duration? {
         guard let interval = environment["WATCHDOG_USEC"].flatMap(Int64.init), interval > 0
         else { return nil }
@@ -23,7 +22,7 @@ package enum ServiceManager {
         return .microseconds(interval)
     }
 
-    /// The descriptors that systemd handed over, by their names (sd_listen_fds_with_names(3)).
+    /// The descriptors that systemd passed, by their names (sd_listen_fds_with_names(3)).
     package static func inheritedSockets(
         _ environment: [String: String]
     ) -> [String: [Int32]] {

@@ -84,12 +84,17 @@ import Testing
         await loop.waitUntilStopped()
     }
 
-    @Test func `a stopped loop ends`() async throws {
+    @Test(.timeLimit(.minutes(1)))
+    func `a stopped loop ends, and makes no more calls`() async throws {
         let loop = try EventLoop()
         try loop.start()
+        let calls = Counter()
+        _ = await loop.call { _ in calls.add(1) }
         loop.stop()
         await loop.waitUntilStopped()
-        // And says so to those who ask later.
+        loop.submit { calls.add(1) }
+        // Later waits return as well.
         await loop.waitUntilStopped()
+        #expect(calls.value == 1)
     }
 }

@@ -1,39 +1,42 @@
-/// Decides whether a loop that has nothing to do polls for a moment before it sleeps.
+/// Decides whether an idle loop polls for a moment before it sleeps.
 ///
-/// Falling asleep and waking up take CPU time, keep the peer waiting, and leave the caches cold. Where
-/// the next event is some microseconds away, as with an app and an API on the same machine, it is
-/// better to ask for it again and again; where many events come, a sleep lets them gather. What is
-/// better depends on the machine and the load, so the loop tries: it measures what a piece of work
-/// costs over some waits with sleeps and over some with polls. Polls may cost a fifth more where each
-/// piece of work has a wait for itself, since then somebody waits for it; they have to be a tenth
-/// cheaper where a sleep lets two or more gather, which a poll does not make quicker.
+/// Going to sleep and waking up take CPU time, keep the peer waiting, and leave the caches cold.
+/// Where the next event is a few microseconds away, as with an app and an API on one machine,
+/// polling is better; where many events come, a sleep lets them gather. That depends on the machine
+/// and the load, so the loop measures the CPU time per piece of work, over a window of waits that
+/// sleep and over windows of waits that poll:
 ///
-/// Precedents: the haltpoll governor of Linux and KVM's halt polling, which adapt to how long the
-/// waits are, and HAProxy's `busy-polling`, which does not adapt.
+/// - Where each wait ends with one piece of work, its peer is waiting: polls may cost a fifth more.
+/// - Where sleeps let two or more pieces gather, polls must be a tenth cheaper.
+/// - Where the next wait is more than 200 µs away on average, most polls would find nothing.
+///
+/// While polls are worth it the loop keeps polling, and measures sleeps again after 64 windows. A
+/// failed trial doubles the number of windows that sleep before the next one; a success halves it.
+///
+/// Precedents: Linux's haltpoll governor and KVM's halt polling, which adapt to the length of the
+/// waits, and HAProxy's `busy-polling`, which does not adapt.
 struct BusyPolling {
-    /// The longest poll, in nanoseconds: with what Linux's haltpoll governor begins, too.
+    /// The longest poll, in nanoseconds: where Linux's haltpoll governor begins, too.
     static let longest: UInt64 = 50_000
-    /// How many waits are measured together: odd, since waits for the app and for the API take turns.
+    /// How many waits are measured together: odd, since waits for the app and for the API
+    /// alternate.
     static let window = 129
-    /// The longest time from one wait to the next, in nanoseconds on average.
-    ///
-    /// Where it is longer, most polls would be in vain. A wake takes its time as well, and so does
-    /// the work.
+    /// The longest average time from one wait to the next, in nanoseconds, work and wake-up
+    /// included.
     static let longestPace: UInt64 = 200_000
-    /// How many measures of polls there are before the sleeps are measured again.
+    /// How many windows poll before sleeps are measured again.
     static let term = 64
-    /// How many of them have to be worth it for a success.
+    /// How many of them must be worth it for a success.
     static let success = 8
-    /// How many measures of sleeps there are before a trial at most: a failure doubles their number,
-    /// a success halves it.
+    /// The most windows that sleep before the next trial.
     static let longestPause = 64
-    /// Parts of a piece of work, for the average.
+    /// Fixed-point fractions of a piece of work, for the average.
     private static let parts: UInt64 = 16
 
     private enum Phase {
-        /// So many measures of sleeps are still to come.
+        /// `left` more windows sleep before the next trial.
         case sleeping(left: Int)
-        /// After so many measures of polls; so many were worth it, and so many of the last were not.
+        /// A trial: of `measures` windows, `hits` were worth it, and the last `misses` were not.
         case polling(measures: Int, hits: Int, misses: Int)
     }
 
@@ -41,13 +44,15 @@ struct BusyPolling {
     private var pause = 1
     private var waits = 0
     private var work = 0
-    /// When the present measure began, on the loop's clock, and the thread's CPU time then.
+    /// When the present window began, on the loop's clock, and the thread's CPU time then.
     ///
-    /// Not when it was made: the first measure is too slow to count.
+    /// Not when the loop was made: the first window is too slow to count.
     private(set) var beginning: (time: UInt64, cost: UInt64) = (0, 0)
-    /// What a piece of work costs with sleeps, in nanoseconds; a moving average since it last polled.
+    /// What a piece of work costs with sleeps, in nanoseconds; a moving average since it last
+    /// polled.
     private var price: UInt64 = 0
-    /// How many pieces of work a sleep ends with, in parts; a moving average since it last polled.
+    /// How many pieces of work a sleep ends with, in fractions; a moving average since it last
+    /// polled.
     private var yield: UInt64 = 0
 
     /// Whether the next wait begins with a poll.
@@ -55,9 +60,9 @@ struct BusyPolling {
         if case .polling = phase { true } else { false }
     }
 
-    /// Counts a wait, and how many pieces of work there were behind it.
+    /// Counts a wait, and the pieces of work it ended with.
     ///
-    /// - Returns: whether a measure is due.
+    /// - Returns: whether the window is full, and `measure(at:cost:)` is due.
     @inline(__always)
     mutating func count(work found: Int) -> Bool {
         waits += 1
@@ -65,10 +70,10 @@ struct BusyPolling {
         return waits >= Self.window
     }
 
-    /// Takes a measure, and decides how the loop goes on.
+    /// Evaluates a full window, and decides whether the next one polls.
     ///
     /// - Parameters:
-    ///   - time: what the loop's clock shows, in nanoseconds.
+    ///   - time: the time on the loop's clock, in nanoseconds.
     ///   - cost: the CPU time of the loop's thread so far, in nanoseconds.
     mutating func measure(at time: UInt64, cost: UInt64) {
         let found = UInt64(max(work, 1))
@@ -78,7 +83,7 @@ struct BusyPolling {
         (waits, work, beginning) = (0, 0, (time, cost))
         switch phase {
         case .sleeping(let left):
-            // Slow ones tell nothing of what comes quickly.
+            // A slow window says nothing about a quick one.
             guard isQuick else { return }
             price = price == 0 ? spent : price - price / 4 &+ spent / 4
             yield = yield == 0 ? gathered : yield - yield / 4 + gathered / 4
@@ -101,7 +106,7 @@ struct BusyPolling {
     }
 
     private mutating func polled(measures: Int, hits: Int, misses: Int, isQuick: Bool) {
-        // One may be wrong: somebody else took the processor.
+        // One may be wrong: another process took the processor.
         if misses < 2, measures < Self.term {
             return phase = .polling(measures: measures, hits: hits, misses: misses)
         }

@@ -1,4 +1,4 @@
-/// Something that belongs to one event loop, on its way through code that does not know it.
+/// A value that belongs to one event loop, for code that passes it on without running there.
 // SAFETY: the value is handed out on its loop's thread only, which is checked each time.
 package struct LoopBound<Value>: @unchecked Sendable {
     private let guarded: Value
@@ -13,7 +13,7 @@ package struct LoopBound<Value>: @unchecked Sendable {
 
     /// The value.
     ///
-    /// Traps outside of its loop.
+    /// Traps outside its loop.
     @inline(__always)
     package var value: Value {
         loop.preconditionCurrent()
@@ -35,7 +35,7 @@ extension LoopBound {
 }
 
 extension EventLoop {
-    /// Makes something on the loop that belongs to it.
+    /// Makes a value on the loop, and returns it bound to the loop.
     ///
     /// Call it from outside.
     package func call<Value>(

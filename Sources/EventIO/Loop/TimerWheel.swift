@@ -1,4 +1,4 @@
-/// Something with a deadline on an event loop: a subclass says in `fire()` what then happens.
+/// Something with a deadline on an event loop: a subclass does in `fire()` what is then due.
 ///
 /// Moving the deadline is a store. The wheel looks again when the entry's old turn comes.
 open class TimerEntry {
@@ -7,13 +7,13 @@ open class TimerEntry {
     /// The tick of the wheel at which it is looked at next; 0 while it is not in the wheel.
     @exclusivity(unchecked) fileprivate var visit: UInt64 = 0
     @exclusivity(unchecked) fileprivate var position = 0
-    /// Whether its time is over, and `fire()` is to be called in this turn.
+    /// Whether its deadline has passed, and `fire()` is called in this turn.
     @exclusivity(unchecked) fileprivate var isDue = false
 
-    /// Makes an entry that is in no wheel.
+    /// Makes an entry that is not scheduled.
     public init() {}
 
-    /// Called on the loop once the deadline passed; it is unset before the call.
+    /// Called on the loop once the deadline has passed; the deadline is unset before the call.
     open func fire() {}
 
     /// Calls `fire()`, unless another entry of the same turn has called it off.
@@ -51,7 +51,7 @@ struct TimerWheel {
         current = now / TimerWheel.tick
     }
 
-    /// When the wheel must be turned next, or nothing while it is empty.
+    /// When the wheel must be turned next; `nil` while it is empty.
     var nextTurn: UInt64? {
         guard entryCount > 0 else { return nil }
         for offset in 1...UInt64(TimerWheel.bucketCount) {
@@ -63,12 +63,12 @@ struct TimerWheel {
 
     /// Sets an entry's deadline, in nanoseconds of the loop's clock.
     ///
-    /// - Returns: when the wheel must turn for it, if that is not arranged already.
+    /// - Returns: when the wheel must turn for it; `nil` if it turns early enough already.
     @inline(__always)
     mutating func schedule(_ entry: TimerEntry, at deadline: UInt64) -> UInt64? {
         unsafe entry.deadline = deadline
         unsafe entry.isDue = false
-        // In the wheel already, and its turn comes early enough: it will be looked at again then.
+        // In the wheel already, and visited early enough: its deadline is checked again then.
         if unsafe entry.visit != 0, unsafe deadline / TimerWheel.tick + 1 >= entry.visit {
             return nil
         }
@@ -91,7 +91,7 @@ struct TimerWheel {
         unlink(entry)
     }
 
-    /// Finds what is due: `fireIfDue()` is for each of them.
+    /// Turns the wheel, and returns the entries that are due: call `fireIfDue()` on each.
     mutating func turn(now: UInt64) -> [TimerEntry] {
         let target = now / TimerWheel.tick
         guard target > current else { return [] }
@@ -121,8 +121,8 @@ struct TimerWheel {
     }
 
     private mutating func link(_ entry: TimerEntry) {
-        // Rounded up, so that it never fires early. Beyond the horizon it is met once a turn of the
-        // wheel and linked again.
+        // Rounded up, so that it never fires early. Beyond the horizon it is visited once per turn
+        // of the wheel and linked again.
         let horizon = current + UInt64(TimerWheel.bucketCount) - 1
         unsafe entry.visit = unsafe min(
             max(entry.deadline / TimerWheel.tick + 1, current + 1),

@@ -2,27 +2,28 @@ import CLibevent
 import Glibc
 import System
 
-/// Asks the system's resolver for the addresses of a name; blocks its thread.
+/// Asks the system's resolver for the addresses of a name; blocks the calling thread.
 package enum NameLookup {
     /// Why there is no address.
     package struct Failure: Error, Sendable, Equatable {
         /// In the system's words.
         package let reason: String
-        /// Whether it says nothing about the name: name servers that do not answer, no descriptors.
+        /// Whether it says nothing about the name: name servers that do not answer, or no
+        /// descriptors.
         package let mayPass: Bool
 
-        /// Says why.
+        /// Makes a failure.
         package init(reason: String, mayPass: Bool) {
             self.reason = reason
             self.mayPass = mayPass
         }
     }
 
-    /// Both loopback addresses for `localhost` and the names below it, which nobody is asked for
-    /// (RFC 6761 §6.3); nothing for other names.
+    /// Both loopback addresses for `localhost` and the names below it, without a lookup (RFC 6761
+    /// §6.3); `nil` for other names.
     ///
-    /// Credentials may go to such a name in clear: no name server must lead them elsewhere. And the
-    /// system leaves ::1 out on a machine without another IPv6 address.
+    /// Credentials may go to such a name in the clear, so no name server must lead them elsewhere.
+    /// And the system leaves out ::1 on a machine without another IPv6 address.
     static func loopback(_ host: String) -> [SocketAddress]? {
         let name = host.lowercased()
         guard name == "localhost" || name.hasSuffix(".localhost") else { return nil }
@@ -43,7 +44,7 @@ package enum NameLookup {
         var next = unsafe list
         while let entry = unsafe next {
             var storage = sockaddr_storage()
-            // SAFETY: getaddrinfo tells the length of the address, which fits the storage.
+            // SAFETY: getaddrinfo gives the length of the address, which fits the storage.
             unsafe memcpy(&storage, entry.pointee.ai_addr, Int(entry.pointee.ai_addrlen))
             if let address = SocketAddress(storage), !found.contains(address) {
                 found.append(address)
@@ -55,7 +56,7 @@ package enum NameLookup {
     }
 
     private static func explain(_ code: Int32, _ errno: Int32) -> Failure {
-        // What EAI_SYSTEM means, errno says.
+        // For EAI_SYSTEM the reason is in errno.
         let words =
             code == EAI_SYSTEM
             ? describe(errno: errno)

@@ -3,11 +3,12 @@ import Glibc
 import Synchronization
 import System
 
-/// Finds the addresses of host names on threads of its own: neither a loop nor another name waits
-/// for a slow name server.
+/// Finds the addresses of host names on its own threads: neither a loop nor another name waits for
+/// a slow name server.
 ///
-/// Whoever asks for the same name at the same time waits for one answer. A name that nobody waits for
-/// any more is not looked up. While name servers fail, an old answer is used for an hour.
+/// Callers that ask for the same name at the same time share one lookup. A name that no caller
+/// waits for any longer is not looked up. While name servers fail, an old answer is used for an
+/// hour.
 // SAFETY: everything is under the mutex; the semaphore counts the names that were added to it.
 @safe package final class Resolver: @unchecked Sendable {
     /// The resolver of the process.
@@ -15,14 +16,14 @@ import System
 
     /// How long an answer is used, in nanoseconds: 30 s, like nginx with `valid=30s`.
     private static let lifetime: UInt64 = 30_000_000_000
-    /// How long it is used after that while no other is to be had: one hour, where RFC 8767 allows
+    /// How long it is used after that while name servers fail: one hour, where RFC 8767 allows
     /// days.
     private static let staleness: UInt64 = 3_600_000_000_000
-    /// How long such an answer is used before the name servers are asked again: 5 s.
+    /// How long an old answer is used before the name servers are asked again: 5 s.
     private static let reprieve: UInt64 = 5_000_000_000
-    /// How long somebody who could use an old answer waits for a new one.
+    /// How long a caller that could use an old answer waits for a new one.
     private static let patience = Duration.seconds(1)
-    /// Each dead name keeps one busy, for as long as the system's resolver tries.
+    /// Each dead name keeps one thread busy for as long as the system's resolver tries.
     private static let threadCount = 16
 
     private typealias Callback = @Sendable (Result<[SocketAddress], IOError>) -> Void
@@ -33,15 +34,16 @@ import System
         var expiry: UInt64
     }
 
-    /// A name that somebody wants to know of.
+    /// A lookup, and the callers that wait for it.
     private struct Question {
         var waiting: [Int: Callback] = [:]
-        var isBegun = false
+        /// Whether a thread has taken it.
+        var isUnderWay = false
     }
 
     private struct State {
         var questions: [String: Question] = [:]
-        /// The names that no thread has taken up yet, in their order.
+        /// The names that no thread has taken yet, in their order.
         var queue: [String] = []
         var answers: [String: Answer] = [:]
         var threads = 0
@@ -54,9 +56,11 @@ import System
     private let state = Mutex(State())
     private let wake: UnsafeMutablePointer<sem_t>
 
-    /// Makes a resolver that finds addresses, whatever their port, in a way of its own.
+    /// Makes a resolver; its threads never end.
     ///
-    /// `now` is the clock, in nanoseconds, by which answers grow old. Its threads never end.
+    /// - Parameters:
+    ///   - now: the clock by which answers age, in nanoseconds.
+    ///   - lookUp: finds the addresses of a name, without a port; may block.
     package init(
         now: @escaping @Sendable () -> UInt64 = monotonicNanoseconds,
         _ lookUp: @escaping @Sendable (String) -> Result<[SocketAddress], NameLookup.Failure>
@@ -75,7 +79,8 @@ import System
 
     /// The addresses of a host name or of an IP address in text, in the order to try them.
     ///
-    /// - Throws: `.unknownHost`, `.timedOut` at the deadline, or `.aborted` when the task is cancelled.
+    /// - Throws: `.unknownHost`, `.timedOut` at the deadline, or `.aborted` when the task is
+    ///   cancelled.
     package func addresses(
         of host: String,
         port: UInt16,
@@ -105,7 +110,7 @@ import System
         return try result.get().map { $0.with(port: port) }
     }
 
-    /// Asks for a name anew next time: connecting to its addresses failed.
+    /// Looks the name up again next time: connecting to its addresses failed.
     package func forget(_ host: String) {
         state.withLock { $0.answers[host]?.expiry = 0 }
     }
@@ -132,7 +137,7 @@ import System
     private func startServing() {
         let code = startThread(named: "resolver") { self.serve() }
         guard code != 0 else { return }
-        // Those that run take the question up; if none does, nobody else will.
+        // Threads that run take the question; if there is none, it has to be answered here.
         let orphans = state.withLock { state in
             state.threads -= 1
             guard state.threads == 0 else { return [Callback]() }
@@ -140,22 +145,22 @@ import System
             (state.questions, state.queue) = ([:], [])
             return orphans
         }
-        let failure = IOError.unknownHost("no thread can be started: \(describe(errno: code))")
+        let failure = IOError.unknownHost("cannot start a thread: \(describe(errno: code))")
         for answer in orphans { answer(.failure(failure)) }
     }
 
-    /// Nobody has to find out what only this one waited for.
+    /// Withdraws a caller; a question that no other caller waits for is dropped.
     private func leave(_ host: String, _ ticket: Int) {
         state.withLock { state in
             guard state.questions[host]?.waiting.removeValue(forKey: ticket) != nil,
-                let question = state.questions[host], question.waiting.isEmpty, !question.isBegun
+                let question = state.questions[host], question.waiting.isEmpty, !question.isUnderWay
             else { return }
             state.questions[host] = nil
             state.queue.removeAll { $0 == host }
         }
     }
 
-    /// Uses an old answer for a while before somebody waits for a new one again.
+    /// Uses an old answer for a while before a caller waits for a new one again.
     private func postpone(_ host: String) {
         let expiry = now() &+ Resolver.reprieve
         state.withLock { $0.answers[host]?.expiry = expiry }
@@ -163,7 +168,7 @@ import System
 
     // MARK: - Answering
 
-    /// What each thread does.
+    /// Answers questions, on each thread, for ever.
     func serve() {
         while true {
             state.withLock { $0.idle += 1 }
@@ -172,17 +177,17 @@ import System
                 state.idle -= 1
                 guard !state.queue.isEmpty else { return nil }
                 let host = state.queue.removeFirst()
-                state.questions[host]?.isBegun = true
+                state.questions[host]?.isUnderWay = true
                 return host
             }
             guard let host else { continue }
-            settle(host, lookUp(host))
+            answer(host, with: lookUp(host))
         }
     }
 
-    private func settle(
+    private func answer(
         _ host: String,
-        _ found: Result<[SocketAddress], NameLookup.Failure>
+        with found: Result<[SocketAddress], NameLookup.Failure>
     ) {
         let now = now()
         let (result, waiting) = state.withLock { state in

@@ -1,5 +1,5 @@
 extension SocketAddress {
-    /// How far an address leads (RFC 6890 and the registries of IANA behind it).
+    /// How far an address reaches (RFC 6890 and IANA's registries of special-purpose addresses).
     package enum Reach: Sendable, Hashable {
         /// This machine: 127.0.0.0/8, ::1, 0.0.0.0/8, ::, unix sockets.
         case loopback

@@ -10,11 +10,11 @@ package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
 
     let kind: Kind
 
-    /// An IP address from its text (`127.0.0.1`, `::1`), or nothing if it is none.
+    /// Makes an IP address from its text (`127.0.0.1`, `::1`); `nil` if it is not one.
     package init?(ip text: String, port: UInt16) {
         var four = in_addr()
         var six = in6_addr()
-        // SAFETY: inet_pton writes at most the size of the structure it is told of.
+        // SAFETY: inet_pton writes at most the size of the family's structure.
         if unsafe inet_pton(AF_INET, text, &four) == 1 {
             kind = .ip(bytes: unsafe withUnsafeBytes(of: &four) { unsafe Array($0) }, port: port)
         } else if unsafe inet_pton(AF_INET6, text, &six) == 1 {
@@ -24,7 +24,7 @@ package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// The path of a unix socket; at most 107 bytes.
+    /// Makes the address of a unix socket, whose path has at most 107 bytes.
     package init?(unixPath: String) {
         guard !unixPath.isEmpty, unixPath.utf8.count < 108 else { return nil }
         kind = .unix(path: unixPath)
@@ -111,7 +111,7 @@ package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Hands the address to a system call.
+    /// Calls `body` with the address as system calls take it.
     func withSystemAddress<Result>(
         _ body: (UnsafePointer<sockaddr>, socklen_t) -> Result
     ) -> Result {
@@ -156,7 +156,7 @@ package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// `127.0.0.1:80`, `[::1]:80` or `unix:/path`; `unix` alone where there is no path, as of an app.
+    /// `127.0.0.1:80`, `[::1]:80` or `unix:/path`; `unix` alone without a path, as for a client.
     package var description: String {
         switch kind {
         case .unix(let path): return path.isEmpty ? "unix" : "unix:\(path)"
@@ -164,7 +164,7 @@ package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
             return bytes.map(String.init).joined(separator: ".") + ":\(port)"
         case .ip(let bytes, let port):
             var text = [CChar](repeating: 0, count: 64)
-            // SAFETY: inet_ntop writes at most the 64 bytes it is told of.
+            // SAFETY: inet_ntop writes at most the 64 bytes that it is given.
             _ = unsafe inet_ntop(AF_INET6, bytes, &text, 64)
             let name = String(decoding: text.prefix { $0 != 0 }.map(UInt8.init), as: UTF8.self)
             return "[\(name)]:\(port)"

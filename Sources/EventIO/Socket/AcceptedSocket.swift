@@ -3,8 +3,8 @@ import Synchronization
 
 /// A connection that was accepted on one loop, on its way to another.
 ///
-/// Dropped on the way, it is closed.
-// SAFETY: whoever takes the descriptor out owns it, and only one can.
+/// If it is dropped on the way, it is closed.
+// SAFETY: the descriptor is taken out once, and belongs to the taker.
 package final class AcceptedSocket: Sendable {
     private let descriptor: Atomic<Int32>
     private let peer: SocketAddress
@@ -19,7 +19,7 @@ package final class AcceptedSocket: Sendable {
         if left >= 0 { _ = close(left) }
     }
 
-    /// Opens it on the loop that it has come to; once.
+    /// Opens it on the loop that it was handed to; once.
     ///
     /// - Throws: `IOError.exhausted`, and then it is closed.
     package func open(on loop: EventLoop) throws(IOError) -> StreamSocket {

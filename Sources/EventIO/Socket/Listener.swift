@@ -5,7 +5,7 @@ import System
 /// A listening socket on a loop; every accepted connection goes to one closure.
 // SAFETY: the event is freed before the object goes away; everything happens on the loop.
 @safe package final class Listener {
-    /// Where it listens; with the port that the system chose, if it was asked to.
+    /// Where it listens, with the port that the system chose if none was given.
     package let address: SocketAddress
     private let loop: EventLoop
     private let descriptor: Int32
@@ -17,20 +17,21 @@ import System
     private let usesReserve: Bool
     private let onStall: ((String) -> Void)?
 
-    /// Finds who should have the connection that has just come; nothing if it is best kept.
+    /// Returns where the connection that has just come should go instead; `nil` to keep it.
     package typealias BetterPlace = () -> ((AcceptedSocket) -> Void)?
 
     /// Listens.
     ///
     /// - Parameters:
-    ///   - socket: what to accept from; the listener keeps a descriptor of its own.
+    ///   - socket: what to accept from; the listener duplicates its descriptor.
     ///   - loop: where it accepts.
-    ///   - betterPlace: where other loops accept from it, too.
-    ///   - usesReserve: whether its connections may have the last descriptors: those of whoever looks
-    ///     why there are none left.
-    ///   - onStall: told on the loop why connections wait, each time that accepting has to rest.
+    ///   - betterPlace: for sockets that other loops accept from, too.
+    ///   - usesReserve: whether its connections may take the last descriptors, so that an operator
+    ///     can find out why none are left.
+    ///   - onStall: called on the loop with the reason each time that accepting has to pause.
     ///   - onAccept: called on the loop.
-    /// - Throws: `IOError.system` when the system has no descriptors left, or watches no more of them.
+    /// - Throws: `IOError.system` when the system has no descriptors left, or watches no more of
+    ///   them.
     package init(
         _ socket: borrowing ListeningSocket,
         on loop: EventLoop,
@@ -60,7 +61,7 @@ import System
         guard unsafe event_add(event, nil) == 0 else {
             let reason = describe(errno: systemError())
             close()
-            throw .system("connections to \(address) cannot be watched: \(reason)")
+            throw .system("cannot watch for connections to \(address): \(reason)")
         }
     }
 
@@ -79,7 +80,7 @@ import System
     }
 
     func ready() {
-        // One at a time where several loops share the socket, so that all of them get their part.
+        // One at a time where several loops share the socket, so that each gets its share.
         for _ in 0..<burst {
             var storage = sockaddr_storage()
             var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
@@ -99,7 +100,7 @@ import System
                 switch code {
                 case EINTR, ECONNABORTED: continue
                 case EAGAIN: return
-                // No descriptors or memory, or whoever judges system calls says no.
+                // No descriptors, no memory, or a sandbox refuses the call.
                 default: return pauseAccepting(for: code)
                 }
             }
@@ -129,13 +130,13 @@ import System
         pauseAccepting(isFull ? "\(reason): the process should \(DescriptorLimit.advice)" : reason)
     }
 
-    /// Something is missing: the level-triggered event would spin, so it rests for 100 ms.
+    /// Pauses for 100 ms, since the level-triggered event would spin.
     private func pauseAccepting(_ reason: String) {
         onStall?(reason)
         unsafe event_del(event)
         let pause = ActionTimer { [unowned self] in
             guard unsafe event != nil else { return }
-            // What cannot be watched now can be later.
+            // If it cannot be watched now, it may be later.
             if unsafe event_add(event, nil) != 0 { pauseAccepting(for: systemError()) }
         }
         self.pause = pause

@@ -2,14 +2,14 @@ import CLibevent
 import Glibc
 import System
 
-/// A bound and listening descriptor, from which the loops make their listeners.
+/// A bound and listening socket, from which loops make their listeners.
 package struct ListeningSocket: ~Copyable, Sendable {
     let descriptor: Int32
     /// Where it listens; with the port that the system chose, if it was asked to.
     package let address: SocketAddress
     private let place: Place?
 
-    /// Where a unix socket stands, and as which file.
+    /// The path of a unix socket, and the file it had there.
     private struct Place {
         let path: String
         let file: FileStatus?
@@ -19,7 +19,8 @@ package struct ListeningSocket: ~Copyable, Sendable {
             file = Place.file(at: path)
         }
 
-        /// Removes the socket, unless something else stands there now: another daemon's, for one.
+        /// Removes the socket, unless the path leads to something else now, such as another
+        /// daemon's.
         func clear() {
             guard let file, let present = Place.file(at: path), present.isSameFile(as: file) else {
                 return
@@ -34,11 +35,11 @@ package struct ListeningSocket: ~Copyable, Sendable {
 
     /// Binds and listens.
     ///
-    /// A stale unix socket (nobody answers on it) is replaced, one that answers is an error.
+    /// A stale unix socket, on which no process listens, is replaced; one that answers is an error.
     ///
     /// - Parameters:
     ///   - wanted: where.
-    ///   - mode: the permissions of a unix socket, before anybody can connect.
+    ///   - mode: the permissions of a unix socket, set before a client can connect.
     ///   - backlog: how many connections wait to be accepted.
     /// - Throws: `IOError.system` that names the address.
     package init(
@@ -59,7 +60,7 @@ package struct ListeningSocket: ~Copyable, Sendable {
             socket.setTCPOptions()
         }
         let bound = unsafe wanted.withSystemAddress { unsafe bind(descriptor, $0, $1) }
-        // Before it listens: whoever connects while it has another mode is refused.
+        // Before it listens: a client that connects while it has another mode is refused.
         var failure = bound == 0 ? 0 : systemError()
         if failure == 0, case .unix(let path) = wanted.kind, unsafe chmod(path, mode) != 0 {
             failure = systemError()
@@ -83,7 +84,7 @@ package struct ListeningSocket: ~Copyable, Sendable {
 
     /// Takes over a descriptor that systemd opened.
     ///
-    /// - Throws: `IOError.system` if it is no listening socket; then it stays open.
+    /// - Throws: `IOError.system` if it is not a listening socket; then it stays open.
     package init(inherited descriptor: Int32) throws(IOError) {
         var listens: Int32 = 0
         var size = socklen_t(MemoryLayout<Int32>.size)
@@ -91,7 +92,7 @@ package struct ListeningSocket: ~Copyable, Sendable {
         let code = unsafe getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size)
         guard code == 0, listens != 0,
             let address = SocketDescriptor(descriptor).localAddress
-        else { throw .system("descriptor \(descriptor) is no listening socket") }
+        else { throw .system("descriptor \(descriptor) is not a listening socket") }
         if !address.isUnix { SocketDescriptor(descriptor).setTCPOptions() }
         _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
         _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
@@ -101,7 +102,7 @@ package struct ListeningSocket: ~Copyable, Sendable {
     }
 
     deinit {
-        // In this order: whoever finds nobody there may take the path at once.
+        // In this order: a daemon that gets no answer may take the path at once.
         place?.clear()
         _ = close(descriptor)
     }
@@ -110,7 +111,7 @@ package struct ListeningSocket: ~Copyable, Sendable {
         var status = stat()
         guard unsafe lstat(path, &status) == 0 else { return }
         guard status.st_mode & S_IFMT == S_IFSOCK else {
-            throw .system("cannot listen on \(address): the file exists and is no socket")
+            throw .system("cannot listen on \(address): the file exists and is not a socket")
         }
         guard let probe = SocketDescriptor.open(family: AF_UNIX) else {
             throw .system(describe(errno: systemError()))
@@ -120,10 +121,10 @@ package struct ListeningSocket: ~Copyable, Sendable {
         let failure = code == 0 ? 0 : systemError()
         switch failure {
         case ECONNREFUSED, ENOENT: _ = unsafe unlink(path)
-        // EAGAIN: it has no time to accept, but it listens.
+        // EAGAIN: its owner is too busy to accept, but it listens.
         case 0, EAGAIN:
             throw .system("cannot listen on \(address): another process answers there")
-        // Nobody may say that it is stale: the socket may be another user's.
+        // It cannot be called stale: the socket may be another user's.
         default:
             throw .system("cannot listen on \(address): \(describe(errno: failure))")
         }

@@ -43,6 +43,7 @@ struct SocketDescriptor {
     }
 
     /// Sends what follows the first `offset` bytes of the output and the body, gathered.
+    @inline(__always)
     func send(_ output: OutputBuffer, _ body: ByteSlice?, from offset: Int) -> Transfer {
         let headLeft = max(output.count - offset, 0)
         let bodyOffset = max(offset - output.count, 0)
@@ -102,7 +103,7 @@ struct SocketDescriptor {
         return unsafe poll(&state, 1, 0) == 1 && state.revents & Int16(POLLERR) != 0
     }
 
-    /// Takes the error that the kernel keeps for the socket; 0 if there is none.
+    /// Takes the error that the kernel keeps for the socket, or 0.
     func takeError() -> Int32 {
         var pending: Int32 = 0
         var length = socklen_t(MemoryLayout<Int32>.size)

@@ -2,19 +2,20 @@ package import Bytes
 import COpenSSL
 import System
 
-/// What a client demands of a TLS peer; shared by all connections with the same demands.
+/// What a client requires of a TLS peer; shared by all connections with the same requirements.
 // SAFETY: an SSL_CTX counts its references atomically and is not changed after `init`.
 @safe package final class TLSContext: @unchecked Sendable {
-    /// The demands.
+    /// The requirements, and our own certificate.
     package struct Options: Sendable, Hashable {
-        /// A PEM file with the certificates to trust; the system's roots where it is nothing.
+        /// A PEM file with the certificates to trust; `nil` for the system's roots.
         package var authorities: String?
-        /// Whether TLS 1.2 is too old.
+        /// Whether TLS 1.2 is refused.
         package var requiresTLS13 = false
         /// A PEM file with our own certificate chain, and one with its key.
         package var certificate: String?
         package var key: String?
-        /// One certificate of the chain must have one of these; empty: any chain will do.
+        /// One certificate of the chain must have one of these keys; any chain will do if it is
+        /// empty.
         package var pins: [CertificatePin] = []
         /// Whether a chain without a pinned key is refused, or only reported.
         package var enforcesPins = true
@@ -26,9 +27,9 @@ import System
     let pins: Set<CertificatePin>
     let enforcesPins: Bool
 
-    /// Reads the files and checks that they fit.
+    /// Reads the files and checks that they go together.
     ///
-    /// - Throws: `IOError.system` that names the file and what OpenSSL says of it.
+    /// - Throws: `IOError.system` that names the file and what OpenSSL says about it.
     package init(_ options: Options) throws(IOError) {
         ERR_clear_error()
         defer { ERR_clear_error() }
@@ -63,11 +64,11 @@ import System
         try readKey(key)
     }
 
-    /// Reads the key of the certificate, which must not have a passphrase: OpenSSL would ask the
-    /// terminal for it, in a reload too.
+    /// Reads the certificate's key, which must not have a passphrase: OpenSSL would ask the
+    /// terminal for it, even during a reload.
     private func readKey(_ file: String) throws(IOError) {
         var isEncrypted = false
-        // SAFETY: OpenSSL calls back within the call only, and the flag outlives that.
+        // SAFETY: OpenSSL calls back only within the call, and the flag outlives that.
         let isUsed = unsafe withUnsafeMutablePointer(to: &isEncrypted) { flag in
             unsafe SSL_CTX_set_default_passwd_cb(context, passphraseWanted)
             unsafe SSL_CTX_set_default_passwd_cb_userdata(context, flag)

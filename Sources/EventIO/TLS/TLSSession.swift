@@ -1,14 +1,14 @@
 import Bytes
 import COpenSSL
 
-/// One TLS connection over a `StreamSocket`, driven through a BIO of our own: it tells the socket
-/// when the kernel is drained or full, so that no system call is made to find out.
+/// One TLS connection over a `StreamSocket`, driven through our own BIO: it shares what the socket
+/// knows of the kernel's buffers, so that no system call is made to find out.
 // SAFETY: owned by its socket; the BIO's pointer to the socket dies with the SSL in `deinit`.
 @safe final class TLSSession {
     private let ssl: OpaquePointer
     private let context: TLSContext
     private let serverName: String
-    /// Whether pins are only reported, and the peer has none of them.
+    /// Whether the peer has no pinned key, where that is only reported.
     private(set) var lacksPin = false
 
     /// Prepares a client connection to `serverName`, a host name or an IP address.
@@ -27,7 +27,7 @@ import COpenSSL
         if isAddress {
             accepted = unsafe X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), serverName) == 1
         } else {
-            // RFC 9110 §4.3.4: a name in the subject's CN is no name of the origin.
+            // RFC 9110 §4.3.4: a name in the subject's CN does not name the origin.
             let flags =
                 X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT
             unsafe SSL_set_hostflags(ssl, UInt32(flags))
@@ -36,7 +36,9 @@ import COpenSSL
                 && netproxy_SSL_set_server_name(ssl, serverName) == 1
         }
         ERR_clear_error()
-        guard accepted else { throw .tlsCertificate("\(serverName) is no name to verify") }
+        guard accepted else {
+            throw .tlsCertificate("'\(serverName)' is not a valid TLS server name")
+        }
     }
 
     deinit {
@@ -59,13 +61,13 @@ import COpenSSL
         try checkPins()
     }
 
-    /// Which event the last call wants before it is made again: `SSL_READING` or `SSL_WRITING`.
+    /// What the last call waits for before it can be repeated: `SSL_READING` or `SSL_WRITING`.
     ///
-    /// `SSL_get_error` would be wrong with an error of somebody else's in the thread's queue, and
+    /// `SSL_get_error` would be wrong with another connection's error in the thread's queue, and
     /// emptying that before each call takes some 800 instructions.
     private var wanted: Int32 { unsafe netproxy_SSL_wanted(ssl) }
 
-    /// Decrypts what is there; nothing if no whole record is, 0 at a clean end.
+    /// Decrypts what is there; returns `nil` if that is not a whole record, 0 at a clean end.
     func read(
         into buffer: ReadBuffer,
         from socket: StreamSocket
@@ -82,7 +84,7 @@ import COpenSSL
         return try readOutcome(code, socket)
     }
 
-    /// Lets TLS take in what is no content (session tickets), so that a quiet connection is quiet.
+    /// Lets TLS process records without content (session tickets), so that the connection is quiet.
     func probe(_ socket: StreamSocket) {
         var byte: UInt8 = 0
         let code = unsafe SSL_peek(ssl, &byte, 1)
@@ -94,14 +96,15 @@ import COpenSSL
     }
 
     private func readOutcome(_ code: Int32, _ socket: StreamSocket) throws(IOError) -> Int? {
-        // To write: an answer to a key update waits for the kernel; reading goes on afterwards.
+        // It may want to write: an answer to a key update waits for the kernel, then reading goes
+        // on.
         guard wanted == SSL_NOTHING else { return nil }
         switch unsafe SSL_get_error(ssl, code) {
         case SSL_ERROR_ZERO_RETURN:
             unsafe socket.readiness.readEnd()
             return 0
         case SSL_ERROR_SYSCALL:
-            // The end without a close_notify: what came may be cut short.
+            // An end without close_notify: the content may be cut short.
             unsafe socket.readiness.readEnd()
             throw .closedByPeer
         default:
@@ -110,7 +113,7 @@ import COpenSSL
         }
     }
 
-    /// Encrypts some of the bytes behind the first `offset`; nothing if the kernel is full.
+    /// Encrypts some of the bytes after the first `offset`; returns `nil` if the kernel is full.
     func write(
         _ output: OutputBuffer,
         _ body: ByteSlice?,
@@ -143,7 +146,7 @@ import COpenSSL
         }
     }
 
-    /// Sends a close_notify, if the kernel takes it.
+    /// Sends a close_notify, if the kernel has room for it.
     func shutdown() {
         guard unsafe SSL_is_init_finished(ssl) == 1 else { return }
         _ = unsafe SSL_shutdown(ssl)
@@ -158,16 +161,16 @@ import COpenSSL
                 unsafe X509_verify_cert_error_string(verdict).map { unsafe String(cString: $0) }
             let names =
                 verdict == Int(X509_V_ERR_HOSTNAME_MISMATCH)
-                ? ", no subjectAltName is \(serverName)" : ""
+                ? ": no subjectAltName matches \(serverName)" : ""
             return .tlsCertificate((reason ?? "not trusted") + names)
         }
         let reason = openSSLError()
-        let isUnsaid = reason == "no reason given"
-        let words = isUnsaid ? "the peer ended the connection in the handshake" : reason
-        // What a server without TLS makes of a handshake, and we of its answer.
+        let isUnknown = reason == "no reason given"
+        let words = isUnknown ? "the peer closed the connection during the handshake" : reason
+        // What a server without TLS makes of a handshake, and OpenSSL of its response.
         let isPlain = ["wrong version number", "packet length too long", "http request"]
             .contains { reason.contains($0) }
-        return .tlsProtocol(isUnsaid || isPlain ? "\(words); does it speak TLS there?" : words)
+        return .tlsProtocol(isUnknown || isPlain ? "\(words); does the server speak TLS?" : words)
     }
 
     /// RFC 7469 §2.6 in spirit: one pinned key anywhere in the verified chain suffices.
@@ -184,7 +187,7 @@ import COpenSSL
             lacksPin = true
             return
         }
-        throw .tlsCertificate("no certificate of the chain has a pinned key")
+        throw .tlsCertificate("no certificate in the chain has a pinned key")
     }
 }
 
@@ -200,10 +203,10 @@ nonisolated(unsafe) private let socketMethod: OpaquePointer? = {
 }()
 
 extension StreamSocket {
-    /// Whether pins are only reported, and the TLS peer has none of them.
+    /// Whether the TLS peer has no pinned key, where that is only reported.
     package var peerLacksPin: Bool { unsafe tls?.lacksPin ?? false }
 
-    /// Shakes hands as a client; afterwards the socket reads and writes through TLS.
+    /// Performs a client's handshake; after it the socket reads and writes through TLS.
     ///
     /// - Throws: `.tlsCertificate`, `.tlsProtocol`, `.aborted` when the task is cancelled, and what
     ///   reading throws.
@@ -222,7 +225,7 @@ extension StreamSocket {
         unsafe tls = session
     }
 
-    /// What OpenSSL reads with.
+    /// Reads for OpenSSL.
     func receive(
         _ bytes: UnsafeMutablePointer<CChar>?,
         _ count: Int,
@@ -241,7 +244,7 @@ extension StreamSocket {
         return -1
     }
 
-    /// What OpenSSL writes with.
+    /// Writes for OpenSSL.
     func transmit(
         _ bytes: UnsafePointer<CChar>?,
         _ count: Int,

@@ -4,17 +4,17 @@ import Glibc
 package struct AppendFile: ~Copyable, Sendable {
     private let descriptor: Int32
 
-    /// Opens the file, and makes it with mode 0640 if there is none, whatever the umask.
+    /// Opens the file, and creates it with mode 0640 if it is missing, whatever the umask.
     ///
-    /// A symbolic link is refused: whoever may write to the directory could aim it at any file. A
-    /// pipe without a reader is refused too, instead of blocking.
+    /// A symbolic link is refused: a user who may write to the directory could aim it at any file.
+    /// A pipe without a reader is refused too, instead of blocking.
     package init(path: String) throws(FileError) {
         let flags = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK
         let made = openFile(path, flags | O_EXCL, mode: 0o640)
-        // A file that is there keeps the mode that somebody gave it.
+        // A file that exists keeps its mode.
         descriptor = made < 0 && errno == EEXIST ? openFile(path, flags, mode: 0o640) : made
         guard descriptor >= 0 else { throw FileError("open") }
-        // A file system without modes has none to set.
+        // Fails on a file system without modes, which does not matter.
         if made >= 0 { _ = fchmod(made, 0o640) }
     }
 
@@ -28,7 +28,7 @@ package struct AppendFile: ~Copyable, Sendable {
         try writeOnce(bytes, to: descriptor)
     }
 
-    /// Which file it is, and how long.
+    /// The file's identity and length.
     package var status: FileStatus {
         get throws(FileError) { try FileStatus(descriptor: descriptor) }
     }

@@ -2,13 +2,13 @@ import Glibc
 // The C struct timeval counts as this module's or as Glibc's, whichever the compiler loads first.
 import SwiftOverlayShims
 
-/// A unix datagram socket: whole messages to a path, without waiting long for their reader.
+/// A unix datagram socket: sends whole messages to a path without waiting long for the reader.
 package struct DatagramSocket: ~Copyable, Sendable {
     private let descriptor: Int32
 
     /// Opens a socket to send with.
     ///
-    /// - Parameter milliseconds: how long to wait for a reader that is far behind.
+    /// - Parameter milliseconds: how long to wait for a reader whose queue is full.
     /// - Throws: `FileError`.
     package init(waitingAtMost milliseconds: Int = 0) throws(FileError) {
         let isPatient = milliseconds > 0
@@ -21,7 +21,7 @@ package struct DatagramSocket: ~Copyable, Sendable {
             tv_usec: milliseconds % 1000 * 1000
         )
         let size = socklen_t(MemoryLayout<timeval>.size)
-        // SAFETY: the limit lives for the call, and its size is told.
+        // SAFETY: the limit lives for the call, and its size is given.
         _ = unsafe setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, size)
     }
 
@@ -43,11 +43,11 @@ package struct DatagramSocket: ~Copyable, Sendable {
         _ = close(descriptor)
     }
 
-    /// Sends one message to a path; `@` in front stands for the zero byte of an abstract socket
+    /// Sends one message to a path; a leading `@` stands for the zero byte of an abstract socket
     /// (unix(7)).
     ///
-    /// - Throws: `EAGAIN` if the reader is far behind, `ENOENT` or `ECONNREFUSED` if there is none,
-    ///   `EMSGSIZE` for a message that is too long.
+    /// - Throws: `EAGAIN` if the reader's queue is full, `ENOENT` or `ECONNREFUSED` without a
+    ///   reader, `EMSGSIZE` for a message that is too long.
     package func send(_ message: Span<UInt8>, to path: String) throws(FileError) {
         var (address, length) = try DatagramSocket.address(path)
         // SAFETY: message and address live for the call, which only reads them.
@@ -69,7 +69,7 @@ package struct DatagramSocket: ~Copyable, Sendable {
         guard code == 0 else { throw FileError("sendto", code: code) }
     }
 
-    /// The next message that arrived; nothing if there is none.
+    /// Returns the next message that has arrived, or `nil`.
     package func receive() -> [UInt8]? {
         var bytes = [UInt8](repeating: 0, count: 65536)
         let count = unsafe recv(descriptor, &bytes, bytes.count, 0)

@@ -6,15 +6,15 @@ import Glibc
 package struct FileDescriptor: ~Copyable, Sendable {
     /// How a file is opened.
     ///
-    /// Close-on-exec and "never follow a symbolic link" go without saying.
+    /// Always with close-on-exec, and never through a symbolic link.
     package enum Mode: Sendable {
-        /// For reading; the file must be there.
+        /// For reading; the file must exist.
         case read
-        /// For writing, and it must not be there yet; owner only (0600) from its first moment.
+        /// For writing; the file must not exist, and is for its owner only (0600) from the start.
         case createPrivate
-        /// For locking: made (0600) where it is missing, its content left alone.
+        /// For locking: created (0600) if it is missing; its content is left alone.
         case lock
-        /// A directory, so that it can be synchronised.
+        /// A directory, to synchronize it.
         case directory
     }
 
@@ -23,12 +23,12 @@ package struct FileDescriptor: ~Copyable, Sendable {
 
     /// Opens a file.
     ///
-    /// One that root makes belongs to whom its directory belongs: root may sign in beside a service
-    /// that runs as somebody else, and that must be able to read what came of it.
+    /// A file that root creates gets the owner of its directory: root may sign in for a service
+    /// that runs as another user, and the service must be able to read the result.
     package init(_ path: String, _ mode: Mode) throws(FileError) {
         number =
             switch mode {
-            // A pipe without a writer would keep whoever opens it.
+            // A pipe without a writer would block.
             case .read: try Self.open(path, O_RDONLY | O_NONBLOCK)
             case .directory: try Self.open(path, O_RDONLY | O_DIRECTORY)
             case .createPrivate: try Self.make(path, O_WRONLY)
@@ -46,7 +46,7 @@ package struct FileDescriptor: ~Copyable, Sendable {
         }
     }
 
-    /// Makes a file that must not be there yet: what is there already may be anybody's.
+    /// Creates a file that must not exist: one that exists may be anyone's.
     private static func make(_ path: String, _ access: Int32) throws(FileError) -> Int32 {
         let number = try open(path, access | O_CREAT | O_EXCL)
         guard geteuid() == 0 else { return number }
@@ -55,7 +55,7 @@ package struct FileDescriptor: ~Copyable, Sendable {
         // SAFETY: path and structure are lent for the call.
         guard unsafe stat(directory, &owner) == 0, owner.st_uid != 0
         else { return number }
-        // A file system without owners refuses, and needs none.
+        // Fails on a file system without owners, which does not matter.
         _ = fchown(number, owner.st_uid, owner.st_gid)
         return number
     }
@@ -67,16 +67,16 @@ package struct FileDescriptor: ~Copyable, Sendable {
     }
 
     deinit {
-        // What was written is on disk already (`synchronize`), so the result says nothing more.
+        // What matters was synchronized, so the result says nothing more.
         _ = close(number)
     }
 
-    /// What the open file is.
+    /// The open file's identity and length.
     package func status() throws(FileError) -> FileStatus {
         try FileStatus(descriptor: number, path)
     }
 
-    /// Reads everything, or nothing if there is more than `limit` bytes.
+    /// Reads the whole file; returns `nil` if it has more than `limit` bytes.
     package func readAll(upTo limit: Int) throws(FileError) -> [UInt8]? {
         var content: [UInt8] = []
         var piece = [UInt8](repeating: 0, count: min(limit + 1, 64 * 1024))
@@ -120,10 +120,10 @@ package struct FileDescriptor: ~Copyable, Sendable {
         }
     }
 
-    /// Takes the exclusive advisory lock if nobody has it; returns whether it did.
+    /// Takes the exclusive advisory lock if it is free; returns whether it did.
     ///
     /// The lock belongs to the open file: another open of the same file competes with it, in this
-    /// process too, and it ends with the process (no lease that a slow holder outlives).
+    /// process too, and it ends with the process, so there is no lease to outlive.
     package func tryLock() throws(FileError) -> Bool {
         while flock(number, LOCK_EX | LOCK_NB) != 0 {
             if errno == EINTR { continue }
@@ -133,13 +133,13 @@ package struct FileDescriptor: ~Copyable, Sendable {
         return true
     }
 
-    /// Gives the lock back.
+    /// Releases the lock.
     package func unlock() throws(FileError) {
         guard flock(number, LOCK_UN) == 0 else { throw FileError("flock", path) }
     }
 }
 
-/// Opens a file, closed on exec; -1, with the reason in `errno`, if it cannot be opened.
+/// Opens a file with close-on-exec; returns -1 and sets `errno` if it cannot be opened.
 func openFile(_ path: String, _ flags: Int32, mode: mode_t = 0) -> Int32 {
     while true {
         // SAFETY: the path is lent for the call.

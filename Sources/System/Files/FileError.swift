@@ -2,11 +2,11 @@ import Glibc
 
 /// A file operation that the system refused: what was tried, on which file, and why.
 package struct FileError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The system call, in its own name.
+    /// The name of the system call.
     package let operation: String
-    /// The file it was tried on; nothing where whoever reports it names the file.
+    /// The file it was tried on; `nil` where the caller names the file in its message.
     package let path: String?
-    /// The number the system gave (`errno`).
+    /// The error number (`errno`).
     package let code: Int32
 
     /// Records a failure; without `code` it is read from `errno`, so call it on the next line.
@@ -16,27 +16,27 @@ package struct FileError: Error, Hashable, Sendable, CustomStringConvertible {
         self.code = code
     }
 
-    /// Whether there is no such file.
+    /// Whether the file does not exist.
     package var isMissing: Bool { code == ENOENT }
-    /// Whether a symbolic link stood where a file was expected (`O_NOFOLLOW`).
+    /// Whether the path is a symbolic link (`O_NOFOLLOW`).
     package var isSymbolicLink: Bool { code == ELOOP }
-    /// Whether the file is there, and not for this process.
+    /// Whether this process is not allowed to use the file.
     package var isForbidden: Bool { code == EACCES || code == EPERM }
-    /// Whether this process, or the system, lacks what another moment may have: descriptors or memory.
+    /// Whether the process or the system is out of descriptors or memory, which may pass.
     package var isExhaustion: Bool { code == EMFILE || code == ENFILE || code == ENOMEM }
-    /// Whether the medium does not give back what was written, or a checksum of it is wrong.
+    /// Whether the medium cannot return what was written, or a checksum is wrong.
     package var isDamage: Bool { code == EIO || code == EBADMSG || code == EUCLEAN }
-    /// Whether nobody reads at the other end of the pipe any more.
+    /// Whether the reader of the pipe has gone.
     package var isReaderGone: Bool { code == EPIPE }
-    /// Whether somebody else writes the file.
+    /// Whether another process, or another part of this one, is writing the file.
     package var isLocked: Bool { operation == "lock" }
 
-    /// The operation, the file and the system's own words.
+    /// The operation, the file and the system's text for the error.
     package var description: String {
         "\(path.map { "\(operation) \($0)" } ?? operation): \(reason)"
     }
 
-    /// The system's own words.
+    /// The system's text for the error.
     package var reason: String {
         // SAFETY: glibc ≥ 2.32 keeps the text per thread, and it is copied on this line.
         unsafe strerror(code).map { unsafe String(cString: $0) } ?? "error \(code)"

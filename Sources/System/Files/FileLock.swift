@@ -1,6 +1,6 @@
-/// An exclusive advisory lock on a file that exists for nothing else.
+/// An exclusive advisory lock on a file that exists only for it.
 ///
-/// Held until `release()`, at the latest until the last reference is gone or the process ends.
+/// Held until `release()`, and at most until the last reference is gone or the process ends.
 package final class FileLock: Sendable {
     private let descriptor: FileDescriptor
 
@@ -8,19 +8,17 @@ package final class FileLock: Sendable {
         self.descriptor = descriptor
     }
 
-    /// Takes the lock, or returns nothing if somebody else holds it.
-    ///
-    /// Never waits.
+    /// Takes the lock, or returns `nil` if it is held elsewhere; never waits.
     package static func attempt(_ path: String) throws(FileError) -> FileLock? {
         let descriptor = try FileDescriptor(path, .lock)
         guard try descriptor.tryLock() else { return nil }
-        // Somebody may have removed the file since it was opened: then this locks a file that
-        // nobody else will ever open.
+        // The file may have been removed since it was opened: then this is a lock on a file that no
+        // one else will ever open.
         guard try FileSystem.status(path)?.inode == descriptor.status().inode else { return nil }
         return FileLock(descriptor)
     }
 
-    /// Gives the lock back; harmless when repeated.
+    /// Releases the lock; harmless when repeated.
     package func release() throws(FileError) {
         try descriptor.unlock()
     }

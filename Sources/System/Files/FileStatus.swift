@@ -1,33 +1,33 @@
 import Glibc
 
-/// What tells one file from another, and how long it is.
+/// A file's identity, length and other attributes.
 package struct FileStatus: Sendable, Hashable {
-    /// The device it lies on.
+    /// The device that holds it.
     package let device: UInt64
-    /// Its number there.
+    /// Its inode number there.
     package let inode: UInt64
     /// Its length, in bytes.
     package let size: Int
-    /// Whether it holds content of that length, and is no pipe, device, directory or link.
+    /// Whether it is a regular file: not a pipe, device, directory or link.
     package let isRegular: Bool
     /// The permission bits.
     package let permissions: UInt32
-    /// Whether some path still leads to it; an open file may have lost its last.
+    /// Whether a path still leads to it: an open file may have lost its last one.
     package let isLinked: Bool
-    /// When its content changed last, since 1970.
+    /// When its content last changed, since 1970.
     package let modified: Duration
 
-    /// Whether both are the same file, however long.
+    /// Whether both are the same file, whatever their lengths.
     package func isSameFile(as other: FileStatus) -> Bool {
         inode == other.inode && device == other.device
     }
 
-    /// Whether nothing was written to the file since, as far as its times tell.
+    /// Whether the file is unchanged, as far as length and time show.
     package func isUnchanged(since earlier: FileStatus) -> Bool {
         size == earlier.size && modified == earlier.modified
     }
 
-    /// What stands under a path; a symbolic link is followed.
+    /// The status of the file at a path; a symbolic link is followed.
     package static func of(path: String) throws(FileError) -> FileStatus {
         var information = stat()
         // SAFETY: path and structure are lent for the call.
@@ -35,7 +35,7 @@ package struct FileStatus: Sendable, Hashable {
         return FileStatus(information)
     }
 
-    /// What a path names itself, which may be a symbolic link.
+    /// The status of the directory entry at a path, which may be a symbolic link.
     package static func ofEntry(at path: String) throws(FileError) -> FileStatus {
         var information = stat()
         // SAFETY: path and structure are lent for the call.
@@ -43,7 +43,7 @@ package struct FileStatus: Sendable, Hashable {
         return FileStatus(information)
     }
 
-    /// What an open file is.
+    /// Reads the status of an open file.
     init(descriptor: Int32, _ path: String? = nil) throws(FileError) {
         var information = stat()
         // SAFETY: the structure is lent for the call.

@@ -1,10 +1,10 @@
 import Glibc
 
-/// What is done to files by name.
+/// Operations on files by name.
 ///
 /// Every call blocks: none belongs on an event loop.
 package enum FileSystem {
-    /// What stands at a path, a symbolic link itself and not what it points to; nothing if nothing.
+    /// Returns the status of the entry at a path, a symbolic link included; `nil` if it is missing.
     package static func status(_ path: String) throws(FileError) -> FileStatus? {
         do throws(FileError) {
             return try FileStatus.ofEntry(at: path)
@@ -14,13 +14,13 @@ package enum FileSystem {
         }
     }
 
-    /// Moves a file in one step: whoever opens `target` sees the old or the new one, never half.
+    /// Moves a file in one step: `target` is the old file or the new one, never half of it.
     package static func rename(_ source: String, to target: String) throws(FileError) {
         // SAFETY: the paths are lent for the call.
         guard unsafe Glibc.rename(source, target) == 0 else { throw FileError("rename", target) }
     }
 
-    /// Removes a file; one that is not there is removed already.
+    /// Removes a file, unless it is missing.
     package static func remove(_ path: String) throws(FileError) {
         do throws(FileError) {
             try unlink(path)
@@ -29,13 +29,13 @@ package enum FileSystem {
         }
     }
 
-    /// Removes a file that is there.
+    /// Removes a file, which must exist.
     package static func unlink(_ path: String) throws(FileError) {
         // SAFETY: the path is lent for the call.
         guard unsafe Glibc.unlink(path) == 0 else { throw FileError("unlink", path) }
     }
 
-    /// Makes a directory, and those above it, unless it is there.
+    /// Creates a directory and its parents, unless they exist.
     ///
     /// - Parameters:
     ///   - path: the directory.
@@ -54,13 +54,13 @@ package enum FileSystem {
         }
     }
 
-    /// Makes a rename or a removal in a directory survive a power cut, where the file system knows
-    /// that of directories: some that are mounted over a network or from user space refuse it.
+    /// Makes a rename or a removal in a directory survive a power failure, where the file system
+    /// can synchronize directories: some network and user-space file systems refuse.
     package static func synchronizeDirectory(_ path: String) throws(FileError) {
         do throws(FileError) {
             try FileDescriptor(path, .directory).synchronize()
         } catch {
-            // As PostgreSQL has it (fsync_fname_ext).
+            // As in PostgreSQL (fsync_fname_ext).
             guard error.operation == "fsync", error.code == EINVAL || error.code == EBADF else {
                 throw error
             }
@@ -69,14 +69,14 @@ package enum FileSystem {
 
     /// The names in a directory, without `.` and `..`, in the order of the file system.
     ///
-    /// - Throws: `FileError`, also where only a part of them can be read.
+    /// - Throws: `FileError`, also if only some of them can be read.
     package static func names(in path: String) throws(FileError) -> [String] {
         // SAFETY: the path is lent for the call.
         guard let directory = unsafe opendir(path) else { throw FileError("open", path) }
         defer { unsafe closedir(directory) }
         var names: [String] = []
         while true {
-            // The end and an error look alike but for this.
+            // Only errno tells the end from an error.
             unsafe __errno_location().pointee = 0
             // SAFETY: the stream is open and this call's alone.
             guard let entry = unsafe readdir(directory) else {
@@ -89,7 +89,8 @@ package enum FileSystem {
     }
 
     private static func nameOf(_ entry: UnsafeMutablePointer<dirent>) -> String {
-        // SAFETY: a name ends with NUL, and belongs to the stream until its next entry is asked for.
+        // SAFETY: a name ends with NUL, and belongs to the stream until its next entry is asked
+        // for.
         unsafe withUnsafePointer(to: &entry.pointee.d_name) {
             unsafe String(cString: UnsafeRawPointer($0).assumingMemoryBound(to: CChar.self))
         }

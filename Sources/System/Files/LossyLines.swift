@@ -1,13 +1,13 @@
 import Synchronization
 
-/// Lines on a standard stream from a process that must not stop when its reader does: a terminal
-/// after Ctrl-S, a pager, a collector of logs that hangs.
+/// Lines on a standard stream whose reader may stop without stopping the process: a terminal after
+/// Ctrl-S, a pager, a log collector that hangs.
 ///
-/// Callable from any thread. What the reader does not take within a moment is lost, and the next line
-/// that it takes is preceded by one that tells how many were.
+/// Callable from any thread. A line that the reader does not take in time is lost; the next line it
+/// takes is preceded by a notice of how many were.
 package final class LossyLines: Sendable {
     private struct State {
-        /// The rest of a line whose beginning the reader has.
+        /// The rest of a line that the reader has in part.
         var rest: [UInt8] = []
         var lost = 0
     }
@@ -21,9 +21,9 @@ package final class LossyLines: Sendable {
     ///
     /// - Parameters:
     ///   - stream: where the lines go.
-    ///   - patience: how long a line waits for a reader who is slow; one behind a line that was lost
-    ///     does not wait.
-    ///   - notice: says that so many lines were lost.
+    ///   - patience: how long a line waits for a slow reader; after a lost line the next ones do
+    ///     not wait.
+    ///   - notice: makes the notice of how many lines were lost.
     package init(
         _ stream: StandardStream,
         patience: Duration = .milliseconds(500),
@@ -34,7 +34,7 @@ package final class LossyLines: Sendable {
         self.notice = notice
     }
 
-    /// Writes a line, or loses it.
+    /// Writes a line, or drops it.
     package func write(_ line: String) {
         state.withLock { state in
             if state.lost == 0 || begin(notice(state.lost), &state) {
@@ -45,7 +45,7 @@ package final class LossyLines: Sendable {
         }
     }
 
-    /// Whether the reader takes the line, or its beginning.
+    /// Writes the line; returns false if the reader takes no part of it.
     private func begin(_ line: String, _ state: inout State) -> Bool {
         send(&state.rest, patience: .zero)
         guard state.rest.isEmpty else { return false }
@@ -68,7 +68,7 @@ package final class LossyLines: Sendable {
         do throws(FileError) {
             return try stream.writePiece(bytes.span, patience: patience)
         } catch {
-            // A reader that has gone, a full disk: lost as well.
+            // The reader has gone, or the disk is full: lost as well.
             return nil
         }
     }

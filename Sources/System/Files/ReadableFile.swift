@@ -1,6 +1,6 @@
 import Glibc
 
-/// A file that is read at any place while somebody else may append to it; closed when it goes away.
+/// A file that is read at any offset while others may append to it; closed when it goes away.
 package final class ReadableFile: Sendable {
     private let descriptor: Int32
 
@@ -14,14 +14,14 @@ package final class ReadableFile: Sendable {
         _ = close(descriptor)
     }
 
-    /// Which file it is, and how long.
+    /// The file's identity and length.
     package var status: FileStatus {
         get throws(FileError) { try FileStatus(descriptor: descriptor) }
     }
 
-    /// Reads up to `count` bytes from `offset` on; fewer at the end of the file.
+    /// Reads `count` bytes from `offset` on; fewer at the end of the file.
     package func read(_ count: Int, at offset: Int) throws(FileError) -> [UInt8] {
-        // For an array without room the standard library notes its length in one that all share.
+        // For an array of capacity 0 the standard library would write to its shared empty array.
         guard count > 0 else { return [] }
         var code: Int32 = 0
         let bytes = unsafe [UInt8](unsafeUninitializedCapacity: count) { free, filled in

@@ -1,7 +1,7 @@
 package import Bytes
 import Glibc
 
-/// A file without a name for bytes that are too many for memory; gone with its last reference, and
+/// An unnamed file for bytes that do not fit into memory; it is gone with its last reference, and
 /// with the process however it ends.
 ///
 /// Every call blocks: none belongs on an event loop.
@@ -9,9 +9,9 @@ package final class SpillFile: Sendable {
     private let descriptor: Int32
     private let directory: String
 
-    /// Makes a file in a directory, for its owner only (0600).
+    /// Creates a file in a directory, for its owner only (0600).
     ///
-    /// - Parameter directory: on which file system the bytes lie; it must be there.
+    /// - Parameter directory: a directory on the file system that holds the bytes; it must exist.
     /// - Throws: `FileError`.
     package init(in directory: String) throws(FileError) {
         self.directory = directory
@@ -24,11 +24,11 @@ package final class SpillFile: Sendable {
     }
 
     deinit {
-        // Nobody can read it any more, so the result says nothing.
+        // It cannot be read any more, so the result does not matter.
         _ = close(descriptor)
     }
 
-    /// Writes all bytes at a place.
+    /// Writes all bytes at an offset.
     ///
     /// - Parameters:
     ///   - bytes: what to write.
@@ -63,7 +63,7 @@ package final class SpillFile: Sendable {
         var bytes = [UInt8](repeating: 0, count: count)
         var filled = 0
         while filled < count {
-            // SAFETY: the array has room for `count - filled` bytes behind `filled`.
+            // SAFETY: the array has room for `count - filled` bytes after `filled`.
             let got = unsafe bytes.withUnsafeMutableBytes { room in
                 unsafe pread(
                     descriptor,

@@ -1,6 +1,6 @@
 import Glibc
 
-/// What a process was started with to write to: waits for its reader, and survives its end.
+/// A standard stream to write to: waits for its reader, and survives the reader's end.
 package struct StandardStream: Sendable {
     /// Standard output.
     package static let output = StandardStream(descriptor: STDOUT_FILENO)
@@ -13,10 +13,10 @@ package struct StandardStream: Sendable {
         self.descriptor = descriptor
     }
 
-    /// The same stream for whoever must not wait for its reader.
+    /// The same stream for callers that must not wait for its reader.
     ///
-    /// A terminal is ready for some bytes, and a write of more waits for the rest. `O_NONBLOCK` would
-    /// change it for everybody who shares it, so it is opened once more, for good.
+    /// A terminal that is ready for some bytes blocks a write of more. `O_NONBLOCK` would change it
+    /// for every process that shares it, so it is opened once more and never closed.
     package var withoutWaiting: StandardStream {
         guard isatty(descriptor) == 1 else { return self }
         let flags = O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC
@@ -45,7 +45,7 @@ package struct StandardStream: Sendable {
             if count >= 0 {
                 rest = rest.dropFirst(count)
             } else if code == EAGAIN {
-                // Somebody who shares the stream made it one that does not wait.
+                // Another process that shares the stream has made it non-blocking.
                 var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                 _ = unsafe poll(&entry, 1, -1)
             } else if code != EINTR {
@@ -54,11 +54,11 @@ package struct StandardStream: Sendable {
         }
     }
 
-    /// What a pipe takes at once if it is ready at all (pipe(7): `PIPE_BUF`), in bytes.
+    /// How much a pipe takes at once if it is ready (pipe(7): `PIPE_BUF`), in bytes.
     private static let pieceSize = 4096
 
-    /// Writes what can be written without waiting for the reader longer than `patience`, and
-    /// returns how many bytes that were.
+    /// Writes as much as it can without waiting for the reader longer than `patience`, and returns
+    /// how many bytes it wrote.
     ///
     /// - Throws: `FileError`: `EAGAIN` if the reader takes nothing, the reader has gone, the disk
     ///   is full.
@@ -66,7 +66,7 @@ package struct StandardStream: Sendable {
         _ bytes: Span<UInt8>,
         patience: Duration
     ) throws(FileError) -> Int {
-        // A pipe that others share may wait; so ask first.
+        // A pipe that others share may block, so it is polled first.
         var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
         guard unsafe poll(&entry, 1, Int32(patience / .milliseconds(1))) > 0 else {
             throw FileError("write", code: EAGAIN)
@@ -77,15 +77,15 @@ package struct StandardStream: Sendable {
         )
     }
 
-    /// Has each standard stream that the process was started without be one that nothing can be
-    /// written to.
+    /// Opens the standard streams that the process was started without, so that nothing can be
+    /// written to them.
     ///
-    /// The next socket or file would get its number, and what is meant for a person with it. Call it
-    /// before anything is opened.
+    /// Otherwise the next socket or file would get the number, and the messages. Call it before
+    /// anything else is opened.
     package static func openMissing() {
         for number in STDIN_FILENO...STDERR_FILENO where fcntl(number, F_GETFD) < 0 {
-            // The lowest number that is free is this one. Not for writing: an answer that nobody gets
-            // is an error.
+            // The lowest free number is this one. Not for writing, so that output with no reader is
+            // an error.
             _ = unsafe open("/dev/null", O_RDONLY)
         }
     }

@@ -1,36 +1,36 @@
 import Glibc
 
-/// A program that runs in the foreground in place of this one: same terminal, same process group.
+/// A program that runs in the foreground while this one waits: same terminal, same process group.
 package enum ChildProcess {
     /// Why a program could not be started.
     package struct StartFailure: Error, Sendable, CustomStringConvertible {
-        /// 127 if there is no such program, else 126, as shells have it.
+        /// 127 if the program does not exist, else 126, as in shells.
         package let exitCode: Int32
-        /// What is wrong.
+        /// What went wrong.
         package let description: String
     }
 
-    /// What is handed on to the program, or waited for.
+    /// The signals that are passed on to the program, and SIGCHLD, which reports its end.
     private static let signals = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD]
-    /// Marks a signal that the program got by itself.
+    /// Marks a signal that the program got as well.
     private static let forAll: UInt8 = 0x80
 
-    /// Signals on their way from the handler, which may run on any thread, to `run`; nothing where the
+    /// A pipe for signals from the handler, which may run on any thread, to `run`; `nil` if the
     /// system had no descriptors for it.
     private static let inbox: (reading: Int32, writing: Int32)? = {
         var ends: [Int32] = [-1, -1]
         // SAFETY: room for both ends.
         guard unsafe pipe(&ends) == 0 else { return nil }
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-        // A handler must not wait either.
+        // A handler must not block.
         _ = fcntl(ends[1], F_SETFL, O_NONBLOCK)
         return (ends[0], ends[1])
     }()
 
-    /// Takes the signals over, and returns what became of them before.
+    /// Takes over the signals, and returns their previous actions.
     ///
-    /// What is ignored stays so until the program is there, which inherits that: `nohup`, and
-    /// background jobs of scripts.
+    /// An ignored signal stays ignored until the program has started, which inherits that: `nohup`,
+    /// and background jobs of scripts.
     private static func holdSignals() -> [sigaction] {
         signals.map { signal in
             var before = hold(signal)
@@ -60,7 +60,7 @@ package enum ChildProcess {
         }
     }
 
-    /// Called by the signal handler: only what is safe there.
+    /// Called by the signal handler: async-signal-safe calls only.
     static func held(_ signal: Int32, isForAll: Bool) {
         let before = errno
         var byte = UInt8(truncatingIfNeeded: signal) | (isForAll ? forAll : 0)
@@ -69,10 +69,10 @@ package enum ChildProcess {
         errno = before
     }
 
-    /// Starts a program and blocks the calling thread until it has ended; signals that somebody
-    /// sends to this process meanwhile are sent on.
+    /// Runs a program and blocks the calling thread until it has ended; signals sent to this
+    /// process are passed on.
     ///
-    /// What the terminal sends (Ctrl-C), it sends to the whole group, the program included.
+    /// Those that the terminal sends (Ctrl-C) go to the whole group, the program included.
     ///
     /// - Parameters:
     ///   - arguments: the program, looked up in `PATH`, and its arguments.
@@ -83,11 +83,11 @@ package enum ChildProcess {
         _ arguments: [String],
         environment: [String: String]
     ) throws(StartFailure) -> Int32 {
-        // Made here, because a handler must not make anything.
+        // Made here, because a handler must not allocate.
         guard let inbox else {
             throw StartFailure(
                 exitCode: 126,
-                description: "cannot run \(arguments.first ?? ""): there are no descriptors left; "
+                description: "cannot run \(arguments.first ?? ""): no descriptors left; "
                     + "the process should \(DescriptorLimit.advice)"
             )
         }
@@ -95,7 +95,7 @@ package enum ChildProcess {
         let before = holdSignals()
         defer { release(before) }
         let child = try start(arguments, environment)
-        // The program may listen to them all the same.
+        // The program may handle them all the same.
         for (signal, action) in zip(signals, before) where isIgnored(action) { _ = hold(signal) }
         while true {
             var status: Int32 = 0

@@ -4,13 +4,13 @@ import Glibc
 /// A running helper program and the pipes to it.
 ///
 /// Not `Sendable`: it lives on the thread that waits for it.
-// SAFETY: the descriptors and the process number are this object's own; each is given back once.
+// SAFETY: the descriptors and the process ID belong to this object; each is released once.
 @safe final class HelperProcess {
-    /// How long one look waits for something to happen, in milliseconds.
+    /// How long one `look()` waits, in milliseconds.
     ///
-    /// The end of a process shows on no descriptor here, so it is asked for at this pace.
+    /// No descriptor shows the end of a process here, so it is polled at this pace.
     private static let pace: Int32 = 10
-    /// How much of standard error is kept: its end.
+    /// How much of the end of standard error is kept, in bytes.
     private static let errorLimit = 4096
 
     private let identifier: pid_t
@@ -22,21 +22,21 @@ import Glibc
     private(set) var output: [UInt8] = []
     private var errors: [UInt8] = []
 
-    /// Starts the program as the leader of a process group of its own.
+    /// Starts the program as the leader of its own process group.
     init(_ program: HelperProgram) throws(HelperProgram.Failure) {
         precondition(program.input.count <= HelperProgram.inputLimit, "the input fits into a pipe")
         guard program.command.first?.hasPrefix("/") == true else {
             throw .notStarted("a helper needs an absolute path")
         }
         let input = try Pipe()
-        // Nobody reads yet, but the pipe holds it all: no write can block or meet a closed end.
+        // The pipe holds it all, so the write cannot block or meet a closed end.
         let written = unsafe program.input.withUnsafeBytes {
             unsafe write(input.write, $0.baseAddress, $0.count)
         }
         input.closeWriteEnd()
         defer { input.closeReadEnd() }
         guard written == program.input.count else {
-            throw .notStarted("its input cannot be written")
+            throw .notStarted("cannot write its input")
         }
         let output = try Pipe()
         defer { output.closeWriteEnd() }
@@ -53,7 +53,7 @@ import Glibc
             environment: program.environment,
             descriptors: [input.read, output.write, errors.write],
             leadsGroup: true,
-            // A daemon ignores SIGPIPE and more; its helpers begin as usual.
+            // A daemon ignores SIGPIPE and more; its helpers start with the defaults.
             defaultSignals: .all
         )
         do throws(ProgramStart.Failure) {
@@ -73,17 +73,17 @@ import Glibc
         close(errorPipe)
     }
 
-    /// Waits a moment for output or the end.
+    /// Waits a moment for output or the program's end.
     ///
-    /// - Returns: how it ended, once it has and all it printed before is read.
+    /// - Returns: how it ended, once everything it printed before is read.
     func look() -> ProcessEnd? {
         var polls: [pollfd] = []
         if isOutputOpen { polls.append(pollfd(fd: outputPipe, events: Int16(POLLIN), revents: 0)) }
         if isErrorOpen { polls.append(pollfd(fd: errorPipe, events: Int16(POLLIN), revents: 0)) }
         unsafe poll(&polls, nfds_t(polls.count), HelperProcess.pace)
         let end = reap()
-        // What it printed before its end is in the pipes by now. A descendant that still holds
-        // them open is not waited for.
+        // What it printed before its end is in the pipes by now; descendants that hold them open
+        // are not waited for.
         isOutputOpen = isOutputOpen && drain(outputPipe, into: &output, keepingAtMost: nil)
         isErrorOpen =
             isErrorOpen && drain(errorPipe, into: &errors, keepingAtMost: Self.errorLimit)
@@ -118,19 +118,20 @@ import Glibc
     private func reap() -> ProcessEnd? {
         var status: Int32 = 0
         let found = unsafe waitpid(identifier, &status, WNOHANG)
-        // Whoever ignores SIGCHLD learns that it has ended, and not how: what it printed decides.
+        // A process that ignores SIGCHLD learns that it ended, but not how: its output decides.
         guard found == identifier || found == -1 && systemError() == ECHILD else { return nil }
         isReaped = true
-        // Its number is free by then.
+        // Its process ID is free by then.
         guard found == identifier else { return ProcessEnd(waitStatus: 0) }
-        // Descendants it left behind go with it, as those of a program that is killed do.
+        // Its remaining descendants go too, as they do when the program is killed.
         _ = Glibc.kill(-identifier, SIGKILL)
         return ProcessEnd(waitStatus: status)
     }
 
     /// Reads what is there; returns whether more may come.
     ///
-    /// 16 reads at most: more than a pipe holds, and an end with a program that prints for ever.
+    /// At most 16 reads: more than a pipe holds, and a bound for a program that never stops
+    /// printing.
     private func drain(
         _ descriptor: Int32,
         into bytes: inout [UInt8],

@@ -1,26 +1,26 @@
 import Synchronization
 
-/// A program that is run once for what it prints: without a shell, in a process group of its own
-/// that is killed as a whole when it takes too long, and with no open file but the standard three.
+/// A program that is run once for its output: without a shell, with no open file but the standard
+/// three, and in its own process group, which is killed as a whole when it takes too long.
 package struct HelperProgram: Sendable {
-    /// Why there is no output; no case repeats what the program printed as its answer.
+    /// Why there is no output; no case repeats the program's standard output.
     package enum Failure: Error, Sendable, Hashable, CustomStringConvertible {
-        /// It could not be started, in the system's words.
+        /// It could not be started; with the reason.
         case notStarted(String)
         /// It did not end within the time given.
         case timedOut(Duration)
         /// It printed more bytes than allowed.
         case tooLong(Int)
-        /// It ended with a status other than 0; the last line of its standard error, cleaned.
+        /// It ended with a status other than 0; with the last line of its standard error, cleaned.
         case failed(status: Int32, words: String?)
-        /// A signal ended it.
+        /// A signal ended it; with the last line of its standard error, cleaned.
         case killed(signal: Int32, words: String?)
-        /// Whoever waited gave up.
+        /// The task that waited for it was cancelled.
         case cancelled
 
-        /// One clause a person can act on, to follow the program's name, with its last words.
+        /// A clause to follow the program's name, with the last line of its standard error.
         ///
-        /// They are for the operator alone: a program may print a secret there.
+        /// That line is for the operator only: a program may print a secret there.
         package var description: String { outcome + (words.map { " (\($0))" } ?? "") }
 
         /// The last line of the program's standard error, cleaned.
@@ -31,7 +31,7 @@ package struct HelperProgram: Sendable {
             }
         }
 
-        /// What became of it, without its words.
+        /// The clause without the line from standard error.
         package var outcome: String {
             switch self {
             case .notStarted(let reason): "cannot be run (\(reason))"
@@ -44,14 +44,14 @@ package struct HelperProgram: Sendable {
         }
     }
 
-    /// The longest input, in bytes: it is put into the pipe at once (PIPE_BUF).
+    /// The longest input, in bytes: it is written into the pipe at once (PIPE_BUF).
     package static let inputLimit = 4096
 
     /// The absolute path of the program, and its arguments.
     package var command: [String]
-    /// All environment variables that it gets.
+    /// Its whole environment.
     package var environment: [String: String]
-    /// What it reads from its standard input; at most `inputLimit` bytes.
+    /// Its standard input; at most `inputLimit` bytes.
     package var input: [UInt8]
     /// How long it may take.
     ///
@@ -62,7 +62,7 @@ package struct HelperProgram: Sendable {
     /// Default 64 KiB.
     package var outputLimit = 64 * 1024
 
-    /// Names a program; nothing is started yet.
+    /// Describes a program, without starting it.
     package init(command: [String], environment: [String: String], input: [UInt8] = []) {
         self.command = command
         self.environment = environment
@@ -71,8 +71,8 @@ package struct HelperProgram: Sendable {
 
     /// Runs it and returns what it printed on standard output.
     ///
-    /// The waiting is done by a thread that lives as long as the program, so that no event loop
-    /// and no thread of the executor stands still.
+    /// A thread that lives as long as the program does the waiting, so that neither an event loop
+    /// nor a thread of the executor blocks.
     ///
     /// - Throws: `Failure`.
     package func run() async throws(Failure) -> [UInt8] {
@@ -88,7 +88,7 @@ package struct HelperProgram: Sendable {
     }
 }
 
-/// One run, on a thread of its own.
+/// One run, on its own thread.
 final class HelperRun: Sendable {
     typealias Outcome = Result<[UInt8], HelperProgram.Failure>
 
@@ -104,7 +104,7 @@ final class HelperRun: Sendable {
         self.answer.withLock { $0 = answer }
         let code = startThread(named: "helper") { self.finish(self.supervise()) }
         guard code != 0 else { return }
-        finish(.failure(.notStarted("no thread can be started: \(describe(errno: code))")))
+        finish(.failure(.notStarted("cannot start a thread: \(describe(errno: code))")))
     }
 
     func cancel() {

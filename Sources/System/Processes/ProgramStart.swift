@@ -1,33 +1,33 @@
 import CSystem
 import Glibc
 
-/// A program that is about to start, by posix_spawn(3): no code of ours runs in the new process.
+/// A program to start with posix_spawn(3): none of our code runs in the new process.
 struct ProgramStart {
-    /// Which signals have their default action in the program, whatever they have here.
+    /// Which signals get their default action in the program, whatever they have here.
     enum DefaultSignals {
         case all
-        /// SIGPIPE alone, which this process ignores; what its own parent ignores stays ignored.
+        /// Only SIGPIPE, which this process ignores; what its parent ignores stays ignored.
         case brokenPipe
     }
 
-    /// The system's code for why a program did not start.
+    /// The error number with which a program did not start.
     struct Failure: Error {
         let code: Int32
     }
 
     /// The program, looked up in `PATH` unless it is a path, and its arguments.
     var command: [String]
-    /// All environment variables that it gets.
+    /// Its whole environment.
     var environment: [String: String]
-    /// Its standard input, output and error, and no other descriptor; without them it inherits ours.
+    /// Its standard input, output and error, and no other descriptor; `nil` to inherit ours.
     var descriptors: [Int32]?
-    /// Whether it leads a process group of its own.
+    /// Whether it leads its own process group.
     var leadsGroup = false
     var defaultSignals = DefaultSignals.brokenPipe
 
-    /// Starts it; no signal is blocked in it.
+    /// Starts the program with no signal blocked.
     ///
-    /// - Returns: the number of the process.
+    /// - Returns: its process ID.
     func start() throws(Failure) -> pid_t {
         var actions = unsafe posix_spawn_file_actions_t()
         unsafe posix_spawn_file_actions_init(&actions)
@@ -49,7 +49,8 @@ struct ProgramStart {
             unsafe sigaddset(&reset, SIGPIPE)
         }
         unsafe posix_spawnattr_setsigdefault(&attributes, &reset)
-        // The thread may be one of a pool, which block every signal: the program could not be stopped.
+        // The thread may belong to a pool that blocks every signal: the program could not be
+        // stopped.
         var none = sigset_t()
         unsafe sigemptyset(&none)
         unsafe posix_spawnattr_setsigmask(&attributes, &none)
@@ -60,7 +61,7 @@ struct ProgramStart {
         }
         unsafe posix_spawnattr_setflags(&attributes, Int16(flags))
         let settings = environment.map { "\($0.key)=\($0.value)" }
-        // SAFETY: the copies live until they are freed below, behind the call that reads them.
+        // SAFETY: the copies are freed after the call that reads them.
         var arguments = unsafe command.map { unsafe strdup($0) } + [nil]
         var variables = unsafe settings.map { unsafe strdup($0) } + [nil]
         defer { unsafe (arguments + variables).forEach { unsafe free($0) } }
@@ -83,7 +84,7 @@ enum ProcessEnd {
     case status(Int32)
     case signal(Int32)
 
-    /// Reads what waitpid(2) tells: the low 7 bits are the signal, the next byte is the exit code.
+    /// Reads waitpid(2)'s status: the low 7 bits are the signal, the next byte is the exit code.
     init(waitStatus status: Int32) {
         let signal = status & 0x7F
         self = signal == 0 ? .status((status >> 8) & 0xFF) : .signal(signal)
