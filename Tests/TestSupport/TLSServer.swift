@@ -79,7 +79,7 @@ package final class TLSServer: Sendable {
 
     /// Starts a server that shows a certificate.
     package init(_ certificate: SelfSignedCertificate) throws {
-        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         var place = sockaddr_in()
         place.sin_family = sa_family_t(AF_INET)
         place.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
@@ -97,6 +97,7 @@ package final class TLSServer: Sendable {
             unsafe SSL_CTX_use_certificate(context, certificate.certificate) == 1,
             unsafe SSL_CTX_use_PrivateKey(context, certificate.key) == 1
         else { throw OpenSSLFailure() }
+        self.descriptor = descriptor
         self.address = address
         let connections = unsafe TLSConnections(context, received, descriptor)
         guard startThread(named: "tls-server", { connections.serve() }) == 0 else {

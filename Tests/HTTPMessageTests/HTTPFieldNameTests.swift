@@ -1,0 +1,42 @@
+import HTTPMessage
+import Testing
+
+@Suite struct HTTPFieldNameTests {
+    @Test(arguments: [("Via", "VIA"), ("X-Thing", "x-thing"), ("ETag", "etag")])
+    func `names are compared and hashed ignoring case`(_ left: String, _ right: String) throws {
+        let (left, right) = (try #require(HTTPFieldName(left)), try #require(HTTPFieldName(right)))
+        #expect(left == right)
+        #expect(left.hashValue == right.hashValue)
+        #expect(Set([left, right]).count == 1)
+        #expect(left.description != right.description)
+    }
+
+    @Test(arguments: ["", "a b", "a:", "é", "a\r\n", "(a)", "a\"b"])
+    func `what is not a token is not a name`(text: String) {
+        #expect(HTTPFieldName(text) == nil)
+    }
+
+    @Test(arguments: ["Content_Length", "content_length", "CONTENT_LENGTH"])
+    func `a name with underscores for hyphens imitates another`(text: String) {
+        let isImitation = HTTPFieldName.contentLength.isImitated(by: text.utf8.span)
+        #expect(isImitation)
+    }
+
+    @Test(arguments: [
+        "Content-Length", "content-length", "Content Length", "Content_Lengt", "Content_Lengthy",
+    ])
+    func `the name itself does not imitate it, nor does a different one`(text: String) {
+        let isImitation = HTTPFieldName.contentLength.isImitated(by: text.utf8.span)
+        #expect(!isImitation)
+    }
+
+    @Test(arguments: ["Authorization", "cookie", "X-API-KEY", "x_api_key", "Proxy_Authorization"])
+    func `a credential field is known in every spelling`(text: String) {
+        #expect(HTTPFieldName(text)?.holdsCredential == true)
+    }
+
+    @Test(arguments: ["Host", "X-Api-Key-Id", "Authorizations", "X_Thing"])
+    func `other fields hold no credential`(text: String) {
+        #expect(HTTPFieldName(text)?.holdsCredential == false)
+    }
+}
