@@ -126,8 +126,7 @@ let package = Package(
             name: "TestSupport",
             dependencies: [
                 "NetworkTesting", "ProxyDaemon", "ProxyConfig", "OriginTransport", "EventIO",
-                "HTTP1",
-                "NetworkCore", "HTTPMessage", "System", "Bytes", "COpenSSL",
+                "HTTP1", "OAuth", "NetworkCore", "HTTPMessage", "System", "Bytes", "COpenSSL",
             ],
             path: "Tests/TestSupport",
             swiftSettings: strict
@@ -162,8 +161,6 @@ let package = Package(
                 "EventIO", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "CryptoExtras", package: "swift-crypto"),
             ],
             swiftSettings: strict
         ),
@@ -183,6 +180,16 @@ let package = Package(
                 "Bytes", "EventIO", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
+            ],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "OAuthTests",
+            dependencies: [
+                "OAuth", "NetworkCore", "NetworkTesting", "HTTPMessage", "System", "Bytes",
+                "TestSupport",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "CryptoExtras", package: "swift-crypto"),
             ],
             swiftSettings: strict
         ),

@@ -1,28 +1,29 @@
 import NetworkCore
 import Synchronization
 
-/// The credential at hand, where every attempt can read it without asking the manager.
+/// The current credential, which every attempt can read without a call to the manager.
 ///
-/// A lock around a handful of words that is held for a few instructions: reading neither waits for
-/// the manager's executor nor allocates.
+/// A lock around a few words, held for a few instructions: reading neither waits for the manager's
+/// executor nor allocates.
 final class CredentialSnapshot: Sendable {
     struct Content {
         var credential: Credential?
-        /// From here on the manager wants to hear of the next read.
+        /// When the next read must be reported to the manager.
         var staleAt = Moment.never
-        /// From here on the credential is not given out.
+        /// When the credential must no longer be used.
         var dueAt = Moment.never
-        /// Whether there is what a token can be had with, without a person.
+        /// Whether a token can be obtained without a sign-in.
         var isSignedIn: Bool
-        /// When that ends; nothing if it does not, as far as is known.
+        /// When `isSignedIn` ends; `nil` if it does not, as far as is known.
         var signedInUntil: UnixTime?
-        /// Whether the manager waits for word of a request with the token: it is new, or in doubt.
+        /// Whether the manager wants to know that a request with the token succeeded: it is new or in
+        /// doubt.
         var wantsWord = false
     }
 
     enum Reading {
         case fresh(Credential)
-        /// Still good; whoever gets this answer, one reader only, tells the manager to renew it.
+        /// Still valid; the one reader that gets this has the manager renew it.
         case stale(Credential)
         case none
     }

@@ -1,18 +1,18 @@
 public import NetworkCore
 
-/// Where a credential comes from and how it is asked for.
+/// The client, the authorization server, and how tokens are requested and renewed.
 public struct OAuthConfiguration: Sendable {
     /// The token endpoint (RFC 6749 §3.2); `http` is refused unless it is loopback or
     /// `allowsInsecure`.
     public typealias TokenEndpoint = ServerEndpoint
 
-    /// How the client says who it is (RFC 6749 §2.3.1).
+    /// How the client authenticates (RFC 6749 §2.3.1).
     ///
-    /// Explicit, never probed: a wrong guess spends the refresh token.
+    /// Explicit, never probed: a wrong guess could spend the refresh token.
     public enum ClientAuthentication: String, Sendable {
-        /// HTTP Basic, id and secret form-encoded first as RFC 6749 §2.3.1 says.
+        /// HTTP Basic, with id and secret form-encoded first (RFC 6749 §2.3.1).
         case basic
-        /// HTTP Basic without that encoding, for servers that do not undo it.
+        /// HTTP Basic without that encoding, for servers that do not decode it.
         case basicRaw
         /// `client_id` and `client_secret` in the form.
         case post
@@ -28,92 +28,92 @@ public struct OAuthConfiguration: Sendable {
     public enum Grant: Sendable {
         /// The client's own credentials (RFC 6749 §4.4).
         case clientCredentials
-        /// A refresh token (RFC 6749 §6): the stored one, else `initial`; without either a person
-        /// must sign in. A changed `initial` replaces what was stored.
+        /// A refresh token (RFC 6749 §6): the stored one, else `initial`; without either the user must
+        /// sign in. A changed `initial` replaces the stored tokens.
         case refreshToken(initial: Secret?)
-        /// Something made anew for each token request.
+        /// A grant that is made for each token request.
         case provided(any GrantProviding)
 
-        /// Whether it needs nobody's sign-in, nor anything that is stored.
+        /// Whether it needs neither a sign-in nor stored tokens.
         var isSelfSufficient: Bool {
             if case .refreshToken(nil) = self { false } else { true }
         }
     }
 
-    /// What an `expires_in` of zero or less means; servers disagree.
+    /// What an `expires_in` of zero or less means, on which servers disagree.
     public enum ZeroLifetime: Sendable {
-        /// The token serves the requests that waited for it and is not kept.
+        /// The token serves the requests that waited for it and is not reused.
         case useOnce
-        /// The same as no `expires_in`.
+        /// The same as a missing `expires_in`.
         case unknown
     }
 
-    /// What to do when a refresh token was presented and no usable answer came: it may be spent.
+    /// What to do when a refresh token was presented and no usable response came: it may be spent.
     public enum LostResponse: Sendable {
-        /// Present it once more, at once, if no more than this has passed since it was first sent.
-        /// Many servers answer a repetition within 10 to 60 s with the same tokens.
+        /// Present it again at once, within this time after it was first sent. Many servers answer a
+        /// repetition within 10 to 60 s with the same tokens.
         case repeatWithin(Duration)
-        /// Leave it to the next attempt after the back-off.
+        /// Wait for the next attempt after the back-off.
         case wait
     }
 
-    /// How many renewals within how long are too many: an upstream that answers every token with 401
-    /// must not become a flood at the token endpoint.
+    /// The limit on renewals within a window, so that an upstream that answers every token with 401 does
+    /// not flood the token endpoint.
     ///
-    /// A token that the upstream took before it refused it was revoked; six times as many of those are
-    /// too many.
+    /// For tokens that the upstream accepted before it refused them, which were revoked, the limit is
+    /// six times as high.
     public struct ExcessGuard: Sendable {
         /// The largest number of token requests.
         public var count: Int
-        /// Within which time.
+        /// The window they are counted in.
         public var window: Duration
 
-        /// Sets a limit; Alamofire's is the default, 5 in 30 s.
+        /// Sets a limit; the default, 5 in 30 s, is Alamofire's.
         public init(count: Int = 5, window: Duration = .seconds(30)) {
             self.count = count
             self.window = window
         }
     }
 
-    /// Where tokens are asked for; of a server whose metadata tells that, its issuer.
+    /// Where tokens are requested; the issuer, for a server whose metadata names the endpoint.
     ///
-    /// The service that finds endpoints by metadata is `DiscoveringTokenClient`.
+    /// `DiscoveringTokenClient` is the service that reads the metadata.
     public var tokenEndpoint: TokenEndpoint
-    /// The server's issuer identifier, byte for byte; nothing if it is not known.
+    /// The server's issuer identifier, byte for byte; `nil` if unknown.
     public var issuer: String?
     /// The client identifier.
     public var clientID: String
-    /// The client's secret, where it has one.
+    /// The client's secret, if it has one.
     public var clientSecret: Secret?
-    /// Signs client assertions; needed for `privateKeyJWT`.
+    /// Signs client assertions; required for `privateKeyJWT`.
     public var clientKey: SigningKey?
-    /// Binds tokens to a key (DPoP, RFC 9449): a token that is not bound is not used then.
+    /// Binds tokens to a key (DPoP, RFC 9449); tokens that are not bound are then rejected.
     ///
-    /// Managers that share a token store share the key, or its tokens are worth nothing to them.
+    /// Managers that share a token store must share the key, or they cannot use its tokens.
     public var proof: ProofOfPossession?
-    /// To whom client assertions are made out.
+    /// The audience of client assertions.
     ///
     /// Default: the issuer, as one string (CVE-2025-27370); without one, the token endpoint.
     public var clientAssertionAudience: String?
-    /// How the client says who it is.
+    /// How the client authenticates.
     ///
     /// Default `basic`.
     public var clientAuthentication: ClientAuthentication
-    /// What is presented.
+    /// The grant presented to the token endpoint.
     public var grant: Grant
     /// What the token should be good for (RFC 6749 §3.3); not sent with a refresh.
     public var scopes: [String]
-    /// The `audience` parameter some servers want.
+    /// The `audience` parameter that some servers require.
     public var audience: String?
     /// Resource indicators (RFC 8707), each an absolute URI.
     public var resources: [String] = []
-    /// Further form parameters, sent with every token request.
+    /// Additional form parameters, sent with every token request.
     public var parameters: [FormParameter] = []
-    /// How long before its end a token is renewed in the background.
+    /// How long before it expires a token is renewed in the background.
     ///
     /// Default 5 min, at most 20 % of the token's lifetime.
     public var refreshBefore: Duration = .seconds(300)
-    /// The lifetime of a token whose answer names none; without it such a token is used until a 401.
+    /// The lifetime of a token whose response names none; if `nil`, such a token is used until a 401.
     public var defaultLifetime: Duration?
     /// What an `expires_in` of zero or less means.
     ///
@@ -127,23 +127,23 @@ public struct OAuthConfiguration: Sendable {
     ///
     /// Default 15 s; its own deadline counts too.
     public var waitTimeout: Duration = .seconds(15)
-    /// How long a request without a token waits behind a failed attempt for the next one.
+    /// How long a request without a token waits for the next attempt after a failed one.
     ///
-    /// It fails at once if the back-off ends later than that. Default 5 s; zero never waits.
+    /// It fails at once if the back-off takes longer. Default 5 s; with zero it never waits.
     public var failurePatience: Duration = .seconds(5)
     /// How many requests may wait for a token.
     ///
     /// Default 4096, the default limit of connections.
     public var waiterLimit = 4096
-    /// What to do after a lost answer.
+    /// What to do after a lost response.
     ///
     /// Default: repeat within 30 s.
     public var lostResponse = LostResponse.repeatWithin(.seconds(30))
-    /// How many renewals are too many; nothing switches the guard off.
+    /// The limit on renewals; `nil` disables it.
     ///
     /// Default 5 in 30 s.
     public var excessGuard: ExcessGuard? = ExcessGuard()
-    /// The longest `Retry-After` that is honoured.
+    /// The longest `Retry-After` that is honored.
     ///
     /// Default 5 min.
     public var retryAfterLimit: Duration = .seconds(300)
@@ -152,7 +152,7 @@ public struct OAuthConfiguration: Sendable {
     /// Default no.
     public var allowsInsecure = false
 
-    /// Describes a grant; what has no parameter here starts with its default.
+    /// Creates a configuration; properties without a parameter here have their defaults.
     public init(
         tokenEndpoint: TokenEndpoint,
         clientID: String,
@@ -172,36 +172,23 @@ public struct OAuthConfiguration: Sendable {
     }
 }
 
-/// One parameter of a form (`application/x-www-form-urlencoded`).
-public struct FormParameter: Sendable, Hashable {
-    /// The name.
-    public var name: String
-    /// The value; an empty one counts as absent (RFC 6749 §3.2).
-    public var value: String
-
-    /// Makes a parameter.
-    public init(_ name: String, _ value: String) {
-        self.name = name
-        self.value = value
-    }
-}
-
 extension OAuthConfiguration {
-    /// Who asks whom: a stored refresh token is presented to nobody else.
+    /// The client and the token endpoint: a stored refresh token is presented by no other client and to
+    /// no other endpoint.
     package var authority: String {
         "\(clientID)@\(tokenEndpoint.origin)\(tokenEndpoint.target)"
     }
 
-    /// Everything that shapes an access token, and whose it is.
+    /// Everything that determines an access token, and whose it is.
     ///
-    /// Tokens are shared under equal keys only.
+    /// Tokens are shared only under equal keys.
     package var credentialKey: String {
         var parts = scopes.sorted().map { FormParameter("scope", $0) }
         if let audience { parts.append(FormParameter("audience", audience)) }
         parts += resources.sorted().map { FormParameter("resource", $0) }
         parts += parameters.sorted { ($0.name, $0.value) < ($1.name, $1.value) }
         switch grant {
-        // Whoever signed in is somebody else than the client by itself.
+        // A user who signed in is not the client itself.
         case .clientCredentials: parts.append(FormParameter("grant", "client_credentials"))
         case .refreshToken: break
         case .provided(let provider): parts.append(FormParameter("grant", provider.identity))
@@ -210,25 +197,25 @@ extension OAuthConfiguration {
         return FormEncoding.encode(parts)
     }
 
-    /// Whether a record descends from the refresh token that is configured now, if one is: another
-    /// one may be another person's.
+    /// Whether a record descends from the refresh token that is configured now, if one is: tokens of
+    /// another one may belong to another user.
     package func isOfConfiguredSeed(_ record: TokenRecord) -> Bool {
         guard case .refreshToken(let seed?) = grant else { return true }
         return record.seed == TokenRecord.fingerprint(seed)
     }
 
-    /// How long a token lives, as far as the server or the configuration say.
+    /// The lifetime of a token, if the server or the configuration names one.
     func lifetime(of response: TokenResponse) -> Duration? {
         let told = response.lifetime == .zero && zeroLifetime == .unknown ? nil : response.lifetime
         return told ?? defaultLifetime
     }
 
-    /// Whom and what the token should be good for, as form parameters.
+    /// The audience, the resources and the additional parameters, as form parameters.
     var targets: [FormParameter] {
         let audience = audience.map { [FormParameter("audience", $0)] } ?? []
         return audience + resources.map { FormParameter("resource", $0) } + parameters
     }
 
-    /// What a server may repeat in its words, and nobody else should.
+    /// The secrets that must be removed from a server's messages.
     var secrets: [Secret] { clientSecret.map { [$0] } ?? [] }
 }

@@ -1,56 +1,56 @@
 public import NetworkCore
 
-/// Something that happened to the tokens of a manager.
+/// An event in the life of a manager's tokens.
 ///
-/// No event holds a secret.
+/// No event contains a secret.
 public enum OAuthEvent: Sendable {
-    /// Why a token was asked for.
+    /// Why a token was requested.
     public enum Reason: String, Sendable {
         /// There was none.
         case initial
-        /// The one at hand had ended, or was about to.
+        /// The current one had expired, or was about to.
         case expired
-        /// The one at hand was in its last part; nobody waited.
+        /// The current one was renewed in the background, before it expired.
         case early
         /// The upstream refused it.
         case unauthorized
-        /// A person asked for it.
+        /// An operator requested it.
         case forced
-        /// Another process stored something.
+        /// Another process stored tokens.
         case external
-        /// A person signed in.
+        /// A user signed in.
         case signIn = "sign_in"
-        /// A renewal before the last stop had no known outcome.
+        /// A renewal before the last restart had no known outcome.
         case recovery
     }
 
     /// A new token came from the token endpoint.
     case refreshed(generation: Int, reason: Reason, duration: Duration)
-    /// A token that is still good was found in the store: kept there, or renewed by another process.
+    /// A valid token was found in the store: kept from before, or renewed by another process.
     case adopted(generation: Int)
-    /// The token endpoint failed; the back-off ends at the time given.
+    /// The token endpoint failed; the failure says when the back-off ends.
     case failed(OAuthFailure)
-    /// A person must sign in again.
+    /// The user must sign in again.
     case dead(OAuthFailure)
-    /// The tokens of this generation are durable.
+    /// The tokens of this generation were stored durably.
     case stored(generation: Int)
-    /// The store refused; tokens are kept in memory, and writing is tried again.
+    /// Storing failed; the tokens are kept in memory, and storing is retried.
     case storeFailed(detail: String)
     /// The tokens were forgotten on request.
     case forgotten
 }
 
-/// A failed attempt to get a token, as it is told to people.
+/// A failed attempt to get a token, for logs and status.
 public struct OAuthFailure: Sendable, Hashable {
     /// `invalid_grant`, `configuration`, `transient`, `lost` or `excess`.
     public var kind: String
-    /// One clause a person can act on, without secrets.
+    /// One clause that says what to do about it, without secrets.
     public var detail: String
-    /// The server's own `error` word (RFC 6749 §5.2).
+    /// The server's `error` code (RFC 6749 §5.2).
     public var serverError: String?
     /// When it happened.
     public var at: UnixTime
-    /// When the token endpoint is asked again at the earliest; nothing if only a person can help.
+    /// The earliest time of the next attempt; `nil` if the user or the operator must act first.
     public var nextAttempt: UnixTime?
 
     /// Describes a failure.
@@ -69,52 +69,52 @@ public struct OAuthFailure: Sendable, Hashable {
     }
 }
 
-/// What an OAuth manager is doing, for `status` and people; no secrets.
+/// The status of an OAuth manager, without secrets.
 public struct OAuthStatus: Sendable, Hashable {
     /// The states of a credential.
     public enum State: String, Sendable {
-        /// There was no token yet.
+        /// There has been no token yet.
         case empty
-        /// The token is good.
+        /// The token is valid.
         case fresh
-        /// The token is good and about to be renewed.
+        /// The token is valid and about to be renewed.
         case stale
-        /// The token has ended, or is about to: requests wait for the next one.
+        /// The token has expired, or is about to: requests wait for the next one.
         case expired
         /// A token request is under way.
         case refreshing
-        /// There is no token, and the token endpoint is left alone for a while.
+        /// There is no token, and the next attempt waits for the back-off.
         case failed
-        /// A person must sign in again.
+        /// The user must sign in again.
         case dead
     }
 
     /// The state of the credential.
     public var state: State
-    /// Which token it is; 0 before the first.
+    /// The generation of the token; 0 before the first.
     public var generation: Int
-    /// How old the token is.
+    /// The age of the token.
     public var age: Duration?
-    /// How long it still lives; nothing if that is unknown.
+    /// The time until it expires; `nil` if unknown.
     public var expiresIn: Duration?
-    /// What it is good for, as granted.
+    /// The scope granted.
     public var scope: String?
     /// Whether there is a refresh token.
     public var hasRefreshToken = false
-    /// How long that still lives; nothing if the server did not say.
+    /// The time until the refresh token expires; `nil` if the server did not say.
     public var refreshExpiresIn: Duration?
-    /// Whether the last token is not in the store, because writing failed.
+    /// Whether the last token is not stored, because storing failed.
     public var isUnsaved = false
-    /// How many requests wait.
+    /// The number of requests waiting.
     public var waiters = 0
-    /// What went wrong last, until a token comes.
+    /// The last failure, until a token is obtained.
     public var lastFailure: OAuthFailure?
-    /// In how long the token endpoint is asked again at the earliest, after a failure.
+    /// The time until the next attempt after a failure.
     public var nextAttempt: Duration?
-    /// How far the authorization server's clock is ahead of ours; nothing while they agree.
+    /// How far the authorization server's clock is ahead of ours; `nil` while they agree.
     public var clockOffset: Duration?
 
-    /// Describes a manager of which nothing else is known.
+    /// Creates a status with only these facts.
     public init(state: State, generation: Int = 0) {
         self.state = state
         self.generation = generation

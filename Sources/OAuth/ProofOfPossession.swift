@@ -3,35 +3,35 @@ import FoundationEssentials
 public import NetworkCore
 import Synchronization
 
-/// Proves with each request that whoever presents a token holds the key that it is bound to (DPoP,
-/// RFC 9449): a token that leaks is worth nothing without the key.
+/// Makes the proofs that go with tokens bound to a key (DPoP, RFC 9449): a stolen token is useless
+/// without the key.
 ///
-/// One for all requests that the key signs, to the token endpoint and to the API: it keeps the nonce
-/// and the clock of each. A token that is bound is never presented without a proof.
+/// One instance signs all requests, to the token endpoint and to the API, and keeps the nonce and the
+/// clock of each. A bound token is never presented without a proof.
 public final class ProofOfPossession: Sendable {
-    /// Whom a proof is for; both may live at one origin, and have nonces of their own all the same
+    /// The kind of server a proof is for; both may share an origin, and still have separate nonces
     /// (RFC 9449 §8, §9).
     public enum Role: Sendable, Hashable {
         /// The token endpoint.
         case authorizationServer
-        /// The API, which gets a token with the proof.
+        /// The API, which receives a token with the proof.
         case resourceServer
     }
 
-    private struct Place: Hashable {
+    private struct ServerKey: Hashable {
         let origin: Origin
         let role: Role
     }
 
-    /// What a server has told of itself.
+    /// What is known about a server.
     private struct Server {
         let clock: ServerClock
         var nonce: String?
-        /// When it named the nonce, the same one again too.
+        /// When it last sent the nonce.
         var heardAt: ContinuousClock.Instant?
     }
 
-    /// How long a nonce is taken for good: servers that change them do so every minute or less often.
+    /// How long a nonce is trusted: servers that replace them do so every minute or less often.
     private static let nonceTrust = Duration.seconds(30)
 
     private struct Claims: Encodable {
@@ -45,17 +45,17 @@ public final class ProofOfPossession: Sendable {
 
     private let key: SigningKey
     private let clock: any NetworkClock
-    /// The JOSE header, which is the same in every proof.
+    /// The JOSE header, the same in every proof.
     private let header: String
-    private let servers = Mutex<[Place: Server]>([:])
+    private let servers = Mutex<[ServerKey: Server]>([:])
 
     /// The thumbprint of the public key (RFC 7638): what tokens are bound to (`jkt`).
     public let thumbprint: String
 
-    /// Proves possession of a key.
+    /// Creates the prover of a key.
     ///
     /// - Parameters:
-    ///   - key: signs the proofs; servers know it by its public half, which stands in each.
+    ///   - key: signs the proofs, which contain its public key.
     ///   - clock: the machine's, except in tests.
     public init(key: SigningKey, clock: any NetworkClock = SystemClock()) {
         self.key = key
@@ -70,15 +70,15 @@ public final class ProofOfPossession: Sendable {
     /// The algorithm that proofs are signed with.
     public var algorithm: SigningKey.Algorithm { key.algorithm }
 
-    /// Makes a proof for one request (RFC 9449 §4.2), with a `jti` that was never used before.
+    /// Returns a proof for one request (RFC 9449 §4.2), with a new `jti`.
     ///
     /// - Parameters:
-    ///   - method: of the request.
-    ///   - origin: whom it is for.
+    ///   - method: the method of the request.
+    ///   - origin: the origin of the request.
     ///   - target: path and query; the proof leaves the query out.
-    ///   - token: the access token that the request presents; nothing for the token endpoint.
+    ///   - token: the access token that the request presents; `nil` for the token endpoint.
     /// - Returns: the value of the `DPoP` field.
-    /// - Throws: what the cryptography library throws; not to be expected of a key that was read.
+    /// - Throws: what the cryptography library throws; not expected of a key that was parsed.
     public func proof(
         for method: HTTPMethod,
         to origin: Origin,
@@ -87,7 +87,7 @@ public final class ProofOfPossession: Sendable {
     ) throws -> String {
         let path = target == "*" ? "" : target.prefix { $0 != "?" }
         let role: Role = token == nil ? .authorizationServer : .resourceServer
-        let server = servers.withLock { $0[Place(origin: origin, role: role)] }
+        let server = servers.withLock { $0[ServerKey(origin: origin, role: role)] }
         let now = server?.clock.now ?? clock.wallNow
         let claims = Claims(
             jti: Base64URL.random(bytes: 16),
@@ -103,42 +103,42 @@ public final class ProofOfPossession: Sendable {
         return input + "." + Base64URL.encode(try key.signature(of: Array(input.utf8)))
     }
 
-    /// Learns from an answer, whatever its status: the nonce for the next proof (RFC 9449 §8.2), and
-    /// the server's clock.
+    /// Learns from a response, whatever its status: the nonce for the next proof (RFC 9449 §8.2) and the
+    /// server's clock.
     public func learn(from headers: HTTPHeaders, of origin: Origin, as role: Role) {
         let nonce = headers[.dpopNonce].flatMap { ProofOfPossession.isNonce($0) ? $0 : nil }
         guard nonce != nil || headers.contains(HTTPFieldName.date) else { return }
         let server = servers.withLock { servers in
-            let place = Place(origin: origin, role: role)
-            var server = servers[place] ?? Server(clock: ServerClock(clock: clock))
+            let key = ServerKey(origin: origin, role: role)
+            var server = servers[key] ?? Server(clock: ServerClock(clock: clock))
             if let nonce { (server.nonce, server.heardAt) = (nonce, clock.now) }
-            servers[place] = server
+            servers[key] = server
             return server
         }
         server.clock.learn(from: headers)
     }
 
-    /// Whether an API that wants nonces has not named one for a while, and so may refuse the next proof.
+    /// Whether an API that uses nonces has not sent one for a while, and so may refuse the next proof.
     func mayLackNonce(for origin: Origin) -> Bool {
-        let place = Place(origin: origin, role: .resourceServer)
-        guard let heardAt = servers.withLock({ $0[place]?.heardAt }) else { return false }
+        let key = ServerKey(origin: origin, role: .resourceServer)
+        guard let heardAt = servers.withLock({ $0[key]?.heardAt }) else { return false }
         return clock.now - heardAt >= ProofOfPossession.nonceTrust
     }
 
-    /// Whether a server's `error` is about the proof and not about what was presented with it:
-    /// nothing was judged, and another proof may do.
+    /// Whether a server's `error` is about the proof and not about the token or grant: another proof may
+    /// be accepted.
     static func isAtFault(_ error: String?) -> Bool {
         error == "use_dpop_nonce" || error == "invalid_dpop_proof"
     }
 
-    /// Visible ASCII without quotes and backslashes (RFC 9449 §8.1), of a length that fits a field.
+    /// Whether a text is visible ASCII without quotes and backslashes (RFC 9449 §8.1), and not too long.
     private static func isNonce(_ text: String) -> Bool {
         (1...1024).contains(text.utf8.count)
             && text.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != 0x22 && $0 != 0x5C }
     }
 }
 
-/// A token with the proof that goes with it to the API.
+/// A token that is bound to a key, with the prover of that key.
 struct BoundToken: CredentialProof {
     let token: Secret
     let proof: ProofOfPossession

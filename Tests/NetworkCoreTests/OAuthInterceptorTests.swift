@@ -97,7 +97,8 @@ import Testing
             authorizer: harness.manager,
             origins: [OAuthHarness.apiOrigin]
         )
-        let transport = FixedAnswer(status: try #require(HTTPStatus(rawValue: status)))
+        let answer = try #require(HTTPStatus(rawValue: status))
+        let transport = Upstream { _, _ in Response(status: answer) }
         var context = RequestContext()
         _ = try await RequestChain([interceptor], transport: transport)
             .send(Request(origin: OAuthHarness.apiOrigin, target: "/"), context: &context)
@@ -207,7 +208,7 @@ import Testing
                     origins: [OAuthHarness.apiOrigin]
                 ),
             ],
-            transport: FixedAnswer(status: 401)
+            transport: Upstream { _, _ in Response(status: 401) }
         )
         var context = RequestContext()
         let response = try await chain.send(

@@ -10,20 +10,20 @@ struct Challenge: Equatable, Sendable {
     var parameters: [String: String] = [:]
 }
 
-/// Reads `WWW-Authenticate` by its grammar: several challenges in a line, schemes alone, token68,
+/// Parses `WWW-Authenticate` by its grammar: several challenges in a line, schemes alone, token68,
 /// quoted strings with commas and quoted pairs.
 ///
-/// A line that is not well-formed says nothing: half of it could be somebody's realm.
+/// A malformed line is ignored as a whole: a part of it could be the text of a realm.
 struct ChallengeParser {
     private let bytes: [UInt8]
     private var position = 0
 
-    /// The challenges of all lines, in order; those of a malformed line are left out.
+    /// Returns the challenges of all lines, in order, without those of malformed lines.
     static func challenges(in headers: HTTPHeaders) -> [Challenge] {
         headers.values(of: .wwwAuthenticate).flatMap { parse($0) ?? [] }
     }
 
-    /// The challenges of one line, or nothing if it is malformed.
+    /// Returns the challenges of one line, or `nil` if it is malformed.
     static func parse(_ line: String) -> [Challenge]? {
         var parser = ChallengeParser(bytes: Array(line.utf8))
         return parser.list()
@@ -62,14 +62,14 @@ struct ChallengeParser {
             guard let (name, value) = parameter() else { return false }
             // RFC 6750 §3, RFC 9110 §11.2: each at most once.
             guard challenge.parameters.updateValue(value, forKey: name) == nil else { return false }
-            let behind = position
+            let end = position
             skipSpaces()
             guard !atEnd else { return true }
             guard current == Self.comma else { return false }
             skipSeparators()
             if atEnd { return true }
             guard isParameterAhead else {
-                position = behind
+                position = end
                 return true
             }
         }
@@ -106,9 +106,9 @@ struct ChallengeParser {
         while end < bytes.count, Self.isToken68Byte(bytes[end]) { end += 1 }
         guard end > position else { return nil }
         while end < bytes.count, bytes[end] == UInt8(ascii: "=") { end += 1 }
-        var behind = end
-        while behind < bytes.count, Grammar.isWhitespace(bytes[behind]) { behind += 1 }
-        guard behind == bytes.count || bytes[behind] == Self.comma else { return nil }
+        var next = end
+        while next < bytes.count, Grammar.isWhitespace(bytes[next]) { next += 1 }
+        guard next == bytes.count || bytes[next] == Self.comma else { return nil }
         defer { position = end }
         return bytes.string(in: position..<end)
     }

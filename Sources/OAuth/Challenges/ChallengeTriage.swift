@@ -1,27 +1,26 @@
 import NetworkCore
 
-/// What a 401 says about the token that the request carried.
+/// What the challenges of a 401 say about the token that the request carried.
 enum ChallengeTriage: Equatable {
-    /// `invalid_token`: it is bad.
+    /// `invalid_token`: the token is not valid.
     case refused
-    /// Not the token but the proof that went with it is at fault (RFC 9449 §7.1, §9).
+    /// The proof was refused, not the token (RFC 9449 §7.1, §9).
     case proofRefused
-    /// Nothing in particular: it may be bad.
+    /// Nothing specific: the token may be invalid.
     case suspected
     /// Another token of the same kind would not help.
     case passThrough(NotReplayed)
 
     /// Judges the challenges of a response.
     ///
-    /// An `error` that RFC 6750 does not know counts as suspicion: servers invent words for
-    /// "expired", and the cool-down bounds what a wrong guess costs.
+    /// An `error` that RFC 6750 does not define counts as suspicion: servers invent words for "expired",
+    /// and the cool-down limits the cost of a wrong guess.
     ///
     /// - Parameters:
-    ///   - headers: of the response.
-    ///   - scheme: that of the token; `Bearer` counts beside any other.
-    ///   - isBound: whether a proof of possession went with the token: `DPoP` is its scheme then,
-    ///     and `Bearer` that of an API which takes both.
-    /// - Returns: what weighs most of what they say.
+    ///   - headers: the fields of the response.
+    ///   - scheme: the token's scheme; challenges for `Bearer` always count.
+    ///   - isBound: whether a proof of possession went with the token: then `DPoP` counts, too.
+    /// - Returns: the gravest of the judgements.
     static func judge(
         _ headers: HTTPHeaders,
         scheme: String = "Bearer",
@@ -36,8 +35,8 @@ enum ChallengeTriage: Equatable {
             return challenges.isEmpty ? .suspected : .passThrough(.foreignChallenge)
         }
         let verdicts = ours.map { judge($0.parameters["error"], isBound) }
-        let weighty: [ChallengeTriage] = [.refused, .proofRefused, .suspected]
-        return weighty.first(where: verdicts.contains) ?? verdicts[0]
+        let gravest: [ChallengeTriage] = [.refused, .proofRefused, .suspected]
+        return gravest.first(where: verdicts.contains) ?? verdicts[0]
     }
 
     private static func judge(_ error: String?, _ isBound: Bool) -> ChallengeTriage {

@@ -1,6 +1,6 @@
 public import NetworkCore
 
-/// Presents a signed assertion (RFC 7523 §2.1), a fresh one for each token request.
+/// Presents a signed assertion (RFC 7523 §2.1), a new one for each token request.
 public struct AssertionGrant: GrantProviding {
     private let key: SigningKey
     private let issuer: String
@@ -8,10 +8,10 @@ public struct AssertionGrant: GrantProviding {
     private let audience: String?
     private let scope: ScopePlace
 
-    /// Where scopes are written.
+    /// Where scopes are sent.
     private enum ScopePlace {
         case form
-        /// Service accounts want them signed.
+        /// In the assertion, as service accounts require.
         case claims
     }
 
@@ -19,9 +19,9 @@ public struct AssertionGrant: GrantProviding {
     ///
     /// - Parameters:
     ///   - key: signs them.
-    ///   - issuer: who says so.
-    ///   - subject: for whom.
-    ///   - audience: to whom; nothing means the server's issuer, or without one its token endpoint.
+    ///   - issuer: the `iss` claim.
+    ///   - subject: the `sub` claim.
+    ///   - audience: the `aud` claim; default the server's issuer, or without one its token endpoint.
     public init(key: SigningKey, issuer: String, subject: String, audience: String? = nil) {
         self.key = key
         self.issuer = issuer
@@ -34,8 +34,8 @@ public struct AssertionGrant: GrantProviding {
     ///
     /// - Parameters:
     ///   - account: the account and its key.
-    ///   - subject: for whom; nothing means the account itself.
-    ///   - audience: to whom; nothing means the account's token endpoint.
+    ///   - subject: the `sub` claim; default the account itself.
+    ///   - audience: the `aud` claim; default the account's token endpoint.
     public init(_ account: ServiceAccountKey, subject: String? = nil, audience: String? = nil) {
         key = account.key
         issuer = account.email
@@ -44,7 +44,7 @@ public struct AssertionGrant: GrantProviding {
         scope = .claims
     }
 
-    /// Who says so, and for whom.
+    /// Issuer and subject.
     public var identity: String { "\(issuer) for \(subject)" }
 
     /// Signs an assertion.

@@ -1,11 +1,11 @@
 public import NetworkCore
 
-/// Presents a token of somebody else's for one of our own (RFC 8693 §2.1).
+/// Exchanges another party's token for one of the client's (RFC 8693 §2.1).
 public struct ExchangeGrant: GrantProviding {
-    /// Reads a token anew, as those in files are replaced from time to time.
+    /// Reads the token, each time it is presented: tokens in files are replaced from time to time.
     public typealias Source = @Sendable () async throws -> Secret
 
-    /// A token to present, and what it is (RFC 8693 §3).
+    /// A token to present, with its type (RFC 8693 §3).
     public struct Token: Sendable {
         let source: Source
         let type: String
@@ -31,9 +31,9 @@ public struct ExchangeGrant: GrantProviding {
     /// - Parameters:
     ///   - subject: whose token it is.
     ///   - actor: who acts for the subject.
-    ///   - requestedType: the URI of the type that is wanted; nothing leaves it to the server.
-    ///   - identity: tells where the subject's token and the actor's come from, without secrets: what
-    ///     is obtained for one identity serves no other.
+    ///   - requestedType: the URI of the requested type; `nil` leaves it to the server.
+    ///   - identity: where the subject's and the actor's tokens come from, without secrets: tokens
+    ///     obtained for one identity are used for no other.
     public init(
         subject: Token,
         actor: Token? = nil,
@@ -46,7 +46,7 @@ public struct ExchangeGrant: GrantProviding {
         source = identity
     }
 
-    /// Where the tokens come from, and of what types all of them are.
+    /// The sources and the types of the tokens.
     public var identity: String {
         FormEncoding.encode([
             FormParameter("from", source),
@@ -88,7 +88,7 @@ public struct ExchangeGrant: GrantProviding {
         do {
             return try await token.source()
         } catch {
-            // Errors of a source name a place, never what was found there.
+            // The error of a source names a place, never its content.
             throw TokenFailure(.transient, detail: "the \(name) token cannot be read (\(error))")
         }
     }

@@ -1,20 +1,20 @@
 import NetworkCore
 
-/// Talks to the token endpoint that the server's metadata names.
+/// Sends token requests to the token endpoint that the server's metadata names.
 ///
-/// Where the metadata says how clients may prove themselves, a client that is configured otherwise
-/// is told so before anything is presented; another way is never tried.
+/// If the metadata lists the client authentication methods and the configured one is not among them,
+/// the request fails before anything is presented; another method is never tried.
 public struct DiscoveringTokenClient: OAuthService {
     private let client: TokenEndpointClient
     private let directory: MetadataDirectory
 
-    /// Makes a client of the server that a directory is about.
+    /// Makes a client for the server whose metadata a directory finds.
     public init(_ client: TokenEndpointClient, directory: MetadataDirectory) {
         self.client = client
         self.directory = directory
     }
 
-    /// Whose metadata it is.
+    /// The issuer whose metadata it uses.
     public var issuer: String? { directory.issuer }
 
     /// How far the token endpoint's clock is ahead of ours.
@@ -42,16 +42,16 @@ public struct DiscoveringTokenClient: OAuthService {
         found.issuer = directory.issuer
         found.tokenEndpoint = try endpoint(of: server, for: configuration)
         do {
-            // The search has time of its own: a refresh token that is presented at the end of another's
-            // may be spent for an answer that nobody waits for.
+            // The time spent on metadata is added: a refresh token must not be presented when its own
+            // deadline is nearly over, or it may be spent for a response that comes too late.
             return try await client.tokens(
                 for: grant,
                 configuration: found,
                 deadline: deadline + (client.clock.now - asked)
             )
         } catch {
-            // The endpoint may have moved: metadata is looked at again before the next attempt.
-            if error.serverError == nil { await directory.doubt() }
+            // The endpoint may have moved: metadata is fetched again before the next attempt.
+            if error.serverError == nil { await directory.invalidate() }
             throw error
         }
     }
@@ -61,7 +61,7 @@ public struct DiscoveringTokenClient: OAuthService {
         for configuration: OAuthConfiguration
     ) throws(TokenFailure) -> ServerEndpoint {
         let method = configuration.clientAuthentication
-        // Public clients prove nothing, and servers that take them do not all list "none"
+        // Public clients do not authenticate, and not every server that accepts them lists "none"
         // (django-oauth-toolkit).
         if method != .none, let offered = server.clientAuthentications,
             !method.names.contains(where: offered.contains)
@@ -79,16 +79,17 @@ public struct DiscoveringTokenClient: OAuthService {
             let words = ServerWords.clean(offered.joined(separator: ", "), secrets: []) ?? "none"
             throw TokenFailure(
                 .configuration,
-                detail: "the server does not take proofs in the algorithm of dpop_key "
-                    + "(\(algorithm)); it takes \(words)"
+                detail: "the server does not accept proofs in the algorithm of dpop_key "
+                    + "(\(algorithm)); it accepts \(words)"
             )
         }
-        // RFC 8705 §5: clients with a certificate use the alias where there is one.
+        // RFC 8705 §5: clients with a certificate use the alias, if there is one.
         let alias = method == .tls ? server.certificateTokenEndpoint : nil
         guard let endpoint = alias ?? server.tokenEndpoint else {
             throw TokenFailure(
                 .configuration,
-                detail: "the metadata of \(directory.issuer) names no token endpoint; set token_url"
+                detail:
+                    "the metadata for \(directory.issuer) names no token endpoint; set token_url"
             )
         }
         return endpoint

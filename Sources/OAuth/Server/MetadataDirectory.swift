@@ -1,22 +1,22 @@
 import FoundationEssentials
 public import NetworkCore
 
-/// Finds and keeps the metadata of one authorization server.
+/// Fetches and caches the metadata of one authorization server.
 ///
-/// An actor on the default executor; asked by token requests only, never by the requests of apps.
+/// An actor on the default executor. Only token requests use it, never the requests of apps.
 public actor MetadataDirectory {
-    /// How long metadata is kept: a day, as endpoints hardly ever move.
+    /// How long metadata is cached: a day, since endpoints rarely move.
     private static let lifetime = Duration.seconds(24 * 3600)
-    /// How soon after a failed token request they are looked at again.
+    /// The minimum time between two fetches.
     private static let refreshAfter = Duration.seconds(60)
-    /// How long a search may take, at however many places.
+    /// How long a fetch may take in total, over all well-known places.
     private static let timeout = Duration.seconds(10)
-    /// The same while other metadata is known: the token request has 10 s for both.
+    /// The same while cached metadata can be used instead: the token request has 10 s for both.
     private static let renewalTimeout = Duration.seconds(3)
     /// The longest document that is read: 256 KiB.
     private static let limit = 256 * 1024
 
-    /// Whom it is about; compared byte for byte.
+    /// The issuer identifier; compared byte for byte.
     public nonisolated let issuer: String
     private let transport: any HTTPTransport
     private let clock: any NetworkClock
@@ -24,18 +24,18 @@ public actor MetadataDirectory {
     private let allowsInsecure: Bool
     private var known: (metadata: ServerMetadata, at: ContinuousClock.Instant)?
     private var search: Task<Result<ServerMetadata, MetadataError>, Never>?
-    private var isDoubted = false
-    /// When it was looked for last, with or without success.
+    private var isInvalid = false
+    /// When the last fetch ended, successful or not.
     private var lookedAt: ContinuousClock.Instant?
 
-    /// Names a server; nothing is asked yet.
+    /// Names a server; nothing is sent yet.
     ///
     /// - Parameters:
     ///   - issuer: its issuer identifier, exactly as the server writes it.
     ///   - transport: must not be one that injects tokens.
-    ///   - clock: measures how old the metadata is.
-    ///   - serverClock: learns what time it is there.
-    ///   - allowsInsecure: whether `http` URLs beyond this machine are taken.
+    ///   - clock: measures the age of the metadata.
+    ///   - serverClock: learns the server's time of day.
+    ///   - allowsInsecure: whether `http` URLs are accepted for hosts other than this machine.
     public init(
         issuer: String,
         transport: any HTTPTransport,
@@ -50,16 +50,16 @@ public actor MetadataDirectory {
         self.allowsInsecure = allowsInsecure
     }
 
-    /// The metadata: as kept, or asked for now.
+    /// Returns the metadata, cached or fetched now.
     ///
-    /// However many ask at once, the server is asked once. What is kept outlives a failure to
-    /// renew it, which is tried again after a minute.
+    /// Concurrent callers share one fetch. Cached metadata stays in use when fetching it again fails,
+    /// which is retried after a minute.
     ///
     /// - Throws: `MetadataError`.
     public func metadata() async throws(MetadataError) -> ServerMetadata {
         if let known {
             let now = clock.now
-            if now - known.at < Self.lifetime, !isDoubted { return known.metadata }
+            if now - known.at < Self.lifetime, !isInvalid { return known.metadata }
             if let lookedAt, now - lookedAt < Self.refreshAfter { return known.metadata }
         }
         let task = search ?? begin()
@@ -71,11 +71,11 @@ public actor MetadataDirectory {
         }
     }
 
-    /// A token request failed: perhaps an endpoint has moved.
-    public func doubt() { isDoubted = true }
+    /// Has the metadata fetched again: a token request failed, and the endpoint may have moved.
+    public func invalidate() { isInvalid = true }
 
     private func begin() -> Task<Result<ServerMetadata, MetadataError>, Never> {
-        // The directory's own: a caller that goes away does not end it.
+        // Not a child of the caller's task: cancelling the caller does not end it.
         let task = Task { await look() }
         search = task
         return task
@@ -89,17 +89,16 @@ public actor MetadataDirectory {
         do throws(MetadataError) {
             let metadata = try await find()
             known = (metadata, clock.now)
-            isDoubted = false
+            isInvalid = false
             return .success(metadata)
         } catch {
             return .failure(error)
         }
     }
 
-    /// Asks at the well-known places, one after the other, until one has the document.
+    /// Tries the well-known places, one after the other, until one has the document.
     ///
-    /// Servers that have none there answer with a page of theirs or send a browser to one, as often
-    /// as with 404.
+    /// Servers without a document there often answer with an HTML page or a redirect instead of 404.
     private func find() async throws(MetadataError) -> ServerMetadata {
         guard let base = ServerEndpoint(issuer), !base.target.contains("?") else {
             throw MetadataError("the issuer \(issuer) is not a URL without query and fragment")
@@ -119,24 +118,24 @@ public actor MetadataDirectory {
                 do {
                     return try ServerMetadata(body, from: issuer, allowsInsecure: allowsInsecure)
                 } catch {
-                    guard error.isOfAnotherDocument else { throw error }
+                    guard error.isNotMetadata else { throw error }
                     fault = fault ?? error
                 }
             } else if status.kind == .clientError, status != 429, status != 408 {
                 missing = status
             } else {
                 let error = MetadataError(
-                    "the metadata of \(issuer) cannot be had: \(base.origin) answered \(status)",
+                    "could not fetch metadata for \(issuer): \(base.origin) answered \(status)",
                     isTransient: status.kind != .redirection
                 )
-                // What stands elsewhere may be good; if nothing does, this place may have it later.
+                // Another place may have the document; if none does, this one may have it later.
                 fault = error.isTransient ? error : fault ?? error
             }
         }
         if let fault { throw fault }
         throw MetadataError(
             "\(base.origin) has no metadata for the issuer \(issuer) (\(missing)); check issuer, or "
-                + "give the URLs by hand"
+                + "set the endpoint URLs"
         )
     }
 
@@ -157,18 +156,18 @@ public actor MetadataDirectory {
             return (response.status, body.array)
         } catch {
             throw MetadataError(
-                "the metadata of \(issuer) cannot be had (\(NetworkError.words(of: error)))",
+                "could not fetch metadata for \(issuer) (\(NetworkError.words(of: error)))",
                 isTransient: true
             )
         }
     }
 
-    /// RFC 8414 §3.1 puts the well-known part in front of the issuer's path, OpenID Connect
-    /// Discovery §4 behind it.
+    /// The paths to try: RFC 8414 §3.1 puts the well-known part before the issuer's path, OpenID Connect
+    /// Discovery §4 after it.
     static func places(of target: String) -> [String] {
         let path = target.hasSuffix("/") ? String(target.dropLast()) : target
-        let inFront = ["/.well-known/oauth-authorization-server\(path)"]
+        let prefixed = ["/.well-known/oauth-authorization-server\(path)"]
         let openID = "/.well-known/openid-configuration"
-        return inFront + (path.isEmpty ? [openID] : [path + openID, openID + path])
+        return prefixed + (path.isEmpty ? [openID] : [path + openID, openID + path])
     }
 }

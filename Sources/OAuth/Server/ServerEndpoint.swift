@@ -1,12 +1,12 @@
 public import NetworkCore
 
-/// One endpoint of an authorization server, taken apart without repairing anything.
+/// The URL of an endpoint of an authorization server, parsed strictly.
 public struct ServerEndpoint: Sendable, Hashable, CustomStringConvertible {
     /// Scheme, host and port.
     public var origin: Origin
     /// Path and query, in origin-form; a query is kept (RFC 6749 §3.1, §3.2).
     public var target: String
-    /// A literal that is no such URL; nothing is sent to it.
+    /// A literal that is not such a URL; nothing is sent to it.
     let malformed: String?
 
     /// Names an endpoint.
@@ -16,8 +16,8 @@ public struct ServerEndpoint: Sendable, Hashable, CustomStringConvertible {
         malformed = nil
     }
 
-    /// Reads an `http` or `https` URL; nothing if it has user information, a fragment, or a byte
-    /// that belongs into no URL.
+    /// Parses an `http` or `https` URL; `nil` if it has user information, a fragment, or a byte that is
+    /// not allowed in a URL.
     public init?(_ text: String) {
         guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }), !text.contains("#"),
             let separator = text.firstRange(of: "://"),
@@ -32,12 +32,12 @@ public struct ServerEndpoint: Sendable, Hashable, CustomStringConvertible {
         malformed = nil
     }
 
-    /// The endpoint as a URL; a literal that is none without a password in it.
+    /// The URL; a malformed literal is shown without its password.
     public var description: String {
         malformed.map(Redaction.standard.malformedURL) ?? "\(origin)\(target)"
     }
 
-    /// Whether secrets may be sent there: over TLS, or without leaving the machine.
+    /// Whether secrets may be sent there: over TLS, or within this machine.
     public var isPrivate: Bool {
         malformed == nil && (origin.scheme == .https || origin.isLoopback)
     }
@@ -50,10 +50,10 @@ public struct ServerEndpoint: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension ServerEndpoint: ExpressibleByStringLiteral {
-    /// Reads an `http` or `https` URL without user information and fragment.
+    /// Parses an `http` or `https` URL without user information and fragment.
     ///
-    /// As with a `BaseURL`, a literal that is none is kept, and what would be sent there fails:
-    /// nothing traps. A text from elsewhere is read by `init(_:)`, which gives nothing for it.
+    /// A malformed literal does not trap; as with a `BaseURL`, requests to it fail. For text that is not
+    /// a literal, use `init(_:)`, which returns `nil` for it.
     public init(stringLiteral value: String) {
         if let endpoint = ServerEndpoint(value) {
             self = endpoint

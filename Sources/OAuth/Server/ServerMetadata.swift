@@ -1,34 +1,34 @@
 import FoundationEssentials
 import NetworkCore
 
-/// What an authorization server publishes about itself (RFC 8414 §2, OpenID Connect Discovery §3).
+/// The metadata of an authorization server (RFC 8414 §2, OpenID Connect Discovery §3).
 public struct ServerMetadata: Sendable, Hashable {
-    /// The issuer identifier, the same as the one that was asked for; nothing if only URLs are known.
+    /// The issuer identifier, equal to the configured one; `nil` if only URLs are configured.
     public var issuer: String?
-    /// Where tokens are asked for.
+    /// Where tokens are requested.
     public var tokenEndpoint: ServerEndpoint?
-    /// Where a person signs in.
+    /// The page where a user signs in.
     public var authorizationEndpoint: ServerEndpoint?
-    /// Where a device asks for its code (RFC 8628 §4).
+    /// Where device codes are requested (RFC 8628 §4).
     public var deviceEndpoint: ServerEndpoint?
     /// Where tokens are revoked (RFC 7009).
     public var revocationEndpoint: ServerEndpoint?
-    /// Where the token endpoint is for clients with a certificate (RFC 8705 §5).
+    /// The token endpoint for clients with a certificate (RFC 8705 §5).
     public var certificateTokenEndpoint: ServerEndpoint?
-    /// The same for the codes of devices.
+    /// The device authorization endpoint for clients with a certificate.
     public var certificateDeviceEndpoint: ServerEndpoint?
-    /// The same for revocations.
+    /// The revocation endpoint for clients with a certificate.
     public var certificateRevocationEndpoint: ServerEndpoint?
-    /// How clients may prove themselves to the token endpoint; nothing if it does not say.
+    /// The client authentication methods of the token endpoint; `nil` if the server does not say.
     public var clientAuthentications: [String]?
-    /// Which PKCE methods it knows; nothing if it does not say.
+    /// The PKCE methods supported; `nil` if the server does not say.
     public var challengeMethods: [String]?
-    /// Which algorithms it takes proofs of possession in (RFC 9449 §5.1); nothing if it does not say.
+    /// The algorithms for proofs of possession (RFC 9449 §5.1); `nil` if the server does not say.
     public var proofAlgorithms: [String]?
-    /// Whether answers of the authorization endpoint carry `iss` (RFC 9207 §3).
+    /// Whether responses of the authorization endpoint carry `iss` (RFC 9207 §3).
     public var answersWithIssuer = false
 
-    /// A server of which nothing is known yet.
+    /// Creates metadata without any endpoint.
     public init(issuer: String? = nil) {
         self.issuer = issuer
     }
@@ -55,8 +55,8 @@ public struct ServerMetadata: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - document: the JSON.
-    ///   - issuer: whom it must be about, compared byte for byte (RFC 8414 §3.3).
-    ///   - allowsInsecure: whether `http` endpoints beyond this machine are taken.
+    ///   - issuer: the issuer it must name, compared byte for byte (RFC 8414 §3.3).
+    ///   - allowsInsecure: whether `http` endpoints are accepted for hosts other than this machine.
     /// - Throws: `MetadataError`.
     init(
         _ document: [UInt8],
@@ -68,25 +68,25 @@ public struct ServerMetadata: Sendable, Hashable {
             members = try JSONDecoder().decode(Document.self, from: Data(document))
         } catch {
             throw MetadataError(
-                "the metadata of \(issuer) is no JSON object with an issuer",
-                isOfAnotherDocument: true
+                "the metadata for \(issuer) is not a JSON object with an issuer",
+                isNotMetadata: true
             )
         }
         guard members.issuer == issuer else {
             let theirs = ServerWords.clean(members.issuer, secrets: []) ?? ""
             throw MetadataError(
-                "the metadata of \(issuer) is that of another issuer, '\(theirs)'",
-                isOfAnotherDocument: true
+                "the metadata for \(issuer) names another issuer, '\(theirs)'",
+                isNotMetadata: true
             )
         }
         func endpoint(_ text: String?, _ name: String) throws(MetadataError) -> ServerEndpoint? {
             guard let text, !text.isEmpty else { return nil }
             guard let endpoint = ServerEndpoint(text), endpoint.isPrivate || allowsInsecure else {
-                throw MetadataError("the \(name) in the metadata of \(issuer) is not an https URL")
+                throw MetadataError("the \(name) in the metadata for \(issuer) is not an https URL")
             }
             return endpoint
         }
-        // What is not needed for a token ends no channel: it is as if it were not offered.
+        // An endpoint that tokens do not need must not fail the channel: a bad URL counts as absent.
         func offer(_ text: String?) -> ServerEndpoint? {
             guard let endpoint = text.flatMap({ ServerEndpoint($0) }) else { return nil }
             return endpoint.isPrivate || allowsInsecure ? endpoint : nil
@@ -108,18 +108,18 @@ public struct ServerMetadata: Sendable, Hashable {
     }
 }
 
-/// Why there is no metadata: one clause a person can act on.
+/// Why there is no metadata, as one clause that says what to do about it.
 public struct MetadataError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The clause.
     public let description: String
     /// Whether it may work later.
     public let isTransient: Bool
-    /// Whether what was found is no metadata at all, which may stand elsewhere.
-    let isOfAnotherDocument: Bool
+    /// Whether the document found is not this server's metadata, which another place may have.
+    let isNotMetadata: Bool
 
-    init(_ description: String, isTransient: Bool = false, isOfAnotherDocument: Bool = false) {
+    init(_ description: String, isTransient: Bool = false, isNotMetadata: Bool = false) {
         self.description = description
         self.isTransient = isTransient
-        self.isOfAnotherDocument = isOfAnotherDocument
+        self.isNotMetadata = isNotMetadata
     }
 }

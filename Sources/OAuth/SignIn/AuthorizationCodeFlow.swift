@@ -2,7 +2,7 @@ package import NetworkCore
 
 /// One sign-in through a browser with an authorization code (RFC 6749 §4.1, RFC 8252).
 ///
-/// Its secrets, the page to open, and the judgement of what comes back. No I/O.
+/// Holds the secrets, makes the page to open, and validates the redirect. It does no I/O.
 public struct AuthorizationCodeFlow: Sendable {
     private let server: ServerMetadata
     private let configuration: OAuthConfiguration
@@ -10,10 +10,10 @@ public struct AuthorizationCodeFlow: Sendable {
     private let proof: ProofKey
     private let state: Secret
 
-    /// Begins a sign-in with fresh secrets.
+    /// Begins a sign-in with new secrets.
     ///
     /// - Parameters:
-    ///   - server: the endpoints, and whether answers carry `iss`.
+    ///   - server: the endpoints, and whether responses carry `iss`.
     ///   - configuration: as which client, for which scopes.
     ///   - redirect: where the browser is sent with the code.
     public init(
@@ -44,9 +44,9 @@ public struct AuthorizationCodeFlow: Sendable {
         self.state = state
     }
 
-    /// The page to open in a browser.
+    /// Returns the page to open in a browser.
     ///
-    /// - Throws: `SignInError` if the server has no such page, or knows PKCE but not S256.
+    /// - Throws: `SignInError` if the server has no such page, or supports PKCE but not S256.
     public func page() throws(SignInError) -> String {
         guard let endpoint = server.authorizationEndpoint else {
             throw SignInError(
@@ -54,9 +54,9 @@ public struct AuthorizationCodeFlow: Sendable {
             )
         }
         guard endpoint.malformed == nil else {
-            throw SignInError("'\(endpoint)' is no http or https URL without user information")
+            throw SignInError("'\(endpoint)' is not an http or https URL without user information")
         }
-        // RFC 7636 §4.2: S256, where the server can at all; plain is refused (RFC 9700 §2.1.1).
+        // RFC 7636 §4.2: always S256; plain is refused (RFC 9700 §2.1.1).
         if let methods = server.challengeMethods, !methods.contains("S256") {
             throw SignInError("the server does not support PKCE with S256")
         }
@@ -69,7 +69,7 @@ public struct AuthorizationCodeFlow: Sendable {
             FormParameter("code_challenge", proof.challenge),
             FormParameter("code_challenge_method", "S256"),
         ]
-        // RFC 9449 §10: the code is worth nothing without the key, too.
+        // RFC 9449 §10: binds the code to the key, too.
         if let binding = configuration.proof {
             parameters.append(FormParameter("dpop_jkt", binding.thumbprint))
         }
@@ -81,18 +81,18 @@ public struct AuthorizationCodeFlow: Sendable {
         return endpoint.url(adding: parameters)
     }
 
-    /// What the browser brought back.
+    /// What the redirect turned out to be.
     public enum Answer: Sendable {
         /// The code, to be presented once (RFC 6749 §4.1.3).
         case grant(TokenGrant)
-        /// The server, or the person, said no.
+        /// The server or the user refused.
         case refused(SignInError)
-        /// Not an answer to this sign-in: somebody else's, or forged. It is not to be believed in
-        /// any part, and the true one may still come.
+        /// Not a response to this sign-in: another page's, or forged. No part of it is trusted, and the
+        /// real one may still come.
         case foreign
     }
 
-    /// Judges the query of the redirect (RFC 6749 §4.1.2, RFC 9207 §2.4).
+    /// Validates the query of the redirect (RFC 6749 §4.1.2, RFC 9207 §2.4).
     public func answer(_ query: String) -> Answer {
         let fields = FormDecoding.decode(query)
         func only(_ name: String) -> String? {
@@ -103,12 +103,14 @@ public struct AuthorizationCodeFlow: Sendable {
         switch fields.filter({ $0.name == "iss" }).map(\.value) {
         case []:
             if server.answersWithIssuer {
-                return .refused(SignInError("the answer lacks the issuer that the server promises"))
+                return .refused(
+                    SignInError("the response lacks the issuer that the metadata announces")
+                )
             }
         case let issuers where server.issuer.map { issuers == [$0] } ?? (issuers.count == 1): break
-        default: return .refused(SignInError("the answer is that of another issuer"))
+        default: return .refused(SignInError("the response names another issuer"))
         }
-        // Without a value it is as good as not there (RFC 6749 §3.1).
+        // A parameter with an empty value counts as absent (RFC 6749 §3.1).
         if let error = only("error"), !error.isEmpty {
             let words = [error, only("error_description")].compactMap { text in
                 text.flatMap { ServerWords.clean($0, secrets: [state, proof.verifier]) }
@@ -116,10 +118,21 @@ public struct AuthorizationCodeFlow: Sendable {
             return .refused(SignInError("the server refused: \(words.joined(separator: ": "))"))
         }
         guard let code = only("code"), !code.isEmpty else {
-            return .refused(SignInError("the answer has neither a code nor an error"))
+            return .refused(SignInError("the response has neither a code nor an error"))
         }
         return .grant(
             .authorizationCode(Secret(code), redirect: redirect, verifier: proof.verifier)
         )
+    }
+}
+
+/// Why a sign-in failed, as one clause that says what to do about it, without secrets.
+public struct SignInError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The clause.
+    public let description: String
+
+    /// Creates an error.
+    public init(_ description: String) {
+        self.description = description
     }
 }

@@ -1,21 +1,21 @@
 import FoundationEssentials
 public import NetworkCore
 
-/// What a person needs to sign in on another device (RFC 8628 §3.2).
+/// What a user needs to sign in on another device (RFC 8628 §3.2).
 public struct DeviceCode: Sendable {
-    /// Presented at the token endpoint while the person types.
+    /// Presented to the token endpoint while the user signs in.
     let code: Secret
-    /// What the person types; meant to be seen.
+    /// The code that the user types; not a secret.
     public let userCode: String
-    /// Where the person types it.
+    /// The page where the user types it.
     public let page: String
-    /// The same with the code in it, where the server has that.
+    /// The same page with the code filled in, if the server has one.
     public let completePage: String?
-    /// How long the person has.
+    /// How long the code is valid.
     public let lifetime: Duration
-    /// How long to wait between two polls, at first.
+    /// The initial time between two polls.
     let interval: Duration
-    /// When it was asked for.
+    /// When it was requested.
     let askedAt: ContinuousClock.Instant
 }
 
@@ -30,11 +30,11 @@ public struct DeviceFlow: Sendable {
     /// Prepares a sign-in; nothing is sent yet.
     ///
     /// - Parameters:
-    ///   - service: presents the code at the token endpoint.
-    ///   - transport: asks for the code.
+    ///   - service: presents the code to the token endpoint.
+    ///   - transport: requests the code.
     ///   - server: the endpoints.
     ///   - configuration: as which client, for which scopes.
-    ///   - clock: the pace of polling.
+    ///   - clock: paces the polling.
     public init(
         service: any OAuthService,
         transport: any HTTPTransport,
@@ -68,7 +68,7 @@ public struct DeviceFlow: Sendable {
             let members = try decoder.container(keyedBy: Key.self)
             deviceCode = members.text(.device_code)
             userCode = members.text(.user_code)
-            // The name that drafts had, and that some servers still use.
+            // The second is the name of early drafts, which some servers still use.
             page = members.text(.verification_uri) ?? members.text(.verification_url)
             completePage = members.text(.verification_uri_complete)
             expiresIn = members.seconds(.expires_in)
@@ -78,7 +78,7 @@ public struct DeviceFlow: Sendable {
         }
     }
 
-    /// Asks the server for a code (RFC 8628 §3.1).
+    /// Requests a code from the server (RFC 8628 §3.1).
     ///
     /// - Throws: `SignInError`.
     public func begin() async throws(SignInError) -> DeviceCode {
@@ -104,8 +104,12 @@ public struct DeviceFlow: Sendable {
         guard status.kind == .successful, let code = document.deviceCode,
             let userCode = document.userCode, let page = document.page,
             DeviceFlow.isPrintable(userCode), DeviceFlow.isPage(page)
-        else { throw SignInError("\(endpoint) answered \(status) without the codes it should") }
-        // RFC 8628 §3.2: 5 s where the server does not say; a server that says 0 is not believed.
+        else {
+            throw SignInError(
+                "\(endpoint) answered \(status) without a device code, a user code and a page"
+            )
+        }
+        // RFC 8628 §3.2: 5 s if the server does not say; at least 1 s, whatever it says.
         let interval = min(max(document.interval ?? 5, 1), 300)
         return DeviceCode(
             code: Secret(code),
@@ -118,23 +122,23 @@ public struct DeviceFlow: Sendable {
         )
     }
 
-    /// What a sign-in ended with.
+    /// The result of a sign-in.
     public struct SignedIn: Sendable {
         /// The tokens.
         public let response: TokenResponse
-        /// When the poll that brought them was sent: their lifetimes count from there.
+        /// When the successful poll was sent: lifetimes are counted from then.
         public let asked: UnixTime
     }
 
-    /// Polls until the person has signed in (RFC 8628 §3.4, §3.5).
+    /// Polls until the user has signed in (RFC 8628 §3.4, §3.5).
     ///
-    /// `slow_down` adds 5 s for good; a poll that fails on the way, or at a server that is in
-    /// trouble, makes the next pause longer. A wait that the server names is kept, as far as the
-    /// code's lifetime and `retryAfterLimit` allow. A code that was refused is never presented again.
+    /// `slow_down` adds 5 s to every following pause; a poll that fails in transit or with a transient
+    /// error makes the next pause longer. `Retry-After` is honored as far as the code's lifetime and
+    /// `retryAfterLimit` allow. A code that was refused is never presented again.
     ///
-    /// - Parameter code: what `begin()` brought.
-    /// - Returns: the tokens, and when they were asked for.
-    /// - Throws: `SignInError` when the person or the server said no, or at the code's end;
+    /// - Parameter code: the result of `begin()`.
+    /// - Returns: the tokens, and when they were requested.
+    /// - Throws: `SignInError` if the user or the server refused, or when the code expires;
     ///   `CancellationError`.
     public func tokens(for code: DeviceCode) async throws -> SignedIn {
         let end = code.askedAt + code.lifetime
@@ -143,11 +147,11 @@ public struct DeviceFlow: Sendable {
         var asked = Duration.zero
         while true {
             let now = clock.now
-            // However long the server wants to be left alone, one poll before the end remains.
+            // However long the server asks to wait, one poll before the end remains.
             let wanted = min(now + asked, end - interval)
             let next = max(now + interval + penalty, wanted)
             guard next < end else {
-                throw SignInError("nobody signed in within \(code.lifetime.wholeSeconds) s")
+                throw SignInError("no one signed in within \(code.lifetime.wholeSeconds) s")
             }
             try await clock.sleep(until: next)
             let sent = clock.moment
@@ -168,7 +172,7 @@ public struct DeviceFlow: Sendable {
                 case "access_denied": throw SignInError("the sign-in was denied")
                 case "expired_token": throw SignInError("the code has expired; start again")
                 case _ where error.kind == .transient || error.kind == .lost:
-                    // RFC 8628 §3.5: servers that cannot answer are left alone for longer each time.
+                    // RFC 8628 §3.5: back off while the server cannot be reached.
                     penalty = min(penalty + interval, .seconds(60))
                 default: throw SignInError(error.detail)
                 }
@@ -197,13 +201,13 @@ public struct DeviceFlow: Sendable {
         }
     }
 
-    /// Something that a person may open.
+    /// Whether a text is a page that a user may open.
     private static func isPage(_ text: String) -> Bool {
         let start = text.prefix(8).lowercased()
         return isPrintable(text) && (start.hasPrefix("https://") || start.hasPrefix("http://"))
     }
 
-    /// Goes to a terminal.
+    /// Whether a text is safe to print on a terminal.
     private static func isPrintable(_ text: String) -> Bool {
         !text.isEmpty && text.unicodeScalars.count <= 2048
             && text.unicodeScalars.allSatisfy {

@@ -2,12 +2,12 @@ import Crypto
 import FoundationEssentials
 public import NetworkCore
 
-/// Proof Key for Code Exchange (RFC 7636), with S256 and nothing else.
+/// Proof Key for Code Exchange (RFC 7636), always with S256.
 public struct ProofKey: Sendable {
     /// Sent with the code.
     public let verifier: Secret
 
-    /// Makes a fresh one with 256 bits of entropy (RFC 7636 §7.1).
+    /// Makes a new one with 256 bits of entropy (RFC 7636 §7.1).
     public init() {
         self.init(verifier: Secret(Base64URL.random(bytes: 32)))
     }

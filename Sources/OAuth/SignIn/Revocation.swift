@@ -1,22 +1,22 @@
 public import NetworkCore
 
-/// Tells the server that a token is no longer needed (RFC 7009).
+/// Revokes tokens at the authorization server (RFC 7009).
 public struct Revocation: Sendable {
-    /// What became of it.
+    /// The result of a revocation.
     public enum Outcome: Sendable, Hashable {
-        /// The server has revoked it, or did not know it.
+        /// The server has revoked the token, or did not know it.
         case revoked
-        /// The server names no place to revoke tokens at.
+        /// The server has no revocation endpoint.
         case notOffered
-        /// The server revokes tokens, but none of this kind (`unsupported_token_type`).
+        /// The server does not revoke tokens of this kind (`unsupported_token_type`).
         case kindNotOffered
-        /// It did not work, and why.
+        /// It failed, for this reason.
         case failed(String)
     }
 
-    /// Which token it is, as a hint (RFC 7009 §2.1).
+    /// The kind of a token, sent as a hint (RFC 7009 §2.1).
     public enum Kind: String, Sendable {
-        /// A refresh token; servers end with it all that hangs off it.
+        /// A refresh token; servers revoke the access tokens obtained with it, too.
         case refreshToken = "refresh_token"
         /// An access token.
         case accessToken = "access_token"
@@ -32,8 +32,8 @@ public struct Revocation: Sendable {
     ///
     /// - Parameters:
     ///   - transport: must not be one that injects tokens.
-    ///   - server: names the place.
-    ///   - configuration: how the client proves itself.
+    ///   - server: the endpoints.
+    ///   - configuration: how the client authenticates.
     ///   - clock: the machine's, except in tests.
     ///   - clockOffset: how far the server's clock is ahead of ours, as an `OAuthService` knows it.
     public init(
@@ -50,7 +50,7 @@ public struct Revocation: Sendable {
         self.clockOffset = clockOffset
     }
 
-    /// Revokes one token; the server ends with a refresh token all that hangs off it (RFC 7009 §2.1).
+    /// Revokes one token; with a refresh token also the access tokens obtained with it (RFC 7009 §2.1).
     public func revoke(_ token: Secret, _ kind: Kind) async -> Outcome {
         guard let endpoint = server.revocationEndpoint else { return .notOffered }
         do {
@@ -66,7 +66,7 @@ public struct Revocation: Sendable {
                 until: clock.now + configuration.requestTimeout,
                 on: clock
             )
-            // RFC 7009 §2.2: 200 also for a token that the server does not know.
+            // RFC 7009 §2.2: 200 also for an unknown token.
             if response.status.kind == .successful { return .revoked }
             let error = TokenDocument.parse(body, response.headers)?.error
             if error == "unsupported_token_type" { return .kindNotOffered }

@@ -1,10 +1,9 @@
 public import NetworkCore
 
 extension TokenStoring {
-    /// Finds out whether ``keepSignIn(_:configuration:asked:clock:)`` could write, before a person
-    /// signs in for nothing.
+    /// Checks that ``keepSignIn(_:configuration:asked:clock:)`` can write, before a user signs in.
     ///
-    /// - Parameter clock: how long to wait for the lock.
+    /// - Parameter clock: measures the wait for the lock.
     /// - Throws: `TokenStoreError`, `CancellationError`.
     public func prepareSignIn(clock: any NetworkClock = SystemClock()) async throws {
         let lock = try await signInLock(by: clock)
@@ -12,15 +11,15 @@ extension TokenStoring {
         _ = try await soundRecord(under: lock)
     }
 
-    /// Stores what a sign-in brought, in place of whatever is stored.
+    /// Stores the tokens of a sign-in, replacing whatever is stored.
     ///
-    /// Managers that run meanwhile, here or in other processes, find it there.
+    /// Running managers, in this and in other processes, find them there.
     ///
     /// - Parameters:
     ///   - response: the tokens.
-    ///   - configuration: whom they belong to.
-    ///   - asked: when the tokens were asked for.
-    ///   - clock: how long to wait for the lock.
+    ///   - configuration: which client they belong to.
+    ///   - asked: when the tokens were requested.
+    ///   - clock: measures the wait for the lock.
     /// - Throws: `TokenStoreError`, `CancellationError`.
     public func keepSignIn(
         _ response: TokenResponse,
@@ -49,7 +48,7 @@ extension TokenStoring {
         try await save(record, replacing: revision)
     }
 
-    /// Removes what is stored, whatever it is.
+    /// Removes whatever is stored.
     ///
     /// - Throws: `TokenStoreError`, `CancellationError`.
     public func forgetSignIn(clock: any NetworkClock = SystemClock()) async throws {
@@ -60,7 +59,7 @@ extension TokenStoring {
         }
     }
 
-    /// What is stored; nothing for what makes no sense, which was set aside just now.
+    /// Returns the stored record; `nil` for corrupt content, which loading has set aside.
     func soundRecord(under lock: TokenStoreLock) async throws -> TokenRecord? {
         do {
             return try await load(under: lock)
@@ -69,7 +68,7 @@ extension TokenStoring {
         }
     }
 
-    /// A person waits for the lock, and whoever has it renews: longer than one exchange takes.
+    /// Takes the lock, waiting longer than a renewal takes: a user is waiting.
     private func signInLock(by clock: any NetworkClock) async throws -> TokenStoreLock {
         try await lock(until: clock.now + .seconds(30), clock: clock)
     }

@@ -1,27 +1,27 @@
 import FoundationEssentials
 public import NetworkCore
 
-/// A signed statement of who asks (RFC 7523): a client assertion or an assertion grant.
+/// The content of a signed JWT (RFC 7523): a client assertion or an assertion grant.
 ///
-/// Each signing makes one of its own, with a fresh `jti` and a short life.
+/// Each signature makes a new JWT, with a new `jti` and a short lifetime.
 public struct Assertion: Sendable {
-    /// How long an assertion is good for.
+    /// The lifetime of an assertion.
     ///
-    /// 60 s, as oauth4webapi; servers refuse long ones, and it is used at once.
+    /// 60 s, as in oauth4webapi: it is used at once, and some servers refuse longer ones.
     public static let lifetime = Duration.seconds(60)
 
     /// Signs it.
     public var key: SigningKey
-    /// Who says so (`iss`).
+    /// The `iss` claim.
     public var issuer: String
-    /// For whom (`sub`).
+    /// The `sub` claim.
     public var subject: String
-    /// To whom (`aud`), as one string.
+    /// The `aud` claim, as one string.
     ///
-    /// The issuer identifier of the authorization server by default: its token endpoint's URL is
-    /// what CVE-2025-27370 is about, but some servers want that.
+    /// Usually the issuer identifier of the authorization server. Some servers require the URL of their
+    /// token endpoint, which CVE-2025-27370 warns about.
     public var audience: String
-    /// The `scope` claim, which service accounts put here instead of into the form.
+    /// The `scope` claim, which service accounts use instead of the form parameter.
     public var scope: String?
 
     /// Describes an assertion.
@@ -55,7 +55,7 @@ public struct Assertion: Sendable {
         var scope: String?
     }
 
-    /// Makes the compact form for a token request.
+    /// Returns the compact form for a token request.
     func presentable(at now: UnixTime) throws(TokenFailure) -> Secret {
         do {
             return try signed(at: Int(now.secondsSinceEpoch))
@@ -64,11 +64,11 @@ public struct Assertion: Sendable {
         }
     }
 
-    /// Makes the compact form (RFC 7515 §7.1), with a `jti` that was never used before.
+    /// Returns the compact form (RFC 7515 §7.1), with a new `jti`.
     ///
     /// - Parameter now: seconds since 1970.
     /// - Returns: the JWT.
-    /// - Throws: what the cryptography library throws; not to be expected of a key that was read.
+    /// - Throws: what the cryptography library throws; not expected of a key that was parsed.
     public func signed(at now: Int) throws -> Secret {
         let claims = Claims(
             iss: issuer,

@@ -3,7 +3,7 @@ import NetworkCore
 
 /// Base64 with the alphabet for URLs and without padding (RFC 4648 §5, RFC 7515 §2).
 package enum Base64URL {
-    /// The text of some bytes.
+    /// Encodes bytes.
     package static func encode(_ bytes: some Sequence<UInt8>) -> String {
         let text = Data(bytes).base64EncodedString()
         return String(
@@ -19,7 +19,7 @@ package enum Base64URL {
         )
     }
 
-    /// The bytes, or nothing if the text is not base64 of this kind.
+    /// Decodes a text; `nil` if it is not base64url.
     package static func decode(_ text: String) -> [UInt8]? {
         guard text.utf8.allSatisfy({ $0 != UInt8(ascii: "+") && $0 != UInt8(ascii: "/") }) else {
             return nil
@@ -29,7 +29,7 @@ package enum Base64URL {
         return Data(base64Encoded: plain).map(Array.init)
     }
 
-    /// Fresh random text with 8 bits of entropy for each byte asked for.
+    /// Returns random text with 8 bits of entropy for each of `count` bytes.
     static func random(bytes count: Int) -> String {
         var generator = SystemRandomNumberGenerator()
         return encode((0..<count).map { _ in UInt8.random(in: .min ... .max, using: &generator) })

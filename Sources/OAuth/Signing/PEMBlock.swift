@@ -3,9 +3,9 @@ import NetworkCore
 
 /// One block of a PEM file (RFC 7468).
 struct PEMBlock {
-    /// What the block says that it is, such as `PRIVATE KEY`.
+    /// The label, such as `PRIVATE KEY`.
     let label: String
-    /// The block alone, from its first to its last line.
+    /// The block, from its first to its last line.
     let text: String
 
     /// Finds the first private key.
@@ -25,10 +25,10 @@ struct PEMBlock {
         text = lines[first...last].joined(separator: "\n") + "\n"
     }
 
-    /// The seed of an Ed25519 key, if that is what a PKCS#8 block holds (RFC 8410 §7).
+    /// The seed of an Ed25519 key, if a PKCS#8 block holds one (RFC 8410 §7).
     ///
-    /// The cryptography library reads such keys as raw bytes only. PKCS#8 version 1 has a fixed
-    /// beginning; version 2 adds the public key behind the seed.
+    /// The cryptography library reads such keys as raw bytes only. PKCS#8 version 1 has a fixed prefix;
+    /// version 2 adds the public key after the seed.
     var ed25519Seed: [UInt8]? {
         let body = text.split(separator: "\n").dropFirst().dropLast().joined()
         guard label == "PRIVATE KEY", let der = Data(base64Encoded: body).map(Array.init),

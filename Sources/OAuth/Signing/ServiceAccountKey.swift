@@ -1,8 +1,8 @@
 import FoundationEssentials
 public import NetworkCore
 
-/// The key file of a service account: a JSON object with the account's name, its private key and
-/// where to ask for tokens.
+/// The key file of a service account: a JSON object with the account's name, its private key and the
+/// token endpoint.
 public struct ServiceAccountKey: Sendable {
     /// The account: issuer and subject of its assertions.
     public let email: String
@@ -18,15 +18,15 @@ public struct ServiceAccountKey: Sendable {
         var token_uri: String
     }
 
-    /// Reads the content of a key file.
+    /// Parses the content of a key file.
     ///
-    /// - Throws: `SigningKeyError`, whose words never hold a part of the file.
+    /// - Throws: `SigningKeyError`, whose description never quotes the file.
     public init(json: Secret) throws(SigningKeyError) {
         let file: File
         do {
             file = try JSONDecoder().decode(File.self, from: Data(json.reveal().utf8))
         } catch {
-            // The decoder's words may quote the key.
+            // The decoder's error is dropped, because it may quote the key.
             throw .serviceAccount
         }
         guard !file.client_email.isEmpty, !file.token_uri.isEmpty else { throw .serviceAccount }

@@ -25,17 +25,17 @@ public struct SigningKey: Sendable {
 
     private let key: Key
 
-    /// The name under which the server knows the public key (`kid`); nothing leaves it out.
+    /// The `kid` under which the server knows the public key; `nil` leaves it out.
     public let id: String?
 
-    /// Reads a private key in PEM: PKCS#8, PKCS#1 (RSA) or SEC1 (P-256).
+    /// Parses a private key in PEM: PKCS#8, PKCS#1 (RSA) or SEC1 (P-256).
     ///
-    /// The key's kind decides the algorithm.
+    /// The kind of the key determines the algorithm.
     ///
     /// - Parameters:
-    ///   - pem: the text of the file; what stands around the key, such as parameters, is ignored.
-    ///   - id: the name under which the server knows the public key.
-    /// - Throws: `SigningKeyError`, whose words never hold a part of the key.
+    ///   - pem: the text of the file; anything beside the key, such as parameters, is ignored.
+    ///   - id: the `kid` under which the server knows the public key.
+    /// - Throws: `SigningKeyError`, whose description never quotes the key.
     public init(pem: Secret, id: String? = nil) throws(SigningKeyError) {
         let block = try PEMBlock(privateKeyIn: pem.reveal())
         self.id = id
@@ -69,7 +69,7 @@ public struct SigningKey: Sendable {
     var publicJWK: PublicJWK {
         switch key {
         case .rsa(let key):
-            // Without a modulus there is no key that could have been read.
+            // Does not fail: every key that could be parsed has a modulus.
             let parts = try? key.publicKey.getKeyPrimitives()
             return PublicJWK([
                 ("kty", "RSA"), ("n", Base64URL.encode(parts?.modulus ?? Data())),
@@ -89,9 +89,9 @@ public struct SigningKey: Sendable {
         }
     }
 
-    /// The signature of some bytes, in the form RFC 7518 §3 wants.
+    /// Signs bytes; the signature has the format of RFC 7518 §3.
     ///
-    /// - Throws: what the cryptography library throws; not to be expected of a key that was read.
+    /// - Throws: what the cryptography library throws; not expected of a key that was parsed.
     package func signature(of bytes: [UInt8]) throws -> [UInt8] {
         switch key {
         case .rsa(let key):
@@ -106,7 +106,7 @@ public struct SigningKey: Sendable {
         }
     }
 
-    /// PKCS#8 says what it holds; of its kinds these three are understood.
+    /// Parses a PKCS#8 block, which may hold a key of any of the three kinds.
     private static func anyKind(_ block: PEMBlock) throws(SigningKeyError) -> Key {
         if let seed = block.ed25519Seed {
             do {
@@ -140,33 +140,48 @@ public struct SigningKey: Sendable {
 }
 
 extension SigningKey: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The algorithm and the key's name.
+    /// The algorithm and the key's id.
     public var description: String { "\(algorithm.rawValue) key \(id ?? "without a name")" }
-    /// The same.
+    /// The description.
     public var debugDescription: String { description }
     /// Without children.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// Why a text is no key to sign with.
+/// Why a text is not a usable signing key.
 public enum SigningKeyError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// There is no private key in PEM in it.
+    /// It contains no PEM private key.
     case missing
-    /// The key is protected by a passphrase.
+    /// The key is encrypted with a passphrase.
     case encrypted
-    /// The key cannot be read, or is of another kind or too short.
+    /// The key cannot be parsed, is of another kind, or is too short.
     case unusable
-    /// The service account's file lacks what it should have.
+    /// The file of a service account lacks a required member.
     case serviceAccount
 
-    /// One clause a person can act on.
+    /// One clause that says what to do about it.
     public var description: String {
         switch self {
-        case .missing: "there is no private key in PEM in it"
+        case .missing: "it contains no PEM private key"
         case .encrypted: "the key has a passphrase; write it without one (openssl pkey)"
         case .unusable: "the key is not RSA of 2048 bits or more, P-256 or Ed25519"
         case .serviceAccount:
-            "it is no service account key: a JSON object with client_email, private_key and token_uri"
+            "it is not a JSON object with client_email, private_key and token_uri"
         }
     }
+}
+
+/// A public key as a JSON Web Key (RFC 7517 §4), with only the members that its thumbprint covers.
+struct PublicJWK: Sendable {
+    /// The canonical text: members sorted by name, without white space (RFC 7638 §3.3).
+    let json: String
+
+    /// Creates a key; the values are base64url or short names, which need no escaping.
+    init(_ members: [(name: String, value: String)]) {
+        let pairs = members.sorted { $0.name < $1.name }.map { "\"\($0.name)\":\"\($0.value)\"" }
+        json = "{" + pairs.joined(separator: ",") + "}"
+    }
+
+    /// The thumbprint: SHA-256 of the canonical text (RFC 7638).
+    var thumbprint: String { Base64URL.encode(SHA256.hash(data: Data(json.utf8))) }
 }

@@ -1,18 +1,18 @@
 public import NetworkCore
 import System
 
-/// Keeps the tokens of a grant family in a file of its own, which several processes may share.
+/// Stores the tokens of a grant family in a file, which several processes may share.
 ///
-/// `FAMILY.json` (0600) is replaced in one step: a temporary file beside it, fsync, rename, fsync of
-/// the directory. `FAMILY.lock` carries an advisory lock (`flock`), which has no lease and ends with
-/// its process. Symbolic links are refused. A file that makes no sense is set aside, never taken for
-/// "signed out" and overwritten.
+/// `FAMILY.json` (0600) is replaced atomically: temporary file, fsync, rename, fsync of the directory.
+/// `FAMILY.lock` carries an advisory lock (`flock`), which has no lease and ends with its process.
+/// Symbolic links are refused. A corrupt file is set aside, never taken for "signed out" and
+/// overwritten.
 ///
 /// All work runs on the global executor, never on a caller's event loop.
 public struct FileTokenStore: TokenStoring {
     /// The longest file that is read.
     private static let limit = 1 << 20
-    /// How long to wait between two looks at a lock that somebody holds.
+    /// The time between two attempts to take a lock that is held.
     private static let lockInterval = Duration.milliseconds(20)
 
     private let directory: String
@@ -22,13 +22,13 @@ public struct FileTokenStore: TokenStoring {
     private let family: String
     private let seal: TokenSeal?
 
-    /// Names the file; nothing is touched yet.
+    /// Names the file; nothing is opened yet.
     ///
     /// - Parameters:
-    ///   - directory: where the files are; made (0700) if it is missing.
-    ///   - family: the name of the grant family; bytes that are unfit for a file name are encoded.
-    ///   - seal: what files are written with; one that was written plain is read all the same.
-    ///   - clock: names files that are set aside.
+    ///   - directory: where the files are; created (0700) if it is missing.
+    ///   - family: the name of the grant family; bytes not allowed in a file name are encoded.
+    ///   - seal: encrypts the file; a file that is not encrypted is read all the same.
+    ///   - clock: dates the names of files that are set aside.
     public init(
         directory: String,
         family: String,
@@ -44,10 +44,10 @@ public struct FileTokenStore: TokenStoring {
         self.seal = seal
     }
 
-    /// Takes the lock; waits by looking again, so that no thread stands still.
+    /// Takes the lock; waits by trying again, so that no thread is blocked.
     ///
-    /// - Throws: `TokenStoreError.locked` at the deadline, `.unavailable`, `.unreadable` for want of
-    ///   descriptors, `CancellationError`.
+    /// - Throws: `TokenStoreError.locked` at the deadline, `.unavailable`, `.unreadable` without a free
+    ///   descriptor, `CancellationError`.
     @concurrent public func lock(
         until deadline: ContinuousClock.Instant,
         clock: any NetworkClock
@@ -55,7 +55,7 @@ public struct FileTokenStore: TokenStoring {
         while true {
             if let lock = try translated({ () throws(FileError) in try attempt() }) {
                 return TokenStoreLock {
-                    // Closing the file, with the last reference, ends the lock in any case.
+                    // Closing the file, with the last reference, releases the lock in any case.
                     do { try lock.release() } catch {}
                 }
             }
@@ -76,22 +76,21 @@ public struct FileTokenStore: TokenStoring {
 
     /// Reads the file.
     ///
-    /// - Throws: `TokenStoreError.corrupt` after setting aside a file that makes no sense, which
-    ///   needs the lock; `.unavailable`; `.unreadable` for what another key or a later version has
-    ///   written, and for a file that this process may not open, or has no descriptor for.
+    /// - Throws: `TokenStoreError.corrupt` after setting aside a corrupt file, which requires the lock;
+    ///   `.unavailable`; `.unreadable` for a file that another key or a later version has written, that
+    ///   this process may not open, or that there is no free descriptor for.
     @concurrent public func load(under lock: TokenStoreLock?) async throws -> TokenRecord? {
         try content().map { content in
             if let plain = try content.map(open) {
                 if let record = TokenFile.decode(plain) { return record }
-                // Left where it is, for the version that understands it.
+                // Left in place for the version that can read it.
                 guard !TokenFile.isOfLaterVersion(plain) else {
                     throw TokenStoreError.unreadable(
-                        "\(path) was written by a later netproxy and is not understood; it is left "
-                            + "as it is"
+                        "\(path) was written by a later netproxy version; it is left unchanged"
                     )
                 }
             }
-            guard lock != nil else { throw TokenStoreError.unavailable("\(path) makes no sense") }
+            guard lock != nil else { throw TokenStoreError.unavailable("\(path) cannot be parsed") }
             throw TokenStoreError.corrupt(movedTo: try setAside())
         }
     }
@@ -100,15 +99,15 @@ public struct FileTokenStore: TokenStoring {
         do {
             return try read()
         } catch let error where error.isSymbolicLink || error.isForbidden || error.isExhaustion {
-            // It is there, and not for this process, or not now: in it may be what somebody else put
-            // there.
+            // The file exists but cannot be opened by this process, or not now: another process may have
+            // stored tokens in it.
             throw TokenStoreError.unreadable(words(error))
         } catch {
             throw TokenStoreError.unavailable(words(error))
         }
     }
 
-    /// The content; an inner nothing if it is too long or no regular file.
+    /// Returns the content, or an inner `nil` if it is too long or not a regular file.
     private func read() throws(FileError) -> [UInt8]?? {
         let file: FileDescriptor
         do {
@@ -120,8 +119,10 @@ public struct FileTokenStore: TokenStoring {
         return .some(try file.readAll(upTo: Self.limit))
     }
 
-    /// What cannot be opened now can be once the right key is configured: it is left where it is, and
-    /// never taken for "signed out" or written over.
+    /// Decrypts the content.
+    ///
+    /// A file that another key has encrypted is left unchanged for that key, and never taken for
+    /// "signed out" and overwritten.
     private func open(_ content: [UInt8]) throws -> [UInt8] {
         do {
             return try TokenSeal.open(content, family: family, with: seal)
@@ -131,7 +132,7 @@ public struct FileTokenStore: TokenStoring {
     }
 
     private func setAside() throws -> String {
-        // A name of its own, so that what was set aside before is never written over.
+        // A unique name, so that files set aside before are never overwritten.
         let mark = String(UInt32.random(in: .min ... .max), radix: 36)
         let target = "\(path).corrupt-\(Int64(clock.wallNow.secondsSinceEpoch))-\(mark)"
         try translated { () throws(FileError) in
@@ -141,8 +142,8 @@ public struct FileTokenStore: TokenStoring {
         return target
     }
 
-    /// Replaces the file; one that the medium does not give back any more is set aside: nobody can
-    /// know anything newer than what is stored now.
+    /// Replaces the file; one that the disk can no longer read is set aside, since what is stored now is
+    /// at least as new.
     ///
     /// - Throws: `TokenStoreError.conflict`, `.unavailable`.
     @concurrent public func save(_ record: TokenRecord, replacing revision: Int) async throws {
@@ -160,7 +161,7 @@ public struct FileTokenStore: TokenStoring {
         guard try await load()?.revision ?? 0 == revision else { throw TokenStoreError.conflict }
     }
 
-    /// Whether the file is there and its content is lost (EIO).
+    /// Whether the file exists and its content is lost (EIO).
     private var isDamaged: Bool {
         do {
             _ = try read()
@@ -171,7 +172,7 @@ public struct FileTokenStore: TokenStoring {
     }
 
     private func replace(with content: [UInt8]) throws(FileError) {
-        // One name, written under the lock: what a crash left behind goes with the next save.
+        // A fixed name, written under the lock: the next save removes what a crash left.
         let temporary = "\(path).tmp"
         try FileSystem.remove(temporary)
         do {
@@ -180,7 +181,7 @@ public struct FileTokenStore: TokenStoring {
             try file.synchronize()
             try FileSystem.rename(temporary, to: path)
         } catch {
-            // The first error is the one to tell; what stays goes with the next save.
+            // The first error is the one to report; the next save removes what stays.
             do { try FileSystem.remove(temporary) } catch {}
             throw error
         }
@@ -202,7 +203,7 @@ public struct FileTokenStore: TokenStoring {
         do {
             return try body()
         } catch let error where error.isExhaustion {
-            // The medium is sound, and whoever has room on it may have written.
+            // The disk works, and another process may have been able to write.
             throw TokenStoreError.unreadable(words(error))
         } catch {
             throw TokenStoreError.unavailable(words(error))
@@ -214,7 +215,7 @@ public struct FileTokenStore: TokenStoring {
             ? "\(error.path ?? path) is a symbolic link" : error.description
     }
 
-    /// Letters, digits, `-`, `_` and inner dots as they are, anything else as `%XX`.
+    /// Returns the family with letters, digits, `-`, `_` and inner dots unchanged, the rest as `%XX`.
     private static func fileName(_ family: String) -> String {
         let encoded = FormEncoding.encode(family).replacing("*", with: "%2A")
         return encoded.hasPrefix(".") ? "%2E" + encoded.dropFirst() : encoded

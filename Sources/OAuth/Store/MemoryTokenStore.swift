@@ -1,7 +1,7 @@
 public import NetworkCore
 import Synchronization
 
-/// Keeps tokens for as long as the process runs.
+/// Stores tokens in memory, for as long as the process runs.
 public final class MemoryTokenStore: TokenStoring {
     private struct State {
         var record: TokenRecord?
@@ -10,19 +10,19 @@ public final class MemoryTokenStore: TokenStoring {
         var nextID = 0
     }
 
-    /// What became of a wait for the lock.
+    /// How a wait for the lock ended.
     private enum Grant {
         case granted, cancelled, late
     }
 
     private let state = Mutex(State())
 
-    /// An empty store.
+    /// Creates a store that holds a record, or none.
     public init(_ record: TokenRecord? = nil) {
         state.withLock { $0.record = record }
     }
 
-    /// Takes the lock in the order of the calls.
+    /// Takes the lock; waiting calls get it in order.
     ///
     /// - Throws: `TokenStoreError.locked` at the deadline, `CancellationError`.
     public func lock(
@@ -53,7 +53,7 @@ public final class MemoryTokenStore: TokenStoring {
         switch grant {
         case .granted: break
         case .cancelled: throw CancellationError()
-        case .late: throw TokenStoreError.locked("another renewal has the tokens all the time")
+        case .late: throw TokenStoreError.locked("in memory")
         }
         let held = HeldFlag()
         return TokenStoreLock { [weak self] in
@@ -61,13 +61,13 @@ public final class MemoryTokenStore: TokenStoring {
         }
     }
 
-    /// Ends a wait at its deadline, unless it is over by then.
+    /// Ends a wait at its deadline, unless it has ended by then.
     private func giveUp(
         _ id: Int,
         at deadline: ContinuousClock.Instant,
         on clock: any NetworkClock
     ) {
-        // Ends by itself, at the latest with the deadline; it keeps no store that nobody uses.
+        // Ends by the deadline; the weak reference keeps no unused store alive.
         Task { [weak self] in
             try? await clock.sleep(until: deadline)
             self?.end(id, as: .late)
@@ -92,10 +92,10 @@ public final class MemoryTokenStore: TokenStoring {
         next?.resume(returning: .granted)
     }
 
-    /// What is stored.
+    /// Returns the record.
     public func load(under lock: TokenStoreLock?) -> TokenRecord? { record }
 
-    /// What is stored.
+    /// The record.
     public var record: TokenRecord? { state.withLock { $0.record } }
 
     /// Stores a record.
@@ -115,7 +115,7 @@ public final class MemoryTokenStore: TokenStoring {
     }
 }
 
-/// Lets a lock be given back once, however often it is asked to.
+/// Ensures that a lock is released once only.
 private final class HeldFlag: Sendable {
     private let isHeld = Mutex(true)
 

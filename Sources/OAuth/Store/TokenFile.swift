@@ -1,13 +1,13 @@
 import FoundationEssentials
 import NetworkCore
 
-/// A token record as JSON: the one place where secrets are written down.
+/// Encodes token records as JSON: the only place where secrets are written down.
 enum TokenFile {
-    /// The form of the file; a higher number is not understood.
+    /// The version of the format; a file with a higher one is not read.
     private static let version = 1
-    /// What a count may be: those that JSON keeps exactly (RFC 8259 §6).
+    /// The valid counts: those that JSON represents exactly (RFC 8259 §6).
     private static let counts = 0..<(1 << 53)
-    /// What a time may be, in seconds since 1970: the years 1 to 9999 (RFC 3339 §1).
+    /// The valid times, in seconds since 1970: the years 1 to 9999 (RFC 3339 §1).
     private static let seconds = -62_135_596_800.0...253_402_300_799.0
 
     private struct Document: Codable {
@@ -89,25 +89,25 @@ enum TokenFile {
         return try Array(encoder.encode(document))
     }
 
-    /// Whether a later netproxy wrote it, in a form that is not known here.
+    /// Whether a later version of netproxy wrote the file, in a format that this one cannot read.
     static func isOfLaterVersion(_ content: [UInt8]) -> Bool {
         struct Head: Decodable { var version: Int }
         do {
             return try JSONDecoder().decode(Head.self, from: Data(content)).version > version
         } catch {
-            // Then it is no file of any version.
+            // Not a file of any version.
             return false
         }
     }
 
-    /// Nothing for content that makes no sense: not this form, or numbers that no save ever wrote and
-    /// that arithmetic on times and counts would overflow with.
+    /// Parses a file; `nil` for one that is not in this format, or with numbers that no save writes and
+    /// that would overflow arithmetic on times and counts.
     static func decode(_ content: [UInt8]) -> TokenRecord? {
         let document: Document
         do {
             document = try JSONDecoder().decode(Document.self, from: Data(content))
         } catch {
-            // The decoder's words may quote a token; "makes no sense" is all that is passed on.
+            // The decoder's error is dropped, because it may quote a token.
             return nil
         }
         guard document.version == version, isSound(document) else { return nil }

@@ -1,20 +1,20 @@
 public import NetworkCore
 
-/// What is stored of one grant family.
+/// The stored tokens of one grant family.
 public struct TokenRecord: Sendable, Equatable {
-    /// An access token at rest; its end is a time of day, never "in so many seconds".
+    /// A stored access token; it expires at a time of day, so that a restart does not extend it.
     public struct AccessToken: Sendable, Equatable {
         /// The token.
         public var value: Secret
-        /// When it was asked for.
+        /// When it was requested.
         public var issuedAt: UnixTime
-        /// When it ends; nothing if the server did not say.
+        /// When it expires; `nil` if the server did not say.
         public var expiresAt: UnixTime?
-        /// When the server wants it renewed (`refresh_in`); nothing if it did not say.
+        /// When the server wants it renewed (`refresh_in`); `nil` if it did not say.
         public var refreshAt: UnixTime?
-        /// What was granted.
+        /// The scope granted.
         public var scope: String?
-        /// The scheme that it is presented with.
+        /// The scheme it is presented with.
         public var scheme: String
 
         /// Describes a token.
@@ -35,7 +35,7 @@ public struct TokenRecord: Sendable, Equatable {
         }
     }
 
-    /// Written before a refresh token is presented: while it stands, that token may be spent.
+    /// Recorded before a refresh token is presented: while it is stored, that token may be spent.
     public struct Intent: Sendable, Equatable {
         /// The fingerprint of the refresh token presented.
         public var fingerprint: String
@@ -52,13 +52,13 @@ public struct TokenRecord: Sendable, Equatable {
         }
     }
 
-    /// A refresh token that the server called invalid: kept, not used.
+    /// A refresh token that the server rejected as invalid: kept, but not used.
     public struct Quarantine: Sendable, Equatable {
         /// The fingerprint of that refresh token.
         public var fingerprint: String
-        /// Why, for a person.
+        /// Why, for the user.
         public var reason: String
-        /// Since when.
+        /// When it was rejected.
         public var since: UnixTime
 
         /// Describes a quarantine.
@@ -69,23 +69,23 @@ public struct TokenRecord: Sendable, Equatable {
         }
     }
 
-    /// Counts up with every save; what compare-and-swap compares.
+    /// Incremented by every save, and compared by the next one.
     public var revision = 0
-    /// Client and token endpoint the tokens belong to; they are presented to no other.
+    /// The client and the token endpoint that the tokens belong to.
     public var authority: String
     /// The refresh token of the family.
     public var refreshToken: Secret?
-    /// When that ends, where the server said so; it is presented all the same.
+    /// When it expires, if the server said so; it is presented nevertheless.
     public var refreshExpiresAt: UnixTime?
     /// The fingerprint of the configured refresh token that started the family.
     public var seed: String?
-    /// Whether the server gives a new refresh token each time; nothing while that is unknown.
+    /// Whether the server rotates refresh tokens; `nil` while unknown.
     public var rotates: Bool?
     /// Access tokens by credential key (scopes, audience, resources, parameters).
     public var accessTokens: [String: AccessToken] = [:]
-    /// A presentation whose outcome is not known.
+    /// A presentation whose outcome is unknown.
     public var intent: Intent?
-    /// A refresh token that is dead.
+    /// A refresh token that was rejected.
     public var quarantine: Quarantine?
 
     /// An empty record.
@@ -93,8 +93,9 @@ public struct TokenRecord: Sendable, Equatable {
         self.authority = authority
     }
 
-    /// Recognises a token without repeating it, inside the store only (FNV-1a, 64 bit): the record
-    /// that holds it also holds tokens, so it need not withstand guessing.
+    /// Returns a hash that identifies a token within a record (FNV-1a, 64 bit).
+    ///
+    /// The record holds the tokens themselves, so the hash need not withstand guessing.
     package static func fingerprint(_ secret: Secret) -> String {
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
         for byte in secret.reveal().utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }

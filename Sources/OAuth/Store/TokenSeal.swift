@@ -2,22 +2,22 @@ import Crypto
 import FoundationEssentials
 public import NetworkCore
 
-/// Seals token files with AES-256-GCM, so that a copy of the disk is no copy of the tokens.
+/// Encrypts token files with AES-256-GCM, so that a copy of the disk does not disclose the tokens.
 ///
-/// A sealed file is a JSON object that names the cipher and the key's fingerprint, which tells
-/// "sealed with another key" from "damaged". The name of the grant family is bound to the
-/// ciphertext: a file under another family's name does not open.
+/// A sealed file is a JSON object with the cipher and the key's fingerprint, which distinguishes
+/// "sealed with another key" from "damaged". The name of the grant family is authenticated with the
+/// ciphertext: a file renamed to another family does not open.
 public struct TokenSeal: Sendable {
     private let key: SymmetricKey
     private let fingerprint: String
 
-    /// Takes a key of 32 bytes, written as base64, as `openssl rand -base64 32` prints it.
+    /// Creates a seal with a key of 32 bytes in base64, as `openssl rand -base64 32` prints it.
     ///
     /// - Throws: `TokenSealError.key`.
     public init(base64 text: Secret) throws(TokenSealError) {
         guard let bytes = Data(base64Encoded: text.reveal()), bytes.count == 32 else { throw .key }
         key = SymmetricKey(data: bytes)
-        // Derived, so that the file says nothing about the key itself.
+        // Derived, so that the file reveals nothing about the key itself.
         let digest = HMAC<SHA256>.authenticationCode(
             for: Data("netproxy token file key".utf8),
             using: key
@@ -32,9 +32,9 @@ public struct TokenSeal: Sendable {
         var data: Data
     }
 
-    /// The content of a file that holds `content` sealed.
+    /// Encrypts the content of a file.
     ///
-    /// - Throws: what the cryptography library throws; not to be expected.
+    /// - Throws: what the cryptography library throws; not expected.
     package func seal(_ content: [UInt8], family: String) throws -> [UInt8] {
         let box = try AES.GCM.seal(content, using: key, authenticating: Data(family.utf8))
         guard let combined = box.combined else { throw TokenSealError.damaged }
@@ -44,14 +44,14 @@ public struct TokenSeal: Sendable {
         return Array(try encoder.encode(envelope))
     }
 
-    /// What a file holds; one that was never sealed comes back as it is.
+    /// Decrypts a file; one that is not sealed is returned unchanged.
     ///
     /// - Parameters:
     ///   - file: the content of the file.
     ///   - family: the grant family whose file it is.
-    ///   - seal: the key that is configured, if one is.
-    /// - Returns: the content as it was before it was sealed.
-    /// - Throws: `TokenSealError`: the file must be left as it is, for whoever finds the key.
+    ///   - seal: the configured key, if there is one.
+    /// - Returns: the content before it was sealed.
+    /// - Throws: `TokenSealError`; the file must then be left unchanged, since the key may be found.
     package static func open(
         _ file: [UInt8],
         family: String,
@@ -61,7 +61,7 @@ public struct TokenSeal: Sendable {
         do {
             envelope = try JSONDecoder().decode(Envelope.self, from: Data(file))
         } catch {
-            // No envelope: whether it makes sense as a plain file is for others to say.
+            // Not sealed; the caller parses it.
             return file
         }
         guard let seal else { throw .noKey }
@@ -88,7 +88,7 @@ extension TokenSeal: CustomStringConvertible, CustomDebugStringConvertible, Cust
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// Why a sealed file does not open, or a key is none.
+/// Why a sealed file does not open, or a key is invalid.
 public enum TokenSealError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The text is not 32 bytes in base64.
     case key
@@ -99,14 +99,14 @@ public enum TokenSealError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The file was changed, or belongs to another grant family.
     case damaged
 
-    /// One clause a person can act on.
+    /// One clause that says what to do about it.
     public var description: String {
         switch self {
         case .key: "state_key is not 32 bytes in base64 (openssl rand -base64 32 makes one)"
-        case .noKey: "it is sealed, and no state_key is configured; it is left as it is"
+        case .noKey: "it is sealed, but no state_key is configured; it is left unchanged"
         case .otherKey:
-            "it is sealed with another state_key than the one configured; it is left as it is"
-        case .damaged: "it is sealed and was changed or renamed since; it is left as it is"
+            "it is sealed with another state_key than the configured one; it is left unchanged"
+        case .damaged: "it was changed or renamed after it was sealed; it is left unchanged"
         }
     }
 }

@@ -1,8 +1,9 @@
+import Bytes
 import FoundationEssentials
 import NetworkCore
 
-/// A form sent to an endpoint of the authorization server by a client that says who it is
-/// (RFC 6749 §2.3).
+/// Makes the form that a client posts to an endpoint of the authorization server, with the client's
+/// authentication (RFC 6749 §2.3).
 struct ClientRequest {
     private static let assertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 
@@ -21,7 +22,7 @@ struct ClientRequest {
         guard endpoint.malformed == nil else {
             throw TokenFailure(
                 .configuration,
-                detail: "'\(endpoint)' is no http or https URL without user information"
+                detail: "'\(endpoint)' is not an http or https URL without user information"
             )
         }
         guard endpoint.isPrivate || configuration.allowsInsecure else {
@@ -33,7 +34,7 @@ struct ClientRequest {
         }
         var headers: HTTPHeaders = [
             .contentType: "application/x-www-form-urlencoded", .accept: "application/json",
-            // RFC 9110 §12.5.3: without it any coding will do, and none is undone here.
+            // RFC 9110 §12.5.3: without it any coding is acceptable, and none is decoded here.
             .acceptEncoding: "identity",
         ]
         var form = parameters
@@ -55,7 +56,7 @@ struct ClientRequest {
         let secret = configuration.clientSecret?.reveal() ?? ""
         switch configuration.clientAuthentication {
         case .none, .tls:
-            // RFC 8705 §2: the certificate proves who the client is, client_id says it.
+            // RFC 8705 §2: the certificate authenticates the client that client_id names.
             form.append(FormParameter("client_id", configuration.clientID))
         case .post:
             form.append(FormParameter("client_id", configuration.clientID))
@@ -80,7 +81,7 @@ struct ClientRequest {
         }
     }
 
-    /// Signed for this request alone: its `jti` is never used again (RFC 7523 §3).
+    /// Returns an assertion for this request alone: its `jti` is never used again (RFC 7523 §3).
     private func assertion() throws(TokenFailure) -> Secret {
         guard let key = configuration.clientKey else {
             throw TokenFailure(.configuration, detail: "private_key_jwt needs a key to sign with")
@@ -100,5 +101,47 @@ struct ClientRequest {
             .authorization,
             validated: "Basic \(Data(pair.utf8).base64EncodedString())"
         )
+    }
+}
+
+extension HTTPTransport {
+    /// Sends a request and returns its response with the whole content, of at most `limit` bytes.
+    ///
+    /// - Throws: what `send` and reading the content throw; `http_response_timeout` at the deadline.
+    func answer(
+        to request: Request,
+        upTo limit: Int,
+        until deadline: ContinuousClock.Instant,
+        on clock: any NetworkClock
+    ) async throws -> (response: Response, content: ByteSlice) {
+        var context = RequestContext(deadline: deadline)
+        let response = try await send(request, context: &context)
+        let content = try await response.body.collect(upTo: limit, until: deadline, on: clock)
+        return (response, content)
+    }
+}
+
+/// Makes the request that presents a grant to the token endpoint (RFC 6749 §3.2).
+enum TokenRequest {
+    static func make(
+        _ grant: TokenGrant,
+        _ configuration: OAuthConfiguration,
+        at now: UnixTime
+    ) throws(TokenFailure) -> Request {
+        var form = [FormParameter("grant_type", grant.type)]
+        form += grant.parameters
+        form += grant.secretParameters.map { FormParameter($0.name, $0.value.reveal()) }
+        form += configuration.targets
+        let endpoint = configuration.tokenEndpoint
+        var request = try ClientRequest(configuration, at: now).post(form, to: endpoint)
+        if let proof = configuration.proof {
+            do {
+                let text = try proof.proof(for: .post, to: endpoint.origin, endpoint.target)
+                request.headers.append(.dpop, validated: text)
+            } catch {
+                throw TokenFailure(.configuration, detail: "signing with dpop_key failed")
+            }
+        }
+        return request
     }
 }

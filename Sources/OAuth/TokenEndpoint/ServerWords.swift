@@ -1,13 +1,13 @@
 import NetworkCore
 
-/// Makes what a server wrote fit for logs and errors: short, printable, and without secrets.
+/// Makes text that a server sent fit for logs and errors: short, printable, without secrets.
 enum ServerWords {
-    /// The longest text that is repeated; `error_description` is a sentence, not a document.
+    /// The longest text that is quoted; `error_description` is a sentence, not a document.
     private static let limit = 200
-    /// A run of this many token characters is taken for a secret, whoever's it is.
+    /// A run of this many token characters is taken for a secret, even an unknown one.
     private static let suspiciousRun = 40
 
-    /// Cleans a text; nothing if nothing is left.
+    /// Returns the cleaned text, or `nil` if nothing is left of it.
     static func clean(_ text: String, secrets: [Secret]) -> String? {
         let text = Redaction.hiding(secrets, in: text)
         var cleaned = ""

@@ -1,10 +1,10 @@
 import NetworkCore
 
-/// A token endpoint's answer, judged (RFC 6749 §5).
+/// Turns a token endpoint's response into tokens or a failure (RFC 6749 §5).
 struct TokenAnswer {
     let status: HTTPStatus
     let headers: HTTPHeaders
-    /// Nothing if the body was neither a JSON object nor a form that says it is one.
+    /// `nil` if the body was neither a JSON object nor a form with the content type of one.
     let document: TokenDocument?
     let grant: TokenGrant
     let configuration: OAuthConfiguration
@@ -14,20 +14,22 @@ struct TokenAnswer {
         if let error = document?.error { throw refusal(error) }
         guard status.kind == .successful else { throw unexpectedStatus() }
         guard let document, let value = document.accessToken, !value.isEmpty else {
-            // Proxies in front of token endpoints answer 200 with nothing (envoyproxy/envoy#42009):
-            // what stands behind them may have spent the grant.
+            // Proxies before token endpoints answer 200 without content (envoyproxy/envoy#42009): the
+            // endpoint itself may have spent the grant.
             let advice = document == nil ? "; check token_url" : ""
             throw failure(.lost, "answered \(status) without a token\(advice)")
         }
-        // RFC 6749 §7.1: a type that is not understood is not used; one that is missing is the only
-        // one there was before others were thought of (as golang/oauth2 has it).
-        // RFC 9449 §5: with a proof, any other type than DPoP is a token that is not bound.
+        // RFC 6749 §7.1: a token of an unknown type is not used. A missing type means Bearer, as in
+        // golang/oauth2. RFC 9449 §5: with a proof, a type other than DPoP is a token that is not bound.
         let scheme = configuration.proof == nil ? "Bearer" : "DPoP"
         guard Grammar.equalIgnoringCase(document.tokenType ?? "Bearer", scheme) else {
-            throw failure(.configuration, "gave a token whose token_type is not \(scheme)")
+            throw failure(.configuration, "returned a token whose token_type is not \(scheme)")
         }
         guard value.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
-            throw failure(.configuration, "gave a token with characters that no field may hold")
+            throw failure(
+                .configuration,
+                "returned a token with characters that are not allowed in a header field"
+            )
         }
         var response = TokenResponse(
             accessToken: Secret(value),
@@ -41,19 +43,19 @@ struct TokenAnswer {
         return response
     }
 
-    /// The server said in its own words what is wrong: decided by the exact `error` member, never by
-    /// status alone or by the text of a message.
+    /// Returns the failure that the `error` member stands for: the exact word decides, never the status
+    /// alone or the text of a message.
     private func refusal(_ error: String) -> TokenFailure {
         let kind: TokenFailure.Class =
             switch error {
             case "invalid_grant": .invalidGrant
-            // Others' words for it: OpenID Connect Core §3.1.2.6, which Entra ID has here too, and
+            // Synonyms: those of OpenID Connect Core §3.1.2.6, which Entra ID sends here too, and
             // GitHub's.
             case "interaction_required", "consent_required", "login_required",
                 "bad_refresh_token":
                 grant.refreshToken == nil ? .configuration : .invalidGrant
             case "server_error", "temporarily_unavailable", "slow_down": .transient
-            // It hands out nonces faster than they can be used.
+            // The server replaces its nonces faster than they can be used.
             case "use_dpop_nonce": .transient
             case _ where isTransientStatus: .transient
             default: .configuration
@@ -64,7 +66,7 @@ struct TokenAnswer {
     private func unexpectedStatus() -> TokenFailure {
         if isTransientStatus { return failure(.transient, "answered \(status)") }
         if status.kind == .redirection {
-            return failure(.configuration, "answered \(status), and redirects are not followed")
+            return failure(.configuration, "answered \(status); redirects are not followed")
         }
         return failure(.configuration, "answered \(status) without an OAuth error; check token_url")
     }
@@ -87,7 +89,7 @@ struct TokenAnswer {
         )
         failure.serverError = error
         failure.serverDescription = words
-        // A gateway may have given up on an answer that was already under way.
+        // A gateway may have timed out while the response was already under way.
         failure.mayBeSpent = kind == .lost || (isTransientStatus && error == nil)
         failure.retryAfter = RetryAfter.duration(in: headers, now: receivedAt)
         if error == nil, status.kind == .successful {
@@ -96,7 +98,7 @@ struct TokenAnswer {
         return failure
     }
 
-    /// What the client authenticates with by default (RFC 6749 §2.3.1), before it is encoded.
+    /// The credential of HTTP Basic, the default (RFC 6749 §2.3.1), before base64.
     private var basicCredential: Secret? {
         configuration.clientSecret.map {
             let (id, secret) = (configuration.clientID, $0.reveal())
@@ -104,7 +106,7 @@ struct TokenAnswer {
         }
     }
 
-    /// What the server may have repeated in its words.
+    /// The secrets that the server may have quoted in its error.
     private var secrets: [Secret] {
         [
             basicCredential, configuration.clientSecret, document?.accessToken.map { Secret($0) },

@@ -2,8 +2,9 @@ import FoundationEssentials
 import HTTPMessage
 import NetworkCore
 
-/// The members of a token endpoint's answer that are understood (RFC 6749 §5.1 and §5.2); the rest
-/// is ignored, and so is a member of the wrong type or without a text.
+/// The known members of a token endpoint's response (RFC 6749 §5.1 and §5.2).
+///
+/// The rest is ignored, and so is a member of the wrong type or with an empty value.
 struct TokenDocument: Decodable {
     var accessToken: String?
     var tokenType: String?
@@ -11,10 +12,10 @@ struct TokenDocument: Decodable {
     var scope: String?
     var error: String?
     var errorDescription: String?
-    /// Seconds; nothing if absent, null or garbage.
+    /// Seconds; `nil` if absent, null or malformed.
     var expiresIn: Double?
     var refreshIn: Double?
-    /// `refresh_expires_in` (Keycloak) or `refresh_token_expires_in`: no RFC has either.
+    /// `refresh_expires_in` (Keycloak) or `refresh_token_expires_in`; no RFC defines either.
     var refreshExpiresIn: Double?
 
     private enum Key: String, CodingKey {
@@ -32,9 +33,10 @@ struct TokenDocument: Decodable {
     init(from decoder: any Decoder) throws {
         let members = try decoder.container(keyedBy: Key.self)
         accessToken = members.text(.accessToken)
-        tokenType = members.text(.tokenType) ?? TokenDocument.oddity(of: .tokenType, in: members)
+        tokenType =
+            members.text(.tokenType) ?? TokenDocument.unknownValue(of: .tokenType, in: members)
         refreshToken = members.text(.refreshToken)
-        // Text by RFC 6749 §3.3; some servers send the list.
+        // A string by RFC 6749 §3.3; some servers send a list.
         scope =
             members.text(.scope)
             ?? (try? members.decode([String].self, forKey: .scope))?
@@ -47,8 +49,9 @@ struct TokenDocument: Decodable {
             members.seconds(.refreshExpiresIn) ?? members.seconds(.refreshTokenExpiresIn)
     }
 
-    /// What stands for a member that is there and no text: a type that is not understood.
-    private static func oddity(
+    /// Returns a placeholder for a member that is present but not a string, so that it does not count
+    /// as absent.
+    private static func unknownValue(
         of key: Key,
         in members: KeyedDecodingContainer<Key>
     ) -> String? {
@@ -58,8 +61,8 @@ struct TokenDocument: Decodable {
         return "?"
     }
 
-    /// Reads a form, as some servers answer in place of JSON; nothing if a member comes twice or
-    /// cannot be read, or if there is none.
+    /// Reads a form, which some servers send instead of JSON; `nil` if it is empty, or if a member occurs
+    /// twice or cannot be read.
     private init?(form body: ByteSlice) {
         guard let form = String(validating: body.array, as: UTF8.self),
             let members = FormDecoding.members(of: form), !members.isEmpty
@@ -78,13 +81,12 @@ struct TokenDocument: Decodable {
             ?? text(.refreshTokenExpiresIn).flatMap(TokenDocument.seconds)
     }
 
-    /// Reads an answer; nothing if it is neither a JSON object nor, by its own word, a form.
+    /// Reads a response body; `nil` if it is neither a JSON object nor, by its content type, a form.
     static func parse(_ body: ByteSlice, _ headers: HTTPHeaders = [:]) -> TokenDocument? {
         do {
             return try JSONDecoder().decode(TokenDocument.self, from: Data(body.array))
         } catch {
-            // Whatever is wrong with it, the caller can only say "no JSON object"; the decoder's
-            // own words may quote the content.
+            // The decoder's error is dropped, because it may quote the content.
             return isForm(headers) ? TokenDocument(form: body) : nil
         }
     }
@@ -95,8 +97,8 @@ struct TokenDocument: Decodable {
         return Grammar.equalIgnoringCase(String(essence), "application/x-www-form-urlencoded")
     }
 
-    /// A number that was sent as text: digits with an optional fraction and nothing else, so that
-    /// "3600abc" is not an hour.
+    /// Parses a number that was sent as a string: digits with an optional fraction and nothing else, so
+    /// that "3600abc" is not an hour.
     static func seconds(_ text: String) -> Double? {
         let unsigned = text.hasPrefix("-") ? text.dropFirst() : text[...]
         let parts = unsigned.split(separator: ".", omittingEmptySubsequences: false)
@@ -106,20 +108,36 @@ struct TokenDocument: Decodable {
         return Double(text)
     }
 
-    /// Ten years: no token lives longer, and no arithmetic overflows.
+    /// Ten years: no token lives longer, and arithmetic cannot overflow.
     private static let longest = 315_360_000.0
 
     /// The lifetime, clamped.
     var lifetime: Duration? { expiresIn.map { .seconds(min(max($0, 0), Self.longest)) } }
 
-    /// The server's own hint when to renew; nothing if it names no time to come.
+    /// When the server wants the token renewed; `nil` unless it is a positive time.
     var refreshHint: Duration? { Self.positive(refreshIn) }
 
-    /// The refresh token's lifetime; nothing if it names no time to come: Keycloak's 0 is an offline
-    /// token's, which has no end.
+    /// The refresh token's lifetime; `nil` unless positive: Keycloak sends 0 for an offline token, which
+    /// does not expire.
     var refreshLifetime: Duration? { Self.positive(refreshExpiresIn) }
 
     private static func positive(_ seconds: Double?) -> Duration? {
         seconds.flatMap { $0 > 0 ? .seconds(min($0, longest)) : nil }
+    }
+}
+
+/// Lenient access to members: one of the wrong type counts as absent, and so does an empty string, as
+/// in forms (RFC 6749 §3.2).
+extension KeyedDecodingContainer {
+    /// The value of a member, if it is a string that is not empty.
+    func text(_ key: Key) -> String? {
+        guard let text = try? decode(String.self, forKey: key), !text.isEmpty else { return nil }
+        return text
+    }
+
+    /// A number of seconds, sent as a number or as a string.
+    func seconds(_ key: Key) -> Double? {
+        if let number = try? decode(Double.self, forKey: key) { return number }
+        return text(key).flatMap(TokenDocument.seconds)
     }
 }

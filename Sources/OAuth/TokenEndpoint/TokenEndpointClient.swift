@@ -1,26 +1,23 @@
 import FoundationEssentials
 public import NetworkCore
 
-/// Talks to a token endpoint (RFC 6749 §3.2) over any transport.
+/// Sends token requests to a token endpoint (RFC 6749 §3.2) over any transport.
 ///
-/// The transport must not be one that injects tokens: the engine would wait for itself. It should end
-/// at the context's deadline (`keepsDeadlines`), or the engine only stops to wait for it. Nothing is
-/// repeated and no redirect is followed here.
+/// The transport must not be one that injects tokens: the manager would wait for itself. It should end
+/// at the context's deadline (`keepsDeadlines`); otherwise the manager only stops waiting for it.
+/// Redirects are not followed, and a request is repeated only as `tokens(for:…)` says.
 public struct TokenEndpointClient: OAuthService {
-    /// The longest answer that is read.
-    ///
-    /// 1 MiB, as golang/oauth2.
+    /// The longest response that is read: 1 MiB, as in golang/oauth2.
     private static let responseLimit = 1 << 20
 
-    /// How long the rest of an answer may take at least, however late its head comes.
+    /// The minimum time to read the body of a response, however late its head arrives.
     ///
-    /// To a machine that was suspended meanwhile, say: in it may be the only refresh token that is
-    /// still good.
+    /// The machine may have been suspended, and the body may hold the only valid refresh token.
     private static let bodyTime = Duration.seconds(2)
 
     private let transport: any HTTPTransport
     let clock: any NetworkClock
-    /// What time it is there, for whoever signs something that the server judges by its clock.
+    /// The server's time of day, for signatures that the server checks against its own clock.
     public let serverClock: ServerClock
 
     /// Makes a client.
@@ -33,10 +30,8 @@ public struct TokenEndpointClient: OAuthService {
     /// How far the token endpoint's clock is ahead of ours, by the `Date` of its last answer.
     public var clockOffset: Duration { serverClock.offset }
 
-    /// Presents a grant once, and once more where the server has not looked at it for want of another
-    /// proof of possession (RFC 9449 §8) and it may be presented twice.
-    ///
-    /// - Throws: `TokenFailure`.
+    /// Presents a grant once, and a second time if the server only asked for another proof of possession
+    /// (RFC 9449 §8) and the grant may be presented twice.
     public func tokens(
         for grant: TokenGrant,
         configuration: OAuthConfiguration,
@@ -50,7 +45,7 @@ public struct TokenEndpointClient: OAuthService {
                 !error.mayBeSpent, !grant.isMadeAnew
             else { throw error }
         }
-        // With time of its own: what is presented must not meet a deadline that is nearly over.
+        // With the full time again: a grant must not be presented when its deadline is nearly over.
         return try await present(grant, configuration, clock.now + time)
     }
 
@@ -121,8 +116,8 @@ public struct TokenEndpointClient: OAuthService {
     ) -> TokenFailure {
         TokenFailure(
             .lost,
-            detail: "the answer of the token endpoint \(configuration.tokenEndpoint.origin) "
-                + "broke off (\(describe(error).detail))"
+            detail: "the response of the token endpoint \(configuration.tokenEndpoint.origin) "
+                + "ended early (\(describe(error).detail))"
         )
     }
 
@@ -131,7 +126,7 @@ public struct TokenEndpointClient: OAuthService {
     ) -> (detail: String, retry: NetworkError.RetrySafety) {
         let words = error is CancellationError ? "cancelled" : NetworkError.words(of: error)
         guard let error = error as? NetworkError else { return (words, .unsafe) }
-        // Who finds no connection has sent nothing, though others should not go after it at once.
+        // Without a connection nothing was sent, although a retry elsewhere would not be safe at once.
         return (words, error.kind == .connectionLimitReached ? .safe : error.retry)
     }
 }

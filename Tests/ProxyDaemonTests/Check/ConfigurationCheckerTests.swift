@@ -40,7 +40,7 @@ func checked(_ text: String) throws -> [ConfigurationError] {
         #expect(found[0].hasPrefix("n.yaml:1:12: state_key: literal:…: "))
         #expect(
             found[1] == "n.yaml:6:26: channels.a.auth.oauth.client_key.key: literal:…: "
-                + "there is no private key in PEM in it"
+                + "it contains no PEM private key"
         )
         #expect(
             found[2].hasPrefix("n.yaml:10:37: channels.b.auth.oauth.assertion.service_account: ")

@@ -1,0 +1,80 @@
+public import NetworkCore
+
+/// A successful response of a token endpoint (RFC 6749 §5.1).
+public struct TokenResponse: Sendable {
+    /// The access token.
+    public var accessToken: Secret
+    /// Its lifetime, counted from the request; `nil` if the server did not say.
+    public var lifetime: Duration?
+    /// When the server wants it renewed (`refresh_in`), counted from the request.
+    public var refreshIn: Duration?
+    /// The refresh token that replaces the one presented; `nil` keeps that one.
+    public var refreshToken: Secret?
+    /// The refresh token's lifetime, counted from the request; `nil` if the server did not say.
+    public var refreshLifetime: Duration?
+    /// The scope granted, if it differs from the scope requested.
+    public var scope: String?
+    /// The scheme that the token is presented with.
+    ///
+    /// Default `Bearer`.
+    public var scheme = "Bearer"
+
+    /// Makes an answer.
+    public init(
+        accessToken: Secret,
+        lifetime: Duration? = nil,
+        refreshIn: Duration? = nil,
+        refreshToken: Secret? = nil,
+        scope: String? = nil
+    ) {
+        self.accessToken = accessToken
+        self.lifetime = lifetime
+        self.refreshIn = refreshIn
+        self.refreshToken = refreshToken
+        self.scope = scope
+    }
+}
+
+/// A token request that failed.
+public struct TokenFailure: Error, Sendable {
+    /// What follows from it.
+    public enum Class: String, Sendable {
+        /// The exact error `invalid_grant`: the grant presented is not valid, or no longer.
+        case invalidGrant = "invalid_grant"
+        /// The client or its configuration is wrong; only an operator can fix that.
+        case configuration
+        /// It may work later; the grant presented has not been spent.
+        case transient
+        /// The request was sent and no usable response came: the grant may have been spent.
+        case lost
+    }
+
+    /// What follows from it.
+    public var kind: Class
+    /// One clause that says what to do about it, without secrets.
+    public var detail: String
+    /// The server's `error` code (RFC 6749 §5.2).
+    public var serverError: String?
+    /// The server's `error_description`, cleaned and shortened.
+    public var serverDescription: String?
+    /// How long the server asks to wait before the next request.
+    public var retryAfter: Duration?
+    /// Whether the grant presented may have been spent.
+    public var mayBeSpent: Bool
+    /// A refresh token from a response that is otherwise unusable: it must not be lost.
+    public var refreshToken: Secret?
+    /// How far the server's clock was believed to be ahead when the request was signed.
+    var clockOffset: Duration?
+
+    /// Describes a failure.
+    public init(_ kind: Class, detail: String) {
+        self.kind = kind
+        self.detail = detail
+        mayBeSpent = kind == .lost
+    }
+}
+
+extension TokenFailure: CustomStringConvertible {
+    /// The detail.
+    public var description: String { detail }
+}
