@@ -47,13 +47,11 @@ struct FieldSection {
         return true
     }
 
-    /// How the fields frame the body; nil where none of them does (RFC 9112 §6.3).
-    func framing(_ version: HTTP1Version, in head: Span<UInt8>) throws(HTTP1Error) -> BodyFraming? {
-        guard let transferEncoding else { return contentLength.map { .length($0) } }
-        guard version == .http11 else { throw .transferEncodingInHTTP10 }
-        guard contentLength == nil else { throw .conflictingFraming }
-        try TransferEncoding.requireChunked(head.extracting(transferEncoding))
-        return .chunked
+    /// The value of Transfer-Encoding, if there is one.
+    @_lifetime(copy head)
+    func transferEncoding(in head: Span<UInt8>) -> Span<UInt8>? {
+        guard let transferEncoding else { return nil }
+        return head.extracting(transferEncoding)
     }
 
     private mutating func parseLine(

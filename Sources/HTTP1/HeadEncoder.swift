@@ -11,7 +11,7 @@ package enum ConnectionDirective: Sendable, Equatable {
     case keepAlive
 }
 
-/// Writes heads and chunk framing.
+/// Writes heads.
 ///
 /// Host, framing and connection fields come from the arguments alone; lines of that kind in
 /// `headers` are left out.
@@ -25,7 +25,7 @@ package enum HeadEncoder {
         .te,
         .upgrade
     )
-    private static let writtenInRequests = written.union(KnownFieldSet(.host))
+    static let writtenInRequests = written.union(KnownFieldSet(.host))
 
     /// Writes a request head.
     ///
@@ -101,25 +101,6 @@ package enum HeadEncoder {
         encode(status, into: output)
         headers.encode(into: output, omitting: written)
         encode(.persistent, hopFields, into: output)
-    }
-
-    /// Writes what stands in front of a chunk's data; `count` must not be 0, which ends the body.
-    package static func chunkHeader(count: Int, into output: OutputBuffer) {
-        precondition(count > 0, "an empty chunk is the last one")
-        output.append(hexadecimal: UInt64(count))
-        output.append("\r\n")
-    }
-
-    /// Writes what stands behind a chunk's data.
-    package static func chunkEnd(into output: OutputBuffer) {
-        output.append("\r\n")
-    }
-
-    /// Writes the last chunk and the trailer section.
-    package static func lastChunk(trailers: HTTPHeaders? = nil, into output: OutputBuffer) {
-        output.append("0\r\n")
-        trailers?.encode(into: output, omitting: writtenInRequests)
-        output.append("\r\n")
     }
 
     private static func encode(_ status: HTTPStatus, into output: OutputBuffer) {

@@ -40,7 +40,7 @@ package struct RequestHeadDecoder: Sendable {
             from: 1,
             spare: RequestHeadDecoder.spare
         )
-        let framing = try fields.framing(line.version, in: head) ?? .none
+        let framing = try BodyLength(ofRequest: line.version, fields, in: head).framing
         let host = try host(fields, line, in: head)
         // RFC 9110 §10.1.1: an expectation in HTTP/1.0 is ignored.
         let isExpectant =

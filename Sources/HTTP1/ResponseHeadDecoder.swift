@@ -1,5 +1,17 @@
-import Bytes
+package import Bytes
 package import HTTPMessage
+
+/// A response without its body, checked.
+package struct ResponseHead: Sendable {
+    package var status: HTTPStatus
+    package var version: HTTP1Version
+    package var headers: HTTPHeaders
+    package var framing: BodyFraming
+    /// Whether the connection may be used again, as far as the head tells.
+    package var keepAlive: Bool
+    /// Content-Length where there is no body: the answer to HEAD, and 304.
+    package var announcedLength: Int?
+}
 
 /// Turns the bytes of a response head into a `ResponseHead`, or refuses them (RFC 9112 §4, §6.3).
 ///
@@ -31,17 +43,15 @@ package struct ResponseHeadDecoder: Sendable {
             from: 1,
             spare: ResponseHeadDecoder.spare
         )
-        let announced = try fields.framing(version, in: head)
-        var response = ResponseHead(
+        let body = try BodyLength(of: status, answering: method, version, fields, in: head)
+        let response = ResponseHead(
             status: status,
             version: version,
             headers: fields.headers,
-            framing: announced ?? .untilClose,
-            keepAlive: fields.connection.persists(version),
-            announcedLength: nil
+            framing: body.framing,
+            keepAlive: body.isCertain && fields.connection.persists(version),
+            announcedLength: body.announced
         )
-        try response.omitBody(answering: method, announced: announced)
-        if response.framing == .untilClose { response.keepAlive = false }
         lines.reset()
         return (response, length)
     }
@@ -65,34 +75,26 @@ package struct ResponseHeadDecoder: Sendable {
     }
 }
 
-extension ResponseHead {
-    /// Takes the body away where there is none whatever the fields say (RFC 9112 §6.3 ¶1, ¶2).
-    fileprivate mutating func omitBody(
-        answering method: HTTPMethod,
-        announced: BodyFraming?
-    ) throws(HTTP1Error) {
-        let announcesContent = announced != nil && announced != .length(0)
-        switch status.rawValue {
-        case 100..<200:
-            // Nobody can tell whether what follows is content or the final response.
-            guard !announcesContent else { throw .framedInterimResponse }
-        case 204:
-            // What a confused server sends behind it must not be read as the next response.
-            if announcesContent { keepAlive = false }
-        case 200..<300 where method == .connect:
-            break
-        case 304:
-            announcedLength = announced?.length
-        default:
-            guard method == .head else { return }
-            announcedLength = announced?.length
-        }
-        framing = .none
-    }
-}
+/// Takes response heads out of the bytes that were read from a connection.
+package struct ResponseReader: Sendable {
+    private var decoder: ResponseHeadDecoder
 
-extension BodyFraming {
-    fileprivate var length: Int? {
-        if case .length(let length) = self { length } else { nil }
+    /// Begins at the start of a response.
+    package init(limits: HTTP1Limits = HTTP1Limits()) {
+        decoder = ResponseHeadDecoder(limits: limits)
+    }
+
+    /// Takes the next head out of the buffer, or returns nil until it is complete.
+    package mutating func next(
+        from buffer: ReadBuffer,
+        answering method: HTTPMethod
+    ) throws(HTTP1Error) -> ResponseHead? {
+        guard !buffer.isEmpty else { return nil }
+        let decoded = try buffer.withSpan { bytes throws(HTTP1Error) in
+            try decoder.decode(bytes, answering: method)
+        }
+        guard let decoded else { return nil }
+        buffer.consume(decoded.consumed)
+        return decoded.head
     }
 }

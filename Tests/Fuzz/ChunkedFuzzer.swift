@@ -18,11 +18,11 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     guard whole.isComplete else { return 0 }
     let output = OutputBuffer()
     if !whole.content.isEmpty {
-        HeadEncoder.chunkHeader(count: whole.content.count, into: output)
+        BodyWriter.chunkHeader(count: whole.content.count, into: output)
         output.append(whole.content)
-        HeadEncoder.chunkEnd(into: output)
+        BodyWriter.chunkEnd(into: output)
     }
-    HeadEncoder.lastChunk(trailers: whole.trailers, into: output)
+    BodyWriter.lastChunk(trailers: whole.trailers, into: output)
     let again = Body(output.span.array, cutAt: [])
     Input.check(again.isComplete && again.consumed == output.count, "it can be read again")
     Input.check(again.content == whole.content, "the same content")

@@ -121,10 +121,10 @@ import Testing
 
     @Test func `chunks are written as they are read`() {
         let text = written {
-            HeadEncoder.chunkHeader(count: 11, into: $0)
+            BodyWriter.chunkHeader(count: 11, into: $0)
             $0.append("hello world")
-            HeadEncoder.chunkEnd(into: $0)
-            HeadEncoder.lastChunk(trailers: ["X-Sum": "1", "Content-Length": "5"], into: $0)
+            BodyWriter.chunkEnd(into: $0)
+            BodyWriter.lastChunk(trailers: ["X-Sum": "1", "Content-Length": "5"], into: $0)
         }
         #expect(text == "b\r\nhello world\r\n0\r\nX-Sum: 1\r\n\r\n")
         let body = Replay.body(Array(text.utf8), at: [], HTTP1Limits(), framing: .chunked).value

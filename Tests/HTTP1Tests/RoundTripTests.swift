@@ -110,11 +110,11 @@ import Testing
     ) {
         guard framing == .chunked else { return output.append(body) }
         if !body.isEmpty {
-            HeadEncoder.chunkHeader(count: body.count, into: output)
+            BodyWriter.chunkHeader(count: body.count, into: output)
             output.append(body)
-            HeadEncoder.chunkEnd(into: output)
+            BodyWriter.chunkEnd(into: output)
         }
-        HeadEncoder.lastChunk(trailers: trailers, into: output)
+        BodyWriter.lastChunk(trailers: trailers, into: output)
     }
 
     /// The fields that the encoder does not write by itself.

@@ -1,4 +1,5 @@
 import EventIO
+import HTTP1
 import NetworkCore
 
 /// The content of a request on its way out, while the answer may be coming.
@@ -6,8 +7,8 @@ import NetworkCore
 /// It may have to wait until the origin asks for it (RFC 9110 §10.1.1).
 final class Upload {
     let source: any BodySource
-    /// How long it is; nothing if nobody knows, and it goes out in chunks.
-    let length: Int?
+    /// Its length, or chunks where that is unknown.
+    let framing: BodyFraming
     /// What sends it.
     var task: Task<Void, Never>?
     /// Whether some of it is still to be sent.
@@ -20,9 +21,9 @@ final class Upload {
     private var answerDeadline: UInt64?
     private var continuation: CheckedContinuation<Void, Never>?
 
-    init(_ source: any BodySource, length: Int?, isOpen: Bool) {
+    init(_ source: any BodySource, _ framing: BodyFraming, isOpen: Bool) {
         self.source = source
-        self.length = length
+        self.framing = framing
         self.isOpen = isOpen
     }
 

@@ -11,25 +11,17 @@ extension UpstreamConnection {
     func nextPiece(of exchange: Int, for source: UpstreamBody) async throws -> ByteSlice? {
         guard exchange == self.exchange, body != nil else { return nil }
         do {
-            while true {
-                guard var decoder = body else { return nil }
-                let event = try buffer.withSpan { try decoder.next($0) }
-                body = decoder
-                switch event {
-                case .data(let skip, let count):
-                    buffer.consume(skip)
-                    return buffer.take(count)
-                case .end(let consumed):
-                    buffer.consume(consumed)
-                    source.end(with: decoder.trailers)
+            while body != nil {
+                switch try body?.next(from: buffer) {
+                case .piece(let piece): return piece
+                case .needMore: try await readBody()
+                case .end:
+                    source.end(with: body?.trailers)
                     finish()
-                    return nil
-                case .needMore(let consumed):
-                    buffer.consume(consumed)
-                    try await readBody()
-                    if body == nil { return nil }
+                case nil: break
                 }
             }
+            return nil
         } catch {
             body = nil
             close()
@@ -46,9 +38,8 @@ extension UpstreamConnection {
 
     private func readBody() async throws {
         guard try await readSome() == 0 else { return }
-        guard var decoder = body else { return }
-        do {
-            try decoder.endOfStream()
+        do throws(HTTP1Error) {
+            try body?.endOfStream()
         } catch {
             throw IOError.closedByPeer
         }
@@ -82,11 +73,10 @@ extension UpstreamConnection {
         guard exchange == self.exchange, !buffer.isEmpty, let rest = body?.remaining else {
             return nil
         }
-        guard rest > buffer.count, var decoder = body,
-            case .data(skip: 0, let count)? = try? buffer.withSpan({ try decoder.next($0) })
-        else { return nil }
-        body = decoder
-        return buffer.take(count)
+        guard rest > buffer.count, case .piece(let piece)? = try? body?.next(from: buffer) else {
+            return nil
+        }
+        return piece
     }
 }
 

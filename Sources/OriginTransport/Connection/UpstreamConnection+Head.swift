@@ -109,14 +109,8 @@ extension UpstreamConnection {
     }
 
     private func decodeHead(answering method: HTTPMethod) throws -> ResponseHead? {
-        guard !buffer.isEmpty else { return nil }
         do throws(HTTP1Error) {
-            let decoded = try buffer.withSpan { bytes throws(HTTP1Error) in
-                try decoder.decode(bytes, answering: method)
-            }
-            guard let decoded else { return nil }
-            buffer.consume(decoded.consumed)
-            return decoded.head
+            return try reader.next(from: buffer, answering: method)
         } catch {
             throw FaultTable.error(error, from: pool.origin.authority)
         }

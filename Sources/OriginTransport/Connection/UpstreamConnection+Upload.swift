@@ -25,7 +25,7 @@ extension UpstreamConnection {
         let question = Question(request)
         let isExpecting = request.headers.contains(HTTPFieldName.expect)
         if let rest = try start(consume request) { try await send(rest, until: limit) }
-        let upload = Upload(source, length: length, isOpen: !isExpecting)
+        let upload = Upload(source, length.map { .length($0) } ?? .chunked, isOpen: !isExpecting)
         begin(upload)
         try await awaitHead(answering: question, during: upload, context: &context)
         context.timings.firstByte = Duration(elapsed: loop.now - started)
@@ -128,33 +128,24 @@ extension UpstreamConnection {
     private func sendPieces(of upload: Upload) async throws {
         let output = loop.outputs.take()
         defer { loop.outputs.give(output) }
-        let isChunked = upload.length == nil
-        var left = upload.length ?? .max
-        while let piece = try await upload.source.next() {
-            // An empty chunk would be the last one.
-            if piece.count == 0 { continue }
-            left -= piece.count
-            guard left >= 0 else { throw UpstreamConnection.wrongLength }
-            output.removeAll()
-            if isChunked {
-                HeadEncoder.chunkHeader(count: piece.count, into: output)
-                output.append(piece.span)
-                HeadEncoder.chunkEnd(into: output)
-                try await write(output, nil)
-            } else {
-                try await write(output, piece)
+        var writer = BodyWriter(upload.framing)
+        do {
+            while let piece = try await upload.source.next() {
+                let content = try writer.frame(piece, into: output)
+                try await write(output, content)
+                try Task.checkCancellation()
             }
+            // A source may end where it was called off: that is no end of the content.
             try Task.checkCancellation()
+            try writer.end(into: output)
+        } catch is BodyWriter.LengthMismatch {
+            throw NetworkError(
+                .httpRequestError,
+                side: .downstream,
+                detail: BodyWriter.LengthMismatch.reason
+            )
         }
-        // A source may end where it was called off: that is no end of the content.
-        try Task.checkCancellation()
-        if isChunked {
-            output.removeAll()
-            HeadEncoder.lastChunk(trailers: nil, into: output)
-            try await write(output, nil)
-        } else if left > 0 {
-            throw UpstreamConnection.wrongLength
-        }
+        if output.count > 0 { try await write(output, nil) }
     }
 
     /// Whether the content of the answer is on its way.
@@ -169,15 +160,6 @@ extension UpstreamConnection {
     private static func isTimeout(_ error: any Error) -> Bool {
         let kind = (error as? NetworkError)?.kind
         return kind == .connectionReadTimeout || kind == .requestBodyTimeout
-    }
-
-    /// What a source that breaks its word would do to the next request on the connection.
-    private static var wrongLength: NetworkError {
-        NetworkError(
-            .httpRequestError,
-            side: .downstream,
-            detail: "the body has another length than was announced"
-        )
     }
 
     private struct WriteFault: Error {

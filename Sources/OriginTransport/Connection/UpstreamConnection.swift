@@ -33,11 +33,11 @@ final class UpstreamConnection: TimerEntry {
     /// The last streamed content, for as long as it may be on its way.
     var upload: Upload?
     let address: String
-    var decoder = ResponseHeadDecoder(limits: UpstreamConnection.limits)
+    var reader = ResponseReader(limits: UpstreamConnection.limits)
     /// The head of the answer, from when it is here until the answer is made of it.
     var head: ResponseHead?
     /// What is left of the response's content; nothing between exchanges.
-    var body: BodyDecoder?
+    var body: BodyReader?
     /// Larger than for requests: cookies and policies make the heads of real answers long.
     static let limits = {
         var limits = HTTP1Limits()
@@ -203,11 +203,11 @@ final class UpstreamConnection: TimerEntry {
             )
             pool.release(self)
         case .length(let length):
-            body = BodyDecoder(head.framing, limits: UpstreamConnection.limits)
+            body = BodyReader(head.framing, limits: UpstreamConnection.limits)
             response.body = .stream(source, length: length)
         case .chunked, .untilClose:
             if head.framing == .untilClose { mayReuse = false }
-            body = BodyDecoder(head.framing, limits: UpstreamConnection.limits)
+            body = BodyReader(head.framing, limits: UpstreamConnection.limits)
             response.body = .stream(source, length: nil)
         }
         return response

@@ -54,8 +54,8 @@ public struct ParentProxy: Sendable {
             side: .proxy,
             retry: .safe,
             detail: authorization == nil
-                ? "\(name) wants a user name and a password"
-                : "\(name) refuses the user name or the password"
+                ? "\(name) requires authentication"
+                : "\(name) rejects the user name or password"
         )
     }
 
@@ -123,31 +123,27 @@ public struct ParentProxy: Sendable {
         )
         try await socket.write(output, until: deadline)
         let buffer = ReadBuffer()
-        var decoder = ResponseHeadDecoder(limits: UpstreamConnection.limits)
-        while true {
-            let decoded: (head: ResponseHead, consumed: Int)?
-            do throws(HTTP1Error) {
-                decoded =
-                    buffer.isEmpty ? nil : try decoder.decode(buffer.span, answering: .connect)
-            } catch {
-                throw .system("\(name) sent a malformed answer: \(error.reason)")
-            }
-            guard let (head, consumed) = decoded else {
-                guard try await socket.read(into: buffer, until: deadline) > 0 else {
-                    throw .closedByPeer
-                }
-                continue
-            }
-            buffer.consume(consumed)
-            if head.status.kind == .informational {
-                decoder = ResponseHeadDecoder(limits: UpstreamConnection.limits)
-                continue
-            }
-            // The origin speaks second.
-            guard head.status.kind != .successful || buffer.isEmpty else {
-                throw .system("\(name) sent something behind the head of its answer")
-            }
-            return head.status
+        var reader = ResponseReader(limits: UpstreamConnection.limits)
+        var head: ResponseHead
+        do {
+            repeat {
+                head = try await reader.readHead(
+                    from: socket,
+                    into: buffer,
+                    answering: .connect,
+                    until: deadline
+                )
+            } while head.status.kind == .informational
+        } catch let error as IOError {
+            throw error
+        } catch {
+            let reason = (error as? HTTP1Error)?.reason ?? "it cannot be read"
+            throw .system("\(name) sent a malformed response: \(reason)")
         }
+        // The origin speaks second.
+        guard head.status.kind != .successful || buffer.isEmpty else {
+            throw .system("\(name) sent data after the CONNECT response")
+        }
+        return head.status
     }
 }

@@ -2,6 +2,7 @@ import Bytes
 import EventIO
 import HTTP1
 import HTTPMessage
+import OriginTransport
 
 /// One request on a connection to the admin socket, and its answer as it arrives.
 ///
@@ -18,7 +19,7 @@ final class AdminConnection {
     private let loop: EventLoop
     private let socket: StreamSocket
     private let buffer: ReadBuffer
-    private var decoder: BodyDecoder
+    private var body: BodyReader
 
     private init(
         _ head: ResponseHead,
@@ -28,7 +29,7 @@ final class AdminConnection {
     ) {
         status = head.status.rawValue
         isEndless = head.framing == .chunked
-        decoder = BodyDecoder(head.framing)
+        body = BodyReader(head.framing)
         self.buffer = buffer
         self.socket = socket
         self.loop = loop
@@ -75,39 +76,26 @@ final class AdminConnection {
         )
         try await socket.write(output, until: deadline)
         let buffer = ReadBuffer()
-        var decoder = ResponseHeadDecoder(limits: HTTP1Limits())
-        while true {
-            let decoded = try buffer.withSpan { bytes throws(HTTP1Error) in
-                try decoder.decode(bytes, answering: method)
-            }
-            if let (head, consumed) = decoded {
-                buffer.consume(consumed)
-                return AdminConnection(head, buffer, socket, loop)
-            }
-            guard try await socket.read(into: buffer, until: deadline) > 0 else {
-                throw IOError.closedByPeer
-            }
-        }
+        var reader = ResponseReader()
+        let head = try await reader.readHead(
+            from: socket,
+            into: buffer,
+            answering: method,
+            until: deadline
+        )
+        return AdminConnection(head, buffer, socket, loop)
     }
 
     /// Returns the next bytes of the answer; `nil` at its end.
     func next() async throws -> [UInt8]? {
         while true {
-            var decoder = decoder
-            let event = try buffer.withSpan { span throws(HTTP1Error) in try decoder.next(span) }
-            self.decoder = decoder
-            switch event {
-            case .data(let skip, let count):
-                buffer.consume(skip)
-                return buffer.take(count).array
-            case .end(let consumed):
-                buffer.consume(consumed)
-                return nil
-            case .needMore(let consumed):
-                buffer.consume(consumed)
+            switch try body.next(from: buffer) {
+            case .piece(let piece): return piece.array
+            case .end: return nil
+            case .needMore:
                 let deadline = loop.deadline(after: AdminConnection.patience)
                 guard try await socket.read(into: buffer, until: deadline) > 0 else {
-                    try decoder.endOfStream()
+                    try body.endOfStream()
                     return nil
                 }
             }

@@ -58,7 +58,7 @@ final class RequestReader {
     /// The head that was read, until its exchange begins.
     var head: RequestHead?
     /// Decodes the content that is still to be read; `nil` when there is none.
-    var body: BodyDecoder?
+    var body: BodyReader?
     var pace: BodyPace
 
     init(limits: HTTP1Limits, bodyRate: Int?) {
@@ -69,7 +69,7 @@ final class RequestReader {
     /// A request begins whose content is framed so.
     func beginBody(_ framing: BodyFraming, limits: HTTP1Limits) {
         guard framing != .none, framing != .length(0) else { return body = nil }
-        body = BodyDecoder(framing, limits: limits)
+        body = BodyReader(framing, limits: limits)
         pace.reset()
     }
 }
@@ -102,26 +102,21 @@ extension DownstreamConnection {
             request.owesContinue = false
             try await writeInterim(100)
         }
-        while let reader, var decoder = reader.body {
-            let event: BodyDecoder.Event
+        while let reader, reader.body != nil {
+            let step: BodyReader.Step?
             do throws(HTTP1Error) {
-                event = try buffer.withSpan { bytes throws(HTTP1Error) in try decoder.next(bytes) }
+                step = try reader.body?.next(from: buffer)
             } catch {
                 throw NetworkError(error)
             }
-            reader.body = decoder
-            switch event {
-            case .data(let skip, let count):
-                buffer.consume(skip)
-                request.bytesIn += count
-                return buffer.take(count)
-            case .end(let consumed):
-                buffer.consume(consumed)
+            switch step {
+            case .piece(let piece):
+                request.bytesIn += piece.count
+                return piece
+            case .needMore: try await readMore(reader)
+            case .end, nil:
                 reader.body = nil
                 return nil
-            case .needMore(let consumed):
-                buffer.consume(consumed)
-                try await readMore(reader)
             }
         }
         return nil

@@ -172,39 +172,24 @@ struct ResponseWriter {
     }
 
     private mutating func stream(_ source: any BodySource) async throws {
-        var left = Int.max
-        if case .length(let length) = framing { left = length - bytesOut }
-        let isBounded = left < .max
-        while let piece = try await source.next() {
-            // An empty chunk would be the last one.
-            if piece.count == 0 { continue }
-            left -= piece.count
-            guard left >= 0 else { break }
-            output.removeAll()
-            if framing == .chunked {
-                HeadEncoder.chunkHeader(count: piece.count, into: output)
-                output.append(piece.span)
-                HeadEncoder.chunkEnd(into: output)
-                try await connection.send(output)
-            } else {
-                try await connection.send(output, piece)
+        var body = BodyWriter(framing, written: bytesOut)
+        do {
+            while let piece = try await source.next() {
+                let content = try body.frame(piece, into: output)
+                try await connection.send(output, content)
+                bytesOut += piece.count
             }
-            bytesOut += piece.count
-        }
-        guard !isBounded || left == 0 else {
-            // The next response would begin in the middle of this one, or the other way round.
+            // RFC 9110 §6.5.1: only to an app that said that it reads them.
+            let trailers = connection.request.takesTrailers ? source.trailers() : nil
+            try body.end(trailers: trailers, into: output)
+        } catch is BodyWriter.LengthMismatch {
             throw NetworkError(
                 .proxyInternalError,
                 side: .proxy,
-                detail: "body length does not match Content-Length"
+                detail: BodyWriter.LengthMismatch.reason
             )
         }
-        guard framing == .chunked else { return }
-        output.removeAll()
-        // RFC 9110 §6.5.1: only to an app that said that it reads them.
-        let trailers = connection.request.takesTrailers ? source.trailers() : nil
-        HeadEncoder.lastChunk(trailers: trailers, into: output)
-        try await connection.send(output)
+        if output.count > 0 { try await connection.send(output) }
     }
 }
 

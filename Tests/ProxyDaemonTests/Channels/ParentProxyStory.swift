@@ -165,8 +165,8 @@ import Testing
     @Test(
         arguments: ["http://127.0.0.1:1", "https://api.example"],
         [
-            ("", "wants a user name and a password"),
-            (login, "refuses the user name or the password"),
+            ("", "requires authentication"),
+            (login, "rejects the user name or password"),
         ]
     )
     func `a proxy's 407 is no answer of the upstream's`(

@@ -1,0 +1,29 @@
+package import Bytes
+package import EventIO
+package import HTTP1
+package import HTTPMessage
+
+extension ResponseReader {
+    /// Reads from a socket until a head is complete; nothing else reads from it meanwhile.
+    ///
+    /// - Parameters:
+    ///   - socket: where the response comes from.
+    ///   - buffer: what was read from it and not used; in the end, what follows the head.
+    ///   - method: what the request was sent with.
+    ///   - deadline: when the head must be complete, on the loop's clock.
+    /// - Throws: `HTTP1Error`, or `IOError`: `.closedByPeer` before the end of the head, `.timedOut`,
+    ///   `.aborted`, `.system`.
+    package mutating func readHead(
+        from socket: StreamSocket,
+        into buffer: ReadBuffer,
+        answering method: HTTPMethod,
+        until deadline: UInt64
+    ) async throws -> ResponseHead {
+        while true {
+            if let head = try next(from: buffer, answering: method) { return head }
+            guard try await socket.read(into: buffer, until: deadline) > 0 else {
+                throw IOError.closedByPeer
+            }
+        }
+    }
+}
