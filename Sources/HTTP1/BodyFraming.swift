@@ -1,5 +1,5 @@
 import Bytes
-package import HTTPMessage
+import HTTPMessage
 
 /// How the end of a body is known (RFC 9112 §6.3).
 package enum BodyFraming: Sendable, Equatable {

@@ -4,11 +4,6 @@ import NetworkCore
 
 /// What went wrong on an upstream connection, in the words of the log: the one table for it.
 enum FaultTable {
-    /// Where in an attempt a fault happened.
-    enum Phase {
-        case resolving, connecting, handshake, sending, awaitingHead, readingBody
-    }
-
     /// The error of a fault.
     ///
     /// - Parameters:
@@ -20,7 +15,7 @@ enum FaultTable {
     /// - Returns: the error, in the words of the log.
     static func error(
         _ fault: IOError,
-        in phase: Phase,
+        in phase: TimeoutPhase,
         to peer: String,
         mayBeStale: Bool = false
     ) -> NetworkError {
@@ -32,18 +27,7 @@ enum FaultTable {
             NetworkError(kind, side: .upstream, retry: retry, detail: detail)
         }
         switch fault {
-        case .timedOut:
-            switch phase {
-            case .resolving: return make(.dnsTimeout, "resolving \(peer) took too long")
-            case .connecting, .handshake:
-                return make(.connectionTimeout, "connecting to \(peer) took too long")
-            case .sending:
-                return make(.connectionWriteTimeout, "\(peer) did not take the request in time")
-            case .awaitingHead:
-                return make(.httpResponseTimeout, "\(peer) did not answer in time")
-            case .readingBody:
-                return make(.connectionReadTimeout, "\(peer) stopped in the middle of its answer")
-            }
+        case .timedOut: return .timeout(phase, peer)
         case .closedByPeer:
             return phase == .readingBody
                 ? make(.httpResponseIncomplete, "\(peer) cut its answer short")

@@ -3,7 +3,8 @@ package import NetworkCore
 
 /// Sends over the pool of one loop; called on that loop only.
 ///
-/// What the daemon uses.
+/// The daemon uses it as it is, `PooledTransport` from any executor. Every wait in an attempt ends at
+/// the context's deadline: for a connection, for the handshake, for the kernel, for the response.
 package struct LoopTransport: HTTPTransport {
     private let pool: LoopBound<OriginPool>
 
@@ -12,18 +13,22 @@ package struct LoopTransport: HTTPTransport {
         self.pool = LoopBound(pool, on: pool.loop)
     }
 
-    // Its witness has a frame of its own otherwise.
+    /// Itself: every attempt ends at the context's deadline.
+    package func timed(by clock: any NetworkClock) -> any HTTPTransport { self }
+
+    // Its witness would need a separate frame otherwise.
     @inline(__always)
     package func send(
         _ request: consuming Request,
         context: inout RequestContext
     ) async throws -> Response {
         let pool = pool.value
+        let limit = context.hasDeadline ? try pool.limit(of: context) : .max
         context.attempts += 1
         if let connection = pool.takeIdle(&context) {
-            return try await connection.send(consume request, context: &context)
+            return try await connection.send(consume request, context: &context, until: limit)
         }
-        let connection = try await pool.acquire(&context)
-        return try await connection.send(request, context: &context)
+        let connection = try await pool.acquire(&context, until: limit)
+        return try await connection.send(request, context: &context, until: limit)
     }
 }

@@ -118,7 +118,7 @@ public final class PooledTransport: HTTPTransport {
         let pool = pool(for: request.origin)
         pool.users += 1
         defer { pool.users -= 1 }
-        var response = try await attempt(request, pool, &context)
+        var response = try await LoopTransport(pool).send(request, context: &context)
         switch response.body {
         case .empty, .bytes: break
         case .stream(let source, let length):
@@ -138,34 +138,6 @@ public final class PooledTransport: HTTPTransport {
             && Grammar.isTarget(request.origin.authority.utf8.span)
     }
 
-    private func attempt(
-        _ request: Request,
-        _ pool: OriginPool,
-        _ context: inout RequestContext
-    ) async throws -> Response {
-        let transport = LoopTransport(pool)
-        guard let deadline = context.deadline else {
-            return try await transport.send(request, context: &context)
-        }
-        let left = ContinuousClock.now.duration(to: deadline)
-        guard left > .zero else { throw NetworkError.overdueUnsent }
-        // On a connection that is here, every wait is the connection's own and can end at the
-        // deadline. Dialling, the pool's queue and other people's code need a task to cancel.
-        if request.body.isInMemory, context.onInformational == nil,
-            let connection = pool.takeIdle(&context)
-        {
-            context.attempts += 1
-            return try await connection.send(
-                request,
-                context: &context,
-                until: loop.deadline(after: left)
-            )
-        }
-        return try await TimedTask.run(on: loop, until: deadline, &context) { context in
-            try await transport.send(request, context: &context)
-        }
-    }
-
     private func pool(for origin: Origin) -> OriginPool {
         let known = pools.withLock { $0.known[origin] }
         if let known { return known.value }
@@ -174,8 +146,7 @@ public final class PooledTransport: HTTPTransport {
             options: options,
             tls: origin.scheme == .https ? tls : nil,
             on: loop,
-            // A token request, for example, is everybody's.
-            followsRelay: false
+            serving: .callers
         )
         pools.withLock { pools in
             // Twice as many as are used, so that a program that asks ever new hosts looks seldom.
@@ -228,6 +199,6 @@ extension PooledTransport {
 }
 
 extension PooledTransport {
-    /// Every attempt ends at the context's deadline.
-    public var keepsDeadlines: Bool { true }
+    /// Itself: every attempt ends at the context's deadline.
+    public func timed(by clock: any NetworkClock) -> any HTTPTransport { self }
 }

@@ -141,7 +141,7 @@ extension NetworkChannel {
                 clock: clock
             )
         }
-        let signer = isSigned ? authorizer : nil
+        let signer = isSigned ? authorizer?.timed() : nil
         stack.signing = signer.map {
             InterceptorStack.Signing(by: $0, for: origin, replayLimit: replayLimit)
         }
@@ -150,6 +150,6 @@ extension NetworkChannel {
             credential: signer == nil ? .none : .only(origin, inClear: allowsInsecureCredentials)
         )
         if !originGuard.isIdle { stack.originGuard = originGuard }
-        return stack.chain(to: transport)
+        return stack.chain(to: transport.timed(by: clock))
     }
 }

@@ -6,14 +6,11 @@ import FoundationEssentials
 struct CallPipeline<Item: Endpoint>: Sendable {
     let channel: NetworkChannel
     private let chains = ChainCache()
-    /// Whether no wait for the credential outlasts the deadline.
-    private let authorizerKeepsDeadlines: Bool
     private let selection: TransportSelection<Item>
 
     init(_ channel: NetworkChannel, _ selection: TransportSelection<Item>) {
         self.channel = channel
         self.selection = selection
-        authorizerKeepsDeadlines = channel.authorizer?.keepsDeadlines ?? true
     }
 
     // MARK: - Whole responses
@@ -64,20 +61,18 @@ struct CallPipeline<Item: Endpoint>: Sendable {
         }
     }
 
-    /// When the content must be complete, if the transport does not watch that.
+    /// When the content must be complete, unless the call is watched as a whole.
     private func contentDeadline(
         _ call: NetworkCall,
         _ exchange: NetworkExchange
     ) -> ContinuousClock.Instant? {
-        keepsDeadline(of: call) ? exchange.context.deadline : nil
+        isWatchedAsAWhole(call) ? nil : exchange.context.deadline
     }
 
-    /// Whether everything up to the head of the response ends at the deadline by itself: then there
-    /// is no need for a second watch.
-    private func keepsDeadline(of call: NetworkCall) -> Bool {
-        channel.interceptors.isEmpty && call.options.interceptors.isEmpty
-            && (authorizerKeepsDeadlines || call.authorization == .never)
-            && (call.transport ?? channel.transport).keepsDeadlines
+    /// Whether the app's own interceptors are in the chain, which may wait for anything; what else
+    /// waits in it ends at the deadline by itself.
+    private func isWatchedAsAWhole(_ call: NetworkCall) -> Bool {
+        !(channel.interceptors.isEmpty && call.options.interceptors.isEmpty)
     }
 
     /// The head of a response that is a success; the content is still to come.
@@ -129,13 +124,15 @@ struct CallPipeline<Item: Endpoint>: Sendable {
         )
         report { .started(exchange) }
         do {
-            if let timeout = call.timeout, timeout <= .zero { throw CallDeadline.overdue }
+            if let timeout = call.timeout, timeout <= .zero {
+                throw NetworkError.timeout(.total)
+            }
             let result: Result
-            if let deadline = context.deadline, !keepsDeadline(of: call) {
+            if let deadline = context.deadline, isWatchedAsAWhole(call) {
                 // However it ends, the report tells what was tried.
                 let kept = SharedValue(exchange)
                 defer { exchange = kept.value }
-                result = try await CallDeadline.run(until: deadline, on: channel.clock) {
+                result = try await TimeLimit.run(until: deadline, on: channel.clock) {
                     try await kept.change { try await body(call, &$0) }
                 }
             } else {
@@ -171,7 +168,7 @@ struct CallPipeline<Item: Endpoint>: Sendable {
         guard case .stream = response.body else {
             throw await NetworkError.unacceptable(response, objection)
         }
-        return try await CallDeadline.run(
+        return try await TimeLimit.run(
             until: contentDeadline(call, exchange),
             on: channel.clock
         ) {

@@ -15,12 +15,6 @@ public protocol Authorizing: Sendable {
     /// The clock that the age of credentials is measured by.
     var clock: any NetworkClock { get }
 
-    /// Whether it throws `http_response_timeout` by itself when a credential has not come by its
-    /// deadline.
-    ///
-    /// Default no: the caller watches the time.
-    var keepsDeadlines: Bool { get }
-
     /// The credential at hand if it is good, without waiting, hopping or allocating.
     func currentCredential() -> Credential?
 
@@ -41,14 +35,19 @@ public protocol Authorizing: Sendable {
     ///
     /// Returns when there is another credential, or when it is known that there will be none.
     func rejected(_ rejection: Rejection) async -> Verdict
+
+    /// Returns an authorizer whose waits end at their deadline.
+    ///
+    /// Default: one that cancels them then. An authorizer that watches the time itself returns itself.
+    func timed() -> any Authorizing
 }
 
 extension Authorizing {
     /// The credential needs nobody's sign-in.
     public var isSignedIn: Bool { true }
 
-    /// The caller watches the time.
-    public var keepsDeadlines: Bool { false }
+    /// An authorizer that asks this one, and cancels its waits at their deadline.
+    public func timed() -> any Authorizing { TimedAuthorizer(authorizer: self) }
 
     /// Nobody needs to know.
     public func accepted(_ credential: Credential) {}

@@ -62,8 +62,8 @@ public struct StaticAuthorizer: Authorizing {
 
     /// The field the credential stands in.
     public var fieldName: HTTPFieldName { credential.name }
-    /// Nothing waits.
-    public var keepsDeadlines: Bool { true }
+    /// Itself: nothing waits.
+    public func timed() -> any Authorizing { self }
 
     /// The credential.
     public func currentCredential() -> Credential? { credential }

@@ -8,14 +8,15 @@ public protocol HTTPTransport: Sendable {
         context: inout RequestContext
     ) async throws -> Response
 
-    /// Whether it throws `http_response_timeout` by itself when a head has not come by the
-    /// context's deadline.
+    /// Returns a transport whose attempts throw `http_response_timeout` at the context's deadline.
     ///
-    /// Default no: the caller watches the time.
-    var keepsDeadlines: Bool { get }
+    /// Default: one that cancels `send` then. A transport that watches the time itself returns itself.
+    func timed(by clock: any NetworkClock) -> any HTTPTransport
 }
 
 extension HTTPTransport {
-    /// The caller watches the time.
-    public var keepsDeadlines: Bool { false }
+    /// A transport that sends through this one, and cancels `send` at the context's deadline.
+    public func timed(by clock: any NetworkClock) -> any HTTPTransport {
+        TimedTransport(transport: self, clock: clock)
+    }
 }

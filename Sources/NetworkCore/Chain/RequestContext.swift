@@ -8,6 +8,8 @@ public struct RequestContext: Sendable {
         get { limit?.instant }
         set { limit = newValue.map(Limit.init) }
     }
+    /// Whether there is a deadline; to ask costs less than to copy it.
+    package var hasDeadline: Bool { limit != nil }
     /// How many times the request was sent.
     public var attempts = 0
     /// How many attempts may follow the first one; `nil` leaves that to the policy.

@@ -115,15 +115,6 @@ extension OAuthManager {
         snapshot.publish(content)
     }
 
-    /// The exchange was over before it was begun.
-    static var overdue: NetworkError {
-        NetworkError(
-            .httpResponseTimeout,
-            side: .upstream,
-            detail: "no token came within the time the exchange may take"
-        )
-    }
-
     static func unavailable(_ detail: String, retryAfter: Int) -> NetworkError {
         // Not "safe" to retry: the engine backs off for everybody, and a retry would only add to it.
         NetworkError(

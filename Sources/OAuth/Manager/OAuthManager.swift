@@ -15,8 +15,8 @@ public actor OAuthManager: Authorizing {
     public nonisolated var kind: String { "oauth" }
     /// `Authorization` (RFC 6750 §2.1).
     public nonisolated var fieldName: HTTPFieldName { .authorization }
-    /// No wait goes on behind its deadline.
-    public nonisolated var keepsDeadlines: Bool { true }
+    /// Itself: no wait goes on after its deadline.
+    public nonisolated func timed() -> any Authorizing { self }
     /// The clocks that lifetimes are measured by.
     public nonisolated let clock: any NetworkClock
 
@@ -155,7 +155,7 @@ public actor OAuthManager: Authorizing {
                     }
                 case .timedOut:
                     if let credential = try await settle() { return credential }
-                    if let deadline, deadline <= limit { throw OAuthManager.overdue }
+                    if let deadline, deadline <= limit { throw NetworkError.timeout(.credential) }
                     throw OAuthManager.unavailable(
                         "no token came within the time the request may wait",
                         retryAfter: 1

@@ -3,9 +3,9 @@ public import NetworkCore
 
 /// Sends token requests to a token endpoint (RFC 6749 §3.2) over any transport.
 ///
-/// The transport must not be one that injects tokens: the manager would wait for itself. It should end
-/// at the context's deadline (`keepsDeadlines`); otherwise the manager only stops waiting for it.
-/// Redirects are not followed, and a request is repeated only as `tokens(for:…)` says.
+/// The transport must not be one that injects tokens: the engine would wait for itself. It should end
+/// at the context's deadline, or the engine only stops waiting for it. Nothing is
+/// repeated and no redirect is followed here.
 public struct TokenEndpointClient: OAuthService {
     /// The longest response that is read: 1 MiB, as in golang/oauth2.
     private static let responseLimit = 1 << 20

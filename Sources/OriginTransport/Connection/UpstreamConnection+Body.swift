@@ -11,6 +11,8 @@ extension UpstreamConnection {
     func nextPiece(of exchange: Int, for source: UpstreamBody) async throws -> ByteSlice? {
         guard exchange == self.exchange, body != nil else { return nil }
         do {
+            // Pieces that are here already meet no timer.
+            guard bodyLimit == .max || loop.now < bodyLimit else { throw IOError.timedOut }
             while body != nil {
                 switch try body?.next(from: buffer) {
                 case .piece(let piece): return piece
@@ -28,6 +30,7 @@ extension UpstreamConnection {
             // The upload failed first, and took the connection with it.
             if let fault = upload?.fault { throw fault }
             switch error {
+            case _ where bodyLimit <= loop.now: throw NetworkError.timeout(.total)
             case let error as HTTP1Error:
                 throw FaultTable.error(error, from: pool.origin.authority)
             case let error as IOError: throw fault(error, in: .readingBody)
@@ -54,10 +57,10 @@ extension UpstreamConnection {
             do throws(IOError) {
                 return try await read(
                     minimum: readSize,
-                    until: loop.deadline(after: pool.options.idleTimeout)
+                    until: min(loop.deadline(after: pool.options.idleTimeout), bodyLimit)
                 )
             } catch {
-                guard error == .timedOut, isUploading else { throw error }
+                guard error == .timedOut, isUploading, loop.now < bodyLimit else { throw error }
             }
         }
     }
@@ -70,7 +73,9 @@ extension UpstreamConnection {
 
     /// What is here of the response's content already; nothing if one has to wait.
     func piece(of exchange: Int) -> ByteSlice? {
-        guard exchange == self.exchange, !buffer.isEmpty, let rest = body?.remaining else {
+        guard exchange == self.exchange, !buffer.isEmpty, let rest = body?.remaining,
+            bodyLimit == .max || loop.now < bodyLimit
+        else {
             return nil
         }
         guard rest > buffer.count, case .piece(let piece)? = try? body?.next(from: buffer) else {

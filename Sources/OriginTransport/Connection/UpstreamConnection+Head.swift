@@ -19,10 +19,10 @@ extension UpstreamConnection {
             case .final: return
             case .interim:
                 interim += 1
-                try await passInterim(number: interim, upload, context.onInformational)
+                try await passInterim(number: interim, upload, context)
             case .nothing:
                 if let upload {
-                    try await readMore(during: upload)
+                    try await readMore(during: upload, until: fixed)
                 } else {
                     try await waitForHead(until: fixed)
                 }
@@ -81,22 +81,24 @@ extension UpstreamConnection {
     private func passInterim(
         number: Int,
         _ upload: Upload?,
-        _ forward: (@Sendable (HTTPStatus, HTTPHeaders) async throws -> Void)?
+        _ context: borrowing RequestContext
     ) async throws {
         guard let head = head.take() else { return }
         guard number <= UpstreamConnection.limits.informationalCount, head.status != 101 else {
             throw NetworkError(
                 .httpProtocolError,
                 side: .upstream,
-                detail: "\(pool.origin.authority) sent interim answers that nobody asked for"
+                detail: "\(pool.origin.authority) sent too many or unexpected 1xx responses"
             )
         }
         if head.status == 100 {
             upload?.open()
-        } else if let forward {
+        } else if let forward = context.onInformational {
             var headers = head.headers
             _ = HopByHop(removingFrom: &headers)
-            try await forward(head.status, headers)
+            try await TimeLimit.run(until: context.deadline, on: SystemClock()) { [headers] in
+                try await forward(head.status, headers)
+            }
         }
     }
 
@@ -131,18 +133,20 @@ extension UpstreamConnection {
     ///
     /// The wait goes in steps of a second: the deadline of the answer begins when the upload has
     /// ended, which may be in the middle of a step.
-    private func readMore(during upload: Upload) async throws {
+    private func readMore(during upload: Upload, until limit: UInt64) async throws {
         while true {
             let isStep = upload.isRunning
             let deadline =
                 isStep
-                ? loop.deadline(after: .seconds(1))
-                : upload.answerDeadline(loop.deadline(after: pool.options.responseTimeout))
+                ? min(loop.deadline(after: .seconds(1)), limit)
+                : upload.answerDeadline(
+                    min(loop.deadline(after: pool.options.responseTimeout), limit)
+                )
             do throws(IOError) {
                 guard try await read(until: deadline) == 0 else { return }
                 throw .closedByPeer
             } catch {
-                if error == .timedOut, isStep {
+                if error == .timedOut, isStep, loop.now < limit {
                     // An origin that never answers the expectation gets the body after a second.
                     upload.open()
                     continue
@@ -165,7 +169,8 @@ extension UpstreamConnection {
         until deadline: UInt64,
         into buffer: ReadBuffer? = nil
     ) async throws(IOError) {
-        if pool.followsRelay, let relay = AbortRelay.current?.relay, relay.loop === loop {
+        if pool.service == .connections, let relay = AbortRelay.current?.relay, relay.loop === loop
+        {
             let relay = relay.value
             if relay.isFree {
                 try relay.hold(socket)

@@ -27,7 +27,12 @@ extension UpstreamConnection {
         if let rest = try start(consume request) { try await send(rest, until: limit) }
         let upload = Upload(source, length.map { .length($0) } ?? .chunked, isOpen: !isExpecting)
         begin(upload)
-        try await awaitHead(answering: question, during: upload, context: &context)
+        try await awaitHead(
+            answering: question,
+            during: upload,
+            context: &context,
+            until: limit
+        )
         context.timings.firstByte = Duration(elapsed: loop.now - started)
         let response = try response()
         // Behind a whole answer the exchange is over, and with it what is left of the content.
@@ -54,7 +59,8 @@ extension UpstreamConnection {
     private func awaitHead(
         answering question: Question,
         during upload: Upload,
-        context: inout RequestContext
+        context: inout RequestContext,
+        until limit: UInt64
     ) async throws {
         let task = upload.task
         do {
@@ -62,7 +68,7 @@ extension UpstreamConnection {
                 try await readHead(
                     answering: question,
                     context: &context,
-                    until: .max,
+                    until: limit,
                     during: upload
                 )
             } onCancel: {

@@ -38,6 +38,8 @@ final class UpstreamConnection: TimerEntry {
     var head: ResponseHead?
     /// What is left of the response's content; nothing between exchanges.
     var body: BodyReader?
+    /// When the content must be complete, on the loop's clock.
+    private(set) var bodyLimit = UInt64.max
     /// Larger than for requests: cookies and policies make the heads of real answers long.
     static let limits = {
         var limits = HTTP1Limits()
@@ -123,9 +125,9 @@ final class UpstreamConnection: TimerEntry {
     /// Sends the request and returns when the head of the final response is there.
     ///
     /// - Parameters:
-    ///   - request: one whose body does not stream, where there is a limit.
+    ///   - request: what is sent.
     ///   - context: gets what is learnt.
-    ///   - limit: when it must be over, on the loop's clock; it ends the waits, not a body's source.
+    ///   - limit: when the response must be here, on the loop's clock.
     /// - Returns: the response, whose body may still be arriving.
     /// - Throws: `http_response_timeout` past the limit, else what the fault is.
     func send(
@@ -143,6 +145,7 @@ final class UpstreamConnection: TimerEntry {
         let started = loop.now
         do {
             guard limit > started else { throw NetworkError.overdueUnsent }
+            bodyLimit = pool.service == .connections ? limit : .max
             if request.body.isStream {
                 return try await sendStream(
                     of: consume request,
@@ -245,7 +248,7 @@ final class UpstreamConnection: TimerEntry {
     }
 
     /// What went wrong in this exchange.
-    func fault(_ error: IOError, in phase: FaultTable.Phase) -> NetworkError {
+    func fault(_ error: IOError, in phase: TimeoutPhase) -> NetworkError {
         let isUntouched =
             phase == .sending || phase == .awaitingHead && !hasAnswered && buffer.isEmpty
         return FaultTable.error(

@@ -98,6 +98,9 @@ package struct FailoverTransport: HTTPTransport {
         self.routes = LoopBound(Routes(routes, rests), on: loop)
     }
 
+    /// Itself: every attempt ends at the context's deadline.
+    package func timed(by clock: any NetworkClock) -> any HTTPTransport { self }
+
     package func send(
         _ request: Request,
         context: inout RequestContext
@@ -111,12 +114,13 @@ package struct FailoverTransport: HTTPTransport {
             do {
                 return try await send(request, over: index, context: &context)
             } catch {
-                // A certificate that is not trusted is no outage: a person must hear of it. Nor is what
-                // we lack ourselves.
+                // An untrusted certificate is not an outage: the operator must hear of it. Nor is
+                // what we lack ourselves, or the end of the exchange's time.
                 guard let error = error as? NetworkError, error.retry == .safe,
-                    error.side == .upstream, error.kind != .tlsCertificateError
+                    error.side == .upstream, error.kind != .tlsCertificateError,
+                    error.kind != .httpResponseTimeout
                 else {
-                    // It was reached, or nobody waits any longer: the next request tries it again.
+                    // It was reached, or nobody is waiting: the next request tries it again.
                     bound.rests.withdraw(index, restingUntil: rest, to: earlier)
                     throw error
                 }

@@ -5,11 +5,20 @@ package import NetworkCore
 ///
 /// Not `Sendable`: it never leaves its loop.
 package final class OriginPool {
+    /// Whose requests a pool sends, and so what ends them.
+    package enum Service: Sendable {
+        /// Any task's: its cancellation ends a wait, and the deadline is one of the head, since a
+        /// caller may read a body for as long as it likes.
+        case callers
+        /// Those of the apps that are connected to this loop: the end of the app's connection ends a
+        /// wait, through its `AbortRelay`, and the deadline is one of the whole response.
+        case connections
+    }
+
     package let origin: Origin
     package let loop: EventLoop
     package let options: UpstreamOptions
-    /// Whether a wait here ends with the connection that the present task serves.
-    let followsRelay: Bool
+    let service: Service
     private let tls: TLSContext?
     /// How long an origin gets to show that it sends content behind an answer that has none.
     private static let silence = Duration.milliseconds(100)
@@ -40,17 +49,16 @@ package final class OriginPool {
     ///   - options: limits and times.
     ///   - tls: for an `https` origin, what is demanded of it.
     ///   - loop: where they live.
-    ///   - followsRelay: whether an `AbortRelay` ends the waits of its task. Not where requests are
-    ///     sent that outlive whoever set them off: tasks inherit the relay.
+    ///   - service: whose requests it sends.
     package init(
         _ origin: Origin,
         options: UpstreamOptions,
         tls: TLSContext?,
         on loop: EventLoop,
-        followsRelay: Bool
+        serving service: Service
     ) {
         self.origin = origin
-        self.followsRelay = followsRelay
+        self.service = service
         self.options = options
         self.tls = tls
         self.loop = loop
@@ -59,6 +67,17 @@ package final class OriginPool {
 
     /// What a 407 means here; nothing where no proxy answers in the origin's place.
     var refusal: NetworkError? { targetPrefix.isEmpty ? nil : options.proxy?.refusal }
+
+    /// When an exchange must be over, on the loop's clock.
+    ///
+    /// - Throws: `http_response_timeout` if it is over already.
+    @inline(never)
+    func limit(of context: borrowing RequestContext) throws(NetworkError) -> UInt64 {
+        guard let deadline = context.deadline else { return .max }
+        let left = ContinuousClock.now.duration(to: deadline)
+        guard left > .zero else { throw .overdueUnsent }
+        return loop.deadline(after: left)
+    }
 
     /// A quiet connection for one exchange, if there is one and none of them is suspected.
     func takeIdle(_ context: inout RequestContext) -> UpstreamConnection? {
@@ -78,7 +97,10 @@ package final class OriginPool {
     ///
     /// - Throws: `connection_limit_reached` when the queue is full or the wait too long, and what
     ///   dialling throws.
-    func acquire(_ context: inout RequestContext) async throws -> UpstreamConnection {
+    func acquire(
+        _ context: inout RequestContext,
+        until limit: UInt64
+    ) async throws -> UpstreamConnection {
         let wantsNew = context.requiresFreshConnection
         context.requiresFreshConnection = false
         context.isConnectionReused = false
@@ -86,19 +108,19 @@ package final class OriginPool {
             if let spare = idle.take() { spare.close() }
         }
         if open >= options.connections {
-            if let connection = try await waitInQueue(wantsNew: wantsNew, &context) {
+            if let connection = try await waitInQueue(wantsNew: wantsNew, &context, limit) {
                 return connection
             }
         } else {
             open += 1
         }
         do {
-            let connection = try await dial(&context)
+            let connection = try await dial(&context, until: limit)
             context.upstreamAddress = connection.address
             return connection
         } catch {
             slotFreed()
-            throw error
+            throw limit <= loop.now ? NetworkError.overdue(error) : error
         }
     }
 
@@ -163,13 +185,14 @@ package final class OriginPool {
     /// Waits for a released connection, or for the right to open one (nothing).
     private func waitInQueue(
         wantsNew: Bool,
-        _ context: inout RequestContext
+        _ context: inout RequestContext,
+        _ limit: UInt64
     ) async throws -> UpstreamConnection? {
-        guard waiters.count < options.queueLength else { throw limitReached("the queue is full") }
+        guard waiters.count < options.queueLength else { throw queueFull }
         let start = loop.now
         let waiter = PoolWaiter(wantsNew: wantsNew)
         waiters.add(waiter)
-        loop.schedule(waiter, at: loop.deadline(after: options.queueTimeout))
+        loop.schedule(waiter, at: min(loop.deadline(after: options.queueTimeout), limit))
         let bound = LoopBound(waiter, on: loop)
         let loop = loop
         let grant = await withTaskCancellationHandler {
@@ -187,24 +210,29 @@ package final class OriginPool {
             context.upstreamAddress = connection.address
             return connection
         case .slot: return nil
-        case .timedOut: throw limitReached("no connection became free in time")
+        case .timedOut:
+            throw limit <= loop.now
+                ? NetworkError.overdueUnsent : NetworkError.timeout(.queue, origin.authority)
         case .cancelled: throw FaultTable.error(.aborted, in: .connecting, to: origin.authority)
         }
     }
 
-    private func limitReached(_ reason: String) -> NetworkError {
+    private var queueFull: NetworkError {
         NetworkError(
             .connectionLimitReached,
             side: .proxy,
             retry: .unsafe,
             detail:
-                "all connections of the pool to \(origin.authority) are busy: \(reason)",
+                "all connections of the pool to \(origin.authority) are busy: the queue is full",
             retryAfter: 1
         )
     }
 
-    private func dial(_ context: inout RequestContext) async throws -> UpstreamConnection {
-        let deadline = loop.deadline(after: options.connectTimeout)
+    private func dial(
+        _ context: inout RequestContext,
+        until limit: UInt64
+    ) async throws -> UpstreamConnection {
+        let deadline = min(loop.deadline(after: options.connectTimeout), limit)
         let socket = try await HostDialer.connect(
             to: options.proxy?.host ?? origin.host,
             port: options.proxy?.port ?? origin.port,

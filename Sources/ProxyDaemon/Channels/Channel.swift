@@ -36,7 +36,7 @@ final class Channel {
         ruleFields = Array(shared.configuration.headers.rareNames.prefix(64))
         if let samples = shared.samples {
             pools = []
-            chain = shared.stack.chain(to: samples)
+            chain = shared.stack.chain(to: samples.timed(by: SystemClock()))
             return
         }
         let routes = shared.upstreams.map { origin, basePath in
@@ -45,7 +45,7 @@ final class Channel {
                 options: shared.options(forLoop: loop.index, of: loops),
                 tls: origin.scheme == .https ? shared.tls : nil,
                 on: loop,
-                followsRelay: true
+                serving: .connections
             )
             pool.onUnpinnedPeer = { Channel.warnUnpinned(origin, log) }
             return (pool, UpstreamRoute(pool, basePath: basePath))
@@ -104,23 +104,8 @@ final class Channel {
         within time: Duration,
         context: inout RequestContext
     ) async throws -> Response {
-        let deadline = ContinuousClock.now + time
-        context.deadline = deadline
-        let (chain, request) = (chain, request)
-        let response = try await TimedTask.run(on: loop, until: deadline, &context) {
-            (context: inout RequestContext) in
-            // A separate task: its cancellation reaches it, and the connection's relay does not.
-            try await AbortRelay.$current.withValue(nil) {
-                try await chain.send(request, context: &context)
-            }
-        }
-        guard case .stream(let source, let length) = response.body else { return response }
-        var limited = response
-        limited.body = .stream(
-            DeadlineBody(source, until: deadline, on: loop),
-            length: length
-        )
-        return limited
+        context.deadline = ContinuousClock.now + time
+        return try await chain.send(request, context: &context)
     }
 
     /// Refuses TRACE if netproxy adds a secret to each request, for the upstream or for a parent proxy:

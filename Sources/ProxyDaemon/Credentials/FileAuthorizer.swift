@@ -44,8 +44,8 @@ package final class FileAuthorizer: Authorizing {
         self.onFault = onFault
     }
 
-    /// Returning a credential never waits.
-    package var keepsDeadlines: Bool { true }
+    /// Itself: nothing waits for a credential.
+    package func timed() -> any Authorizing { self }
 
     package func currentCredential() -> Credential? { state.withLock { $0.credential } }
 

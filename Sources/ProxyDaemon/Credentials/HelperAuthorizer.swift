@@ -39,7 +39,8 @@ package struct HelperAuthorizer: Authorizing {
     package var kind: String { "exec" }
     package var fieldName: HTTPFieldName { manager.fieldName }
     package var isSignedIn: Bool { manager.isSignedIn }
-    package var keepsDeadlines: Bool { manager.keepsDeadlines }
+    /// Itself: the manager watches the time.
+    package func timed() -> any Authorizing { self }
     package var clock: any NetworkClock { manager.clock }
 
     package func currentCredential() -> Credential? { manager.currentCredential() }

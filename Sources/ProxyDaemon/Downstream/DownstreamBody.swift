@@ -135,17 +135,9 @@ extension DownstreamConnection {
         } catch {
             switch error {
             case .timedOut where loop.now < idle:
-                throw NetworkError(
-                    .requestBodyTimeout,
-                    side: .downstream,
-                    detail: "the request body arrives too slowly; see limits.body_rate"
-                )
+                throw NetworkError.timeout(.requestBodyRate)
             case .timedOut:
-                throw NetworkError(
-                    .connectionReadTimeout,
-                    side: .downstream,
-                    detail: "the request body stopped arriving"
-                )
+                throw NetworkError.timeout(.requestBody)
             case .aborted where Task.isCancelled:
                 throw CancellationError()
             default:

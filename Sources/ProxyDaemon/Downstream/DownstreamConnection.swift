@@ -253,11 +253,7 @@ final class DownstreamConnection {
     /// What a failed write says about the app.
     static func fault(_ error: IOError) -> NetworkError {
         error == .timedOut
-            ? NetworkError(
-                .connectionWriteTimeout,
-                side: .downstream,
-                detail: "the client stopped reading the response"
-            )
+            ? NetworkError.timeout(.delivery)
             : NetworkError(
                 .cancelled,
                 side: .downstream,

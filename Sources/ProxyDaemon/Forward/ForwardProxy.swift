@@ -132,7 +132,7 @@ final class ForwardProxy {
             options: options,
             tls: nil,
             on: loop,
-            followsRelay: true
+            serving: .connections
         )
         pools[origin] = pool
         return pool

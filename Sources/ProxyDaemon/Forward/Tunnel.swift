@@ -77,11 +77,7 @@ final class Tunnel {
                 return try await source.read()
             } catch let error as NetworkError where error.kind == .connectionReadTimeout {
                 guard loop.now < lastMove &+ (idleTimeout ?? .zero).nanoseconds else {
-                    throw NetworkError(
-                        .connectionReadTimeout,
-                        side: .proxy,
-                        detail: "the tunnel was idle for too long"
-                    )
+                    throw NetworkError.timeout(.tunnel)
                 }
             }
         }

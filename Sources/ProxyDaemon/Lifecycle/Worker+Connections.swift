@@ -109,14 +109,7 @@ extension Worker {
         } catch let error as HTTP1Error {
             await handler.refuse(NetworkError(error), on: connection)
         } catch {
-            await handler.refuse(
-                NetworkError(
-                    .requestHeadTimeout,
-                    side: .downstream,
-                    detail: "the head of the request did not arrive in time"
-                ),
-                on: connection
-            )
+            await handler.refuse(NetworkError.timeout(.requestHead), on: connection)
         }
         if connection.state.isParked { return park(connection) }
         await connection.end()

@@ -280,7 +280,7 @@ import Testing
 /// Watches the time up to the head, as it says.
 private struct WatchingTransport: HTTPTransport {
     let behind: any HTTPTransport
-    var keepsDeadlines: Bool { true }
+    func timed(by clock: any NetworkClock) -> any HTTPTransport { self }
 
     func send(_ request: Request, context: inout RequestContext) async throws -> Response {
         try await behind.send(request, context: &context)

@@ -1,0 +1,111 @@
+/// What may take too long, and the error it ends with: the one table of timeouts.
+///
+/// Whoever waits measures the time, since only there can the wait be ended: the transport for
+/// everything on an upstream connection, the authorizer for a credential, the daemon for what an app
+/// sends and reads. `TimeLimit` does it for code that cannot.
+package enum TimeoutPhase: Sendable, CaseIterable {
+    // Towards the origin, in the order of an attempt.
+    case queue, resolving, connecting, handshake, sending, awaitingHead, readingBody
+    /// The exchange as a whole.
+    case total
+    /// The wait for a token.
+    case credential
+    // Towards the app.
+    case requestHead, requestBody, requestBodyRate, delivery
+    /// A tunnel in which nothing moves.
+    case tunnel
+    /// The end of the daemon, or of a listener.
+    case drain
+
+    /// Whether nothing of the request was sent yet.
+    fileprivate var isBeforeSending: Bool {
+        switch self {
+        case .resolving, .connecting, .handshake: true
+        default: false
+        }
+    }
+}
+
+extension NetworkError {
+    /// The error of what took too long.
+    ///
+    /// - Parameters:
+    ///   - phase: what it was.
+    ///   - peer: what the message calls the other side.
+    ///   - retry: whether the request may be sent again; where it is nil, only before it was sent.
+    package static func timeout(
+        _ phase: TimeoutPhase,
+        _ peer: String = "the upstream",
+        retry: RetrySafety? = nil
+    ) -> NetworkError {
+        let (kind, side, detail): (ErrorKind, Side, String) =
+            switch phase {
+            case .queue:
+                (
+                    .connectionLimitReached, .proxy,
+                    "all connections of the pool to \(peer) are busy: "
+                        + "no connection became free in time"
+                )
+            case .resolving: (.dnsTimeout, .upstream, "resolving \(peer) took too long")
+            case .connecting: (.connectionTimeout, .upstream, "connecting to \(peer) took too long")
+            case .handshake:
+                (.connectionTimeout, .upstream, "the TLS handshake with \(peer) took too long")
+            case .sending:
+                (.connectionWriteTimeout, .upstream, "\(peer) did not take the request in time")
+            case .awaitingHead:
+                (.httpResponseTimeout, .upstream, "\(peer) did not answer in time")
+            case .readingBody:
+                (
+                    .connectionReadTimeout, .upstream,
+                    "\(peer) stopped in the middle of its response"
+                )
+            case .total: (.httpResponseTimeout, .upstream, "the exchange took too long")
+            case .credential:
+                (
+                    .httpResponseTimeout, .upstream,
+                    "no token was obtained within the time limit of the exchange"
+                )
+            case .requestHead:
+                (
+                    .requestHeadTimeout, .downstream,
+                    "the head of the request did not arrive in time"
+                )
+            case .requestBody:
+                (.connectionReadTimeout, .downstream, "the request body stopped arriving")
+            case .requestBodyRate:
+                (
+                    .requestBodyTimeout, .downstream,
+                    "the request body arrives too slowly; see limits.body_rate"
+                )
+            case .delivery:
+                (
+                    .connectionWriteTimeout, .downstream,
+                    "the client stopped reading the response"
+                )
+            case .tunnel:
+                (.connectionReadTimeout, .proxy, "the tunnel was idle for too long")
+            case .drain:
+                (
+                    .httpResponseTimeout, .proxy,
+                    "netproxy is shutting down; the drain period ended before the upstream answered"
+                )
+            }
+        return NetworkError(
+            kind,
+            side: side,
+            retry: retry ?? (phase.isBeforeSending ? .safe : .unsafe),
+            detail: detail,
+            retryAfter: phase == .queue ? 1 : nil
+        )
+    }
+
+    /// The error of an exchange that its deadline ended.
+    ///
+    /// - Parameter error: what that did to it, which knows whether the request had been sent.
+    package static func overdue(_ error: any Error) -> NetworkError {
+        timeout(.total, retry: (error as? NetworkError)?.retry ?? .unsafe)
+    }
+
+    /// The error of an exchange that its deadline ended before anything was sent.
+    package static var overdueUnsent: NetworkError { timeout(.total, retry: .safe) }
+}
