@@ -23,7 +23,7 @@ package struct BodyDecoder: Sendable {
     }
 
     private var state: State
-    /// What followed the last chunk, without the fields that have no place there; nil if nothing.
+    /// The trailer fields, without those that are not allowed there; nil if there are none.
     package private(set) var trailers: HTTPHeaders?
 
     package init(_ framing: BodyFraming, limits: HTTP1Limits = HTTP1Limits()) {

@@ -3,13 +3,13 @@ package import HTTPMessage
 
 /// Takes the content of one body out of the bytes that were read from its connection.
 ///
-/// It reads nothing itself: whoever owns the connection reads, and knows how long to wait.
+/// It does no I/O: the owner of the connection reads, and knows how long to wait.
 package struct BodyReader: Sendable {
     /// What the buffer holds of the body.
     package enum Step {
         /// The next piece of the content.
         case piece(ByteSlice)
-        /// Nothing: read more into the buffer.
+        /// Nothing yet: read more into the buffer.
         case needMore
         /// The body is complete.
         case end

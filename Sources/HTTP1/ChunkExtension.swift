@@ -1,7 +1,7 @@
 import HTTPMessage
 
-/// The extensions behind a chunk's size, checked byte by byte against the grammar of RFC 9112
-/// §7.1.1 and forgotten: nobody needs them, but what is none may hide a chunk from somebody.
+/// The extensions after a chunk's size, checked byte by byte against the grammar of RFC 9112 §7.1.1
+/// and dropped: they have no use, but a malformed one may hide a chunk from another parser.
 struct ChunkExtension: Sendable {
     private enum Place {
         case nameStart, name, nameEnd, valueStart, token, quoted, escaped, quoteEnd, valueEnd

@@ -1,15 +1,15 @@
 import Bytes
 import HTTPMessage
 
-/// The chunked transfer coding (RFC 9112 §7.1), byte by byte in front of the data, so that nothing
-/// is looked at twice and no line has to fit anywhere.
+/// The chunked transfer coding (RFC 9112 §7.1), byte by byte up to the data, so that no byte is
+/// looked at twice and no line has to fit into a buffer.
 struct ChunkedDecoder: Sendable {
     private enum Place {
         case size, sizeLineFeed, data, dataCarriageReturn, dataLineFeed, trailers
         case extensions
     }
 
-    /// Fields that have no meaning, or a dangerous one, behind the content (RFC 9110 §6.5.1).
+    /// Fields that are meaningless or dangerous in a trailer section (RFC 9110 §6.5.1).
     private static let dropped = KnownFieldSet.hopByHop.union(
         KnownFieldSet(
             .trailer,
@@ -44,7 +44,7 @@ struct ChunkedDecoder: Sendable {
     init(limits: HTTP1Limits) {
         extensionLimit = limits.chunkExtensionSize
         extensionTotalLimit = limits.chunkExtensionTotal
-        lines = LineScanner(.nothing, limits: limits)
+        lines = LineScanner(.none, limits: limits)
     }
 
     mutating func next(_ bytes: Span<UInt8>) throws(HTTP1Error) -> BodyDecoder.Event {
@@ -86,7 +86,7 @@ struct ChunkedDecoder: Sendable {
     private mutating func stepSize(_ byte: UInt8) throws(HTTP1Error) {
         if let digit = Grammar.hexValue(byte) {
             // Fifteen digits fit in a signed word; tinyproxy's CVE-2026-3945 was one that did not.
-            // Noughts in front mean nothing, but no more than twenty digits are read, like h11.
+            // Leading zeros are ignored, but no more than twenty digits are read, like h11.
             guard digits < 20, rest < 1 << 56 else { throw .malformedChunkSize }
             rest = rest << 4 | Int(digit)
             digits += 1

@@ -14,7 +14,7 @@ package struct HTTP1Limits: Sendable {
     /// 8 KiB, like nginx and Apache; RFC 9112 §3 asks for 8000 octets of request line. Beyond it:
     /// 414.
     package var targetSize = 8 * 1024
-    /// The longest extension of one chunk; extensions are dropped, nobody needs them.
+    /// The longest extension of one chunk; extensions are dropped unread.
     package var chunkExtensionSize = 256
     /// All extensions of one body: Go's CVE-2023-39326 was a body of little else.
     package var chunkExtensionTotal = 16 * 1024

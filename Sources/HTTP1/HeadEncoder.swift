@@ -3,7 +3,7 @@ package import HTTPMessage
 
 /// What a head says about the connection it is sent on.
 package enum ConnectionDirective: Sendable, Equatable {
-    /// Nothing, which in HTTP/1.1 means that it stays open.
+    /// No directive, which in HTTP/1.1 means that it stays open.
     case persistent
     /// `Connection: close`.
     case close
@@ -30,7 +30,7 @@ package enum HeadEncoder {
     /// Writes a request head.
     ///
     /// Target and host are visible ASCII, the framing is not `untilClose`: anything else is our
-    /// bug, and stops here. `hopFields` are for the next hop only, such as `TE` or `Upgrade`.
+    /// bug and traps. `hopFields` are for the next hop only, such as `TE` or `Upgrade`.
     package static func encodeRequest(
         method: HTTPMethod,
         target: String,

@@ -1,10 +1,10 @@
 import Bytes
 package import HTTPMessage
 
-/// The removal of what is meant for one connection only (RFC 9110 §7.6.1), before anybody adds
-/// fields of our own.
+/// The removal of what is meant for one connection only (RFC 9110 §7.6.1), before our own fields
+/// are added.
 package struct HopByHop: Sendable {
-    /// What `Connection` nominated in vain, each once: worth a log line.
+    /// Protected fields that `Connection` nominated, each once: worth a log line.
     package private(set) var refused: [HTTPFieldName] = []
 
     /// Removes the hop-by-hop fields and everything that `Connection` nominates.

@@ -4,16 +4,16 @@ import HTTPMessage
 /// Finds the lines of a section while its bytes arrive, and refuses every control byte at once.
 ///
 /// One pass: where the last call stopped, the next one goes on. What passes holds no control byte
-/// but HTAB and the CRLF of its lines, so the parsers behind it need not look for any.
+/// but HTAB and the CRLF of its lines, so the parsers after it need not look for any.
 struct LineScanner: Sendable {
-    /// What stands in front of the field lines.
+    /// What precedes the field lines.
     enum Opening {
-        case requestLine, statusLine, nothing
+        case requestLine, statusLine, none
     }
 
-    /// Where the first line starts: 2 behind the empty line that a request may begin with.
+    /// Where the first line starts: 2 after the empty line that a request may begin with.
     private(set) var start = 0
-    /// Where each line's CR stands.
+    /// The position of each line's CR.
     private(set) var lineEnds: [Int] = []
     /// How many bytes were looked at altogether; for the test that counts them.
     private(set) var examined = 0
@@ -41,7 +41,7 @@ struct LineScanner: Sendable {
 
     /// The length of the section with its final empty line, or nil where it is not complete.
     ///
-    /// Every call gets the same bytes again and more behind them.
+    /// Every call gets the same bytes again, and more after them.
     mutating func scan(_ bytes: Span<UInt8>) throws(HTTP1Error) -> Int? {
         while true {
             let bound = min(limit, bytes.count)
@@ -79,17 +79,17 @@ struct LineScanner: Sendable {
             lineEnds.append(end)
             lineStart = end + 2
             limit = sectionLimit
-            let fields = opening == .nothing ? lineEnds.count : lineEnds.count - 1
+            let fields = opening == .none ? lineEnds.count : lineEnds.count - 1
             guard fields <= fieldLimit else { throw .tooManyFields }
             return false
         }
         guard lineEnds.isEmpty else { return true }
         switch opening {
-        case .nothing: return true
+        case .none: return true
         case .statusLine: throw .malformedStatusLine
         case .requestLine:
-            // RFC 9112 §2.2: one empty line may stand in front of a request, left over from the
-            // content of the one before. A second one is nobody's habit.
+            // RFC 9112 §2.2: one empty line may precede a request, left over from the
+            // content of the one before. No client sends two.
             guard start == 0 else { throw .malformedRequestLine }
             start = end + 2
             lineStart = start

@@ -22,9 +22,9 @@ package struct RequestHead: Sendable {
 }
 
 extension RequestHead {
-    /// Stands for a head that could not be read, when the refusal is written.
+    /// A placeholder for a head that could not be read, to write the refusal by.
     ///
-    /// Of the bytes only the method counts: whoever asked with HEAD must get no content (RFC 9110
+    /// Only the method matters: the answer to HEAD must have no content (RFC 9110
     /// §9.3.2), whatever is wrong with the rest.
     package static func unreadable(_ bytes: Span<UInt8>) -> RequestHead {
         refused(isHead(bytes) ? .head : .get, .origin("/"))
@@ -44,7 +44,7 @@ extension RequestHead {
         )
     }
 
-    /// Whether a request line begins with HEAD; an empty line may stand in front of it.
+    /// Whether a request line begins with HEAD; an empty line may precede it.
     private static func isHead(_ bytes: Span<UInt8>) -> Bool {
         let start = bytes.count > 1 && bytes[0] == 0x0D && bytes[1] == 0x0A ? 2 : 0
         guard bytes.count >= start + 5 else { return false }

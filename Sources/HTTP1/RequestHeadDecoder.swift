@@ -27,7 +27,7 @@ package struct RequestHeadDecoder: Sendable {
 
     /// Decodes the head that `bytes` starts with; `consumed` is its length.
     ///
-    /// Nil: call again with the same bytes and more behind them.
+    /// Nil: call again with the same bytes and more after them.
     package mutating func decode(
         _ bytes: Span<UInt8>
     ) throws(HTTP1Error) -> (head: RequestHead, consumed: Int)? {

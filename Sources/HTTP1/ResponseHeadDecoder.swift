@@ -27,7 +27,7 @@ package struct ResponseHeadDecoder: Sendable {
 
     /// Decodes the head that `bytes` starts with; `consumed` is its length.
     ///
-    /// Nil: call again with the same bytes and more behind them.
+    /// Nil: call again with the same bytes and more after them.
     package mutating func decode(
         _ bytes: Span<UInt8>,
         answering method: HTTPMethod

@@ -16,7 +16,7 @@ public final class PooledTransport: HTTPTransport {
 
     private struct Pools {
         var known: [Origin: LoopBound<OriginPool>] = [:]
-        /// How many there may be before those that nobody uses are dropped.
+        /// How many there may be before unused ones are dropped.
         var limit = 64
     }
 
@@ -25,12 +25,12 @@ public final class PooledTransport: HTTPTransport {
 
     /// Starts a loop and makes an empty pool.
     ///
-    /// - Throws: `NetworkError` when the files that `options` names cannot be used, or when it says
-    ///   what makes no sense.
+    /// - Throws: `NetworkError` when the files that `options` names cannot be used, or when an
+    ///   option is out of range.
     public convenience init(options: UpstreamOptions = UpstreamOptions()) throws {
         try options.check()
         do {
-            // The files first: a loop that has started goes on until somebody stops it.
+            // The files first: a loop that has started runs until it is stopped.
             let tls = try TLSContext(options.tls())
             let loop = try EventLoop()
             try loop.start()
@@ -163,7 +163,7 @@ public final class PooledTransport: HTTPTransport {
 extension UpstreamOptions {
     /// What the options demand of a TLS peer.
     ///
-    /// - Throws: `proxy_internal_error` that names a pin which is none.
+    /// - Throws: `proxy_internal_error` that names an invalid pin.
     fileprivate func tls() throws(NetworkError) -> TLSContext.Options {
         var tls = TLSContext.Options()
         tls.authorities = authorities
@@ -186,7 +186,7 @@ extension PooledTransport {
     /// - Parameters:
     ///   - trust: whose certificates are accepted.
     ///   - options: limits and times; authorities and pins are the policy's.
-    /// - Throws: `NetworkError` when the files that the policy names cannot be used, or a pin is none.
+    /// - Throws: `NetworkError` when the files that the policy names cannot be used, or a pin is invalid.
     public convenience init(
         trust: TrustPolicy,
         options: UpstreamOptions = UpstreamOptions()

@@ -18,7 +18,7 @@ public struct UpstreamOptions: Sendable {
     ///
     /// Default 60 s, like nginx.
     public var responseTimeout: Duration? = .seconds(60)
-    /// How long a body may stand still in either direction.
+    /// How long no byte of a body may move, in either direction.
     ///
     /// Default 60 s.
     public var idleTimeout: Duration? = .seconds(60)
@@ -38,7 +38,7 @@ public struct UpstreamOptions: Sendable {
     ///
     /// Default 5 s.
     public var queueTimeout: Duration = .seconds(5)
-    /// A PEM file with the certificates to trust; the system's roots where it is nothing.
+    /// A PEM file with the certificates to trust; the system's roots if `nil`.
     public var authorities: String?
     /// The oldest TLS version.
     ///
@@ -52,9 +52,9 @@ public struct UpstreamOptions: Sendable {
     public var pins: [String] = []
     /// The name to ask for and to verify instead of the origin's host.
     public var serverName: String?
-    /// Another proxy on the way to the origin; nothing: it is dialled itself.
+    /// Another proxy on the way to the origin; `nil`: the origin is dialled directly.
     ///
-    /// The variables `http_proxy` and `https_proxy` are not looked at.
+    /// The variables `http_proxy` and `https_proxy` are ignored.
     public var proxy: ParentProxy?
 
     /// Which addresses of the origin may be dialled.
@@ -65,7 +65,7 @@ public struct UpstreamOptions: Sendable {
 }
 
 extension UpstreamOptions {
-    /// Refuses what makes no sense where it is said, and not at the first request.
+    /// Refuses options that cannot work when they are set, not at the first request.
     ///
     /// - Throws: `proxy_internal_error` that names the option, what it expects and what it found.
     func check() throws(NetworkError) {

@@ -32,7 +32,8 @@ extension NetworkError {
     /// - Parameters:
     ///   - phase: what it was.
     ///   - peer: what the message calls the other side.
-    ///   - retry: whether the request may be sent again; where it is nil, only before it was sent.
+    ///   - retry: whether the request may be sent again; nil: only if it was not sent yet.
+    /// - Returns: the error.
     package static func timeout(
         _ phase: TimeoutPhase,
         _ peer: String = "the upstream",
@@ -101,7 +102,8 @@ extension NetworkError {
 
     /// The error of an exchange that its deadline ended.
     ///
-    /// - Parameter error: what that did to it, which knows whether the request had been sent.
+    /// - Parameter error: how the exchange ended, which knows whether the request had been sent.
+    /// - Returns: `http_response_timeout`.
     package static func overdue(_ error: any Error) -> NetworkError {
         timeout(.total, retry: (error as? NetworkError)?.retry ?? .unsafe)
     }

@@ -1,12 +1,12 @@
 import HTTP1
 import HTTPMessage
 
-/// The fields of a request that are for the next hop alone, with the `Connection` field that says so
-/// (RFC 9110 §7.6.1): written anew, never copied.
+/// The hop-by-hop fields of a request, with the `Connection` field that names them
+/// (RFC 9110 §7.6.1): always written by us, never copied.
 enum HopFields {
     private static let written = KnownFieldSet(.upgrade, .te)
 
-    /// What goes with the request's `Upgrade` and `TE`; nothing for almost every request.
+    /// Returns the fields for the request's `Upgrade` and `TE`; almost always empty.
     static func of(_ headers: HTTPHeaders) -> HTTPHeaders {
         guard !headers.knownFields.isDisjoint(with: written) else { return HTTPHeaders() }
         var fields = HTTPHeaders()
@@ -17,7 +17,7 @@ enum HopFields {
         case (false, _): fields.append(.connection, validated: "TE")
         }
         if let upgrade { fields.append(.upgrade, validated: upgrade) }
-        // The only member that means something here: no coding but chunked is spoken.
+        // The only member that applies: chunked is the only coding supported.
         if headers.contains(KnownField.te) { fields.append(.te, validated: "trailers") }
         return fields
     }

@@ -4,13 +4,14 @@ package import HTTP1
 package import HTTPMessage
 
 extension ResponseReader {
-    /// Reads from a socket until a head is complete; nothing else reads from it meanwhile.
+    /// Reads from a socket until a head is complete; nothing else may read from it.
     ///
     /// - Parameters:
     ///   - socket: where the response comes from.
     ///   - buffer: what was read from it and not used; in the end, what follows the head.
     ///   - method: what the request was sent with.
     ///   - deadline: when the head must be complete, on the loop's clock.
+    /// - Returns: the head.
     /// - Throws: `HTTP1Error`, or `IOError`: `.closedByPeer` before the end of the head, `.timedOut`,
     ///   `.aborted`, `.system`.
     package mutating func readHead(

@@ -5,7 +5,7 @@ import HTTPMessage
 import NetworkCore
 import Synchronization
 
-/// The content of the answer.
+/// The content of the response.
 extension UpstreamConnection {
     /// The next piece of the response's content, and the end of the exchange after the last.
     func nextPiece(of exchange: Int, for source: UpstreamBody) async throws -> ByteSlice? {
@@ -51,7 +51,7 @@ extension UpstreamConnection {
     }
 
     /// Reads some of the content; an origin may be silent while it takes an upload, which has
-    /// deadlines of its own.
+    /// its own deadlines.
     private func readSome() async throws(IOError) -> Int {
         while true {
             do throws(IOError) {
@@ -71,7 +71,7 @@ extension UpstreamConnection {
         return isLong && !socket.isEncrypted ? Slab.largeCapacity : Slab.standardCapacity
     }
 
-    /// What is here of the response's content already; nothing if one has to wait.
+    /// Returns the content that has already been read, or nil if a wait is needed.
     func piece(of exchange: Int) -> ByteSlice? {
         guard exchange == self.exchange, !buffer.isEmpty, let rest = body?.remaining,
             bodyLimit == .max || loop.now < bodyLimit

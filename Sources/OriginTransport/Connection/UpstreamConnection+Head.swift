@@ -6,7 +6,7 @@ import NetworkCore
 
 /// The way back: the final head, and the waits for it.
 extension UpstreamConnection {
-    /// Reads heads until the final one is here, in `head`; interim answers go to whoever wants them.
+    /// Reads heads until the final one is in `head`; interim ones are passed on.
     func readHead(
         answering question: Question,
         context: inout RequestContext,
@@ -20,7 +20,7 @@ extension UpstreamConnection {
             case .interim:
                 interim += 1
                 try await passInterim(number: interim, upload, context)
-            case .nothing:
+            case .incomplete:
                 if let upload {
                     try await readMore(during: upload, until: fixed)
                 } else {
@@ -43,14 +43,14 @@ extension UpstreamConnection {
         }
     }
 
-    /// What there is of the answer.
+    /// What has arrived of the response.
     private enum Arrival {
         case final
         case interim
-        case nothing
+        case incomplete
     }
 
-    /// Decodes a head from what is here or, where nobody else reads, from what can be read at once.
+    /// Decodes a head from the buffer or, without an upload, from what can be read at once.
     // Never inlined, like `passInterim`: what it holds takes no room among what is kept while a
     // request waits.
     @inline(never)
@@ -74,7 +74,7 @@ extension UpstreamConnection {
             self.head = consume head
             return isFinal ? .final : .interim
         } while try reading && readAtOnce()
-        return .nothing
+        return .incomplete
     }
 
     @inline(never)
@@ -118,7 +118,7 @@ extension UpstreamConnection {
         }
     }
 
-    /// Reads what is there of the head; false if nothing is.
+    /// Reads what the kernel holds; false if that is empty.
     private func readAtOnce() throws -> Bool {
         do throws(IOError) {
             guard let count = try socket.readNow(into: buffer) else { return false }
@@ -191,7 +191,7 @@ extension UpstreamConnection {
         let failure = await withTaskCancellationHandler {
             await wait()
         } onCancel: {
-            // By then the connection may be somebody else's.
+            // By then the connection may serve another exchange.
             bound.loop.submit {
                 if bound.value.exchange == exchange { bound.value.socket.abort() }
             }

@@ -13,7 +13,7 @@ extension UpstreamConnection {
         let offset: Int
     }
 
-    /// Writes the head, and the content if it is here; nothing is left if the kernel takes it at once.
+    /// Writes the head, and the content if it is in memory; nil if the kernel took all of it.
     ///
     /// The request is gone then, unless it is kept for another attempt: the next one is put together in
     /// its memory, while that is warm.

@@ -4,7 +4,7 @@ import HTTP1
 import HTTPMessage
 import NetworkCore
 
-/// The way out of content that streams, by a task of its own: the origin may answer before it has
+/// Sends content that streams, in a separate task: the origin may answer before it has
 /// read it all.
 extension UpstreamConnection {
     /// Whether some of the content is still to be sent.
@@ -35,7 +35,7 @@ extension UpstreamConnection {
         )
         context.timings.firstByte = Duration(elapsed: loop.now - started)
         let response = try response()
-        // Behind a whole answer the exchange is over, and with it what is left of the content.
+        // After a complete response the exchange is over, whatever is left of the content.
         if body == nil {
             self.upload = nil
             await end(upload)
@@ -54,8 +54,8 @@ extension UpstreamConnection {
 
     /// Waits for the final head while the content is sent.
     ///
-    /// The task goes on behind a head that says yes: the origin may read on while it answers. Behind
-    /// any other, nobody wants the rest.
+    /// The task goes on after a 2xx head: the origin may still read while it answers. After any
+    /// other, the rest is not wanted.
     private func awaitHead(
         answering question: Question,
         during upload: Upload,
@@ -84,7 +84,7 @@ extension UpstreamConnection {
         if !isWanted { await end(upload) }
     }
 
-    /// Calls off what is left of the content: the connection is spent then.
+    /// Cancels what is left of the content: the connection cannot be used again.
     func cancel(_ upload: Upload) {
         if upload.isRunning {
             upload.isRunning = false
@@ -94,7 +94,7 @@ extension UpstreamConnection {
         upload.task?.cancel()
     }
 
-    /// Calls off what is left of the content, and returns when nobody reads it any more.
+    /// Cancels what is left of the content, and returns when its source is no longer read.
     private func end(_ upload: Upload) async {
         cancel(upload)
         await upload.task?.value
@@ -123,7 +123,7 @@ extension UpstreamConnection {
             upload.fault = fault(.timedOut, in: .sending)
             socket.abort()
         } catch {
-            // Called off: what the source says to that is no fault of the exchange.
+            // Cancelled: the source's error is not the exchange's.
             guard upload.isRunning else { return }
             if isAnswering, UpstreamConnection.isTimeout(error) { return giveUp(upload) }
             upload.fault = error
@@ -141,7 +141,7 @@ extension UpstreamConnection {
                 try await write(output, content)
                 try Task.checkCancellation()
             }
-            // A source may end where it was called off: that is no end of the content.
+            // A cancelled source may just end: that is not the end of the content.
             try Task.checkCancellation()
             try writer.end(into: output)
         } catch is BodyWriter.LengthMismatch {
@@ -157,7 +157,7 @@ extension UpstreamConnection {
     /// Whether the content of the answer is on its way.
     private var isAnswering: Bool { body != nil }
 
-    /// The rest is not sent, and the answer goes on: who is slow now may wait for it.
+    /// Stops sending and lets the response go on: a slow app may still be reading it.
     private func giveUp(_ upload: Upload) {
         upload.isRunning = false
         mayReuse = false

@@ -4,27 +4,27 @@ import HTTP1
 import HTTPMessage
 import NetworkCore
 
-/// One connection to an origin, and the one exchange that is on it.
+/// One connection to an origin, and the one exchange on it.
 ///
 /// Not `Sendable`: it never leaves its loop. Any doubt about framing closes it.
 final class UpstreamConnection: TimerEntry {
-    /// Whether somebody uses it.
+    /// Whether an exchange uses it.
     private enum Rest {
         case inUse
         case idle
-        /// Until it is clear that the origin sends nothing behind its answer.
+        /// Unused until it is clear that the origin sends nothing after its response.
         case watched
     }
 
     // What every exchange looks at stands first, in few cache lines.
     let socket: StreamSocket
     let loop: EventLoop
-    /// Held until the connection closes: a body may outlive everybody else's interest in the pool.
+    /// Held until the connection closes: a body may outlive all other users of the pool.
     let pool: OriginPool
     let buffer = ReadBuffer()
-    /// The exchange that is on the connection, so that a body of an earlier one is not mistaken.
+    /// The number of the current exchange, by which a body knows whether it is still its own.
     private(set) var exchange = 0
-    /// Whether a head of its answer has come, be it an interim one.
+    /// Whether a head of its response has arrived, final or interim.
     var hasAnswered = false
     private var rest = Rest.inUse
     /// Among idle connections, the one that was used before it.
@@ -36,7 +36,7 @@ final class UpstreamConnection: TimerEntry {
     var reader = ResponseReader(limits: UpstreamConnection.limits)
     /// The head of the answer, from when it is here until the answer is made of it.
     var head: ResponseHead?
-    /// What is left of the response's content; nothing between exchanges.
+    /// The rest of the response's content; nil between exchanges.
     var body: BodyReader?
     /// When the content must be complete, on the loop's clock.
     private(set) var bodyLimit = UInt64.max
@@ -64,7 +64,7 @@ final class UpstreamConnection: TimerEntry {
 
     // MARK: - In the pool
 
-    /// Whether nothing of the last exchange is left on it.
+    /// Whether the last exchange left nothing behind.
     func canIdle() -> Bool {
         guard mayReuse, buffer.isEmpty, !isUploading, !socket.isClosed, !socket.hasPosted
         else { return false }
@@ -112,7 +112,7 @@ final class UpstreamConnection: TimerEntry {
         rest = .inUse
         loop.remove(self)
         if let upload { cancel(upload) }
-        // What is posted, nobody waits for any more.
+        // Posted bytes are no longer wanted.
         socket.dropPosted()
         socket.close()
         buffer.consume(buffer.count)
@@ -136,7 +136,7 @@ final class UpstreamConnection: TimerEntry {
         until limit: UInt64 = .max
     ) async throws -> Response {
         guard !Task.isCancelled else {
-            // Nobody waits for the answer: a request is better not sent.
+            // The caller is gone: better not to send the request.
             pool.release(self)
             throw fault(.aborted, in: .connecting)
         }
@@ -198,8 +198,8 @@ final class UpstreamConnection: TimerEntry {
         case .none, .length(0):
             pool.release(self)
         case .length(let length) where length <= buffer.count:
-            // Copied where that is cheap: the connection keeps its slab, and whoever keeps the
-            // content keeps no more than that.
+            // Copied where that is cheap: the connection keeps its slab, and the caller keeps
+            // only the content.
             response.body = .bytes(
                 length <= UpstreamConnection.copiedLength
                     ? buffer.copy(length) : buffer.take(length)
@@ -240,7 +240,7 @@ final class UpstreamConnection: TimerEntry {
         pool.release(self)
     }
 
-    /// Whoever reads the body does not want the rest.
+    /// The reader of the body does not want the rest.
     func cancelBody(of exchange: Int) {
         guard exchange == self.exchange, body != nil else { return }
         body = nil

@@ -87,7 +87,7 @@ package enum AddressRace {
         }
         let begun = number
         group.addTask {
-            // Cancelled when the race is over: nobody asks then.
+            // Cancelled when the race is over.
             _ = try? await loop.sleep(for: headStart)
             return .waited(begun)
         }

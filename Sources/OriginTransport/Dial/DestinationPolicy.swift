@@ -5,8 +5,8 @@ package import EventIO
 package enum DestinationPolicy: Sendable, Hashable {
     /// Any address: the configuration names the host.
     case any
-    /// Any but link-local and metadata addresses: the configuration names the host, and whoever
-    /// answers for that name must not lead to a machine's own credentials.
+    /// Any but link-local and metadata addresses: the configuration names the host, and
+    /// its DNS must not lead to the machine's own credentials.
     case anyButLink
     /// The Internet only: the app names the host.
     case world

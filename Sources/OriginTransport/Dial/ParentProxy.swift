@@ -13,17 +13,17 @@ public struct ParentProxy: Sendable {
     public let host: String
     /// Its port.
     public let port: UInt16
-    /// What it is shown, in `Proxy-Authorization`.
+    /// The value of `Proxy-Authorization`.
     private let authorization: Secret?
 
-    /// A proxy that asks for no name.
+    /// A proxy without authentication.
     public init(host: String, port: UInt16) {
         self.host = host
         self.port = port
         authorization = nil
     }
 
-    /// A proxy that wants a user name and a password (`Basic`, RFC 7617).
+    /// A proxy that requires a user name and password (`Basic`, RFC 7617).
     ///
     /// - Throws: `credential_unavailable` if the name holds a colon, or either a control character.
     public init(

@@ -7,7 +7,7 @@ import Synchronization
 package final class UpstreamRests: Sendable {
     /// Until when each is tried after the others, on the loops' clock.
     private let ends: Mutex<[UInt64]>
-    /// Whether any has been set: most of the time none is, and nobody takes the lock.
+    /// Whether any is set: mostly none is, and the lock is not taken.
     private let isAny = Atomic(false)
 
     /// None rests.
@@ -15,14 +15,14 @@ package final class UpstreamRests: Sendable {
         ends = Mutex(Array(repeating: 0, count: count))
     }
 
-    /// Until when each rests, 0 for one that does not; nothing while none does.
+    /// Until when each rests, 0 for one that does not; nil while none does.
     var all: [UInt64]? {
         isAny.load(ordering: .acquiring) ? ends.withLock { $0 } : nil
     }
 
-    /// Takes the next try of an upstream that rested: the others go round it meanwhile.
+    /// Takes the next try of an upstream that rested: other requests still avoid it.
     ///
-    /// - Returns: when its rest ended; 0 for one that had none, of which anybody may try.
+    /// - Returns: when its rest ended; 0 if it had none, and may be tried by all.
     func begin(_ index: Int, restingUntil end: UInt64) -> UInt64 {
         guard isAny.load(ordering: .acquiring) else { return 0 }
         return ends.withLock { ends in
@@ -32,7 +32,7 @@ package final class UpstreamRests: Sendable {
         }
     }
 
-    /// Takes a try back that said nothing of the upstream.
+    /// Withdraws a try that did not show whether the upstream can be reached.
     func withdraw(_ index: Int, restingUntil end: UInt64, to earlier: UInt64) {
         ends.withLock { if $0[index] == end { $0[index] = earlier } }
     }
@@ -47,7 +47,7 @@ package final class UpstreamRests: Sendable {
     }
 }
 
-/// One of the URLs under which an API is to be had.
+/// One of the URLs of an API.
 package struct UpstreamRoute {
     let pool: OriginPool
     let basePath: String
@@ -108,17 +108,13 @@ package struct FailoverTransport: HTTPTransport {
         let (bound, loop) = (routes.value, routes.loop)
         let order = bound.order(for: request.target, now: loop.now)
         for index in order.dropLast() {
-            // One request tries an upstream that has rested; the others go round it meanwhile.
+            // One request tries an upstream that has rested; the others still avoid it.
             let rest = loop.deadline(after: FailoverTransport.rest)
             let earlier = bound.rests.begin(index, restingUntil: rest)
             do {
                 return try await send(request, over: index, context: &context)
             } catch {
-                // An untrusted certificate is not an outage: the operator must hear of it. Nor is
-                // what we lack ourselves, or the end of the exchange's time.
-                guard let error = error as? NetworkError, error.retry == .safe,
-                    error.side == .upstream, error.kind != .tlsCertificateError,
-                    error.kind != .httpResponseTimeout
+                guard let error = error as? NetworkError, FailoverTransport.isOutage(error)
                 else {
                     // It was reached, or nobody is waiting: the next request tries it again.
                     bound.rests.withdraw(index, restingUntil: rest, to: earlier)
@@ -129,6 +125,15 @@ package struct FailoverTransport: HTTPTransport {
             }
         }
         return try await send(request, over: order[order.count - 1], context: &context)
+    }
+
+    /// Whether an error says that an upstream cannot be reached, so that another may be asked.
+    ///
+    /// An untrusted certificate is not an outage: the operator must hear of it. Nor is what we lack
+    /// ourselves, or the end of the exchange's time.
+    static func isOutage(_ error: NetworkError) -> Bool {
+        error.retry == .safe && error.side == .upstream && error.kind != .tlsCertificateError
+            && error.kind != .httpResponseTimeout
     }
 
     private func send(
@@ -142,7 +147,7 @@ package struct FailoverTransport: HTTPTransport {
         if first.basePath != route.basePath, request.target.hasPrefix(first.basePath) {
             let rest = request.target.dropFirst(first.basePath.count)
             request.target = route.basePath + rest
-            // Nothing, or a query, stands behind a base path that the other does not have.
+            // What follows the base path may be empty or a query; the other upstream may have none.
             if !request.target.hasPrefix("/") { request.target = "/" + request.target }
         }
         // The record tells of the one that was asked.

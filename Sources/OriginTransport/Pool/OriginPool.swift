@@ -20,26 +20,26 @@ package final class OriginPool {
     package let options: UpstreamOptions
     let service: Service
     private let tls: TLSContext?
-    /// How long an origin gets to show that it sends content behind an answer that has none.
+    /// How long to watch for content after a response that must not have any.
     private static let silence = Duration.milliseconds(100)
 
     private let idle = IdleConnections()
     private var open = 0
     private let waiters = PoolQueue()
     private var isClosing = false
-    /// How many are about to ask for a connection, or use one.
+    /// How many callers use it now.
     var users = 0
-    /// What stands in front of a request's path: nothing, or the origin where a proxy forwards plain
-    /// requests (RFC 9112 §3.2.2).
+    /// What precedes a request's path: empty, or the origin where a proxy forwards plain requests
+    /// (RFC 9112 §3.2.2).
     let targetPrefix: String
-    /// Called when a peer has none of the pinned keys and is spoken to all the same.
+    /// Called when a peer has none of the pinned keys, and pins are only reported.
     package var onUnpinnedPeer: (() -> Void)?
     private var onEmpty: (() -> Void)?
 
     /// How many connections are open, and how many of them wait for work.
     package var counts: (open: Int, idle: Int, queued: Int) { (open, idle.count, waiters.count) }
 
-    /// Whether it has no connection, and nobody who is about to ask for one.
+    /// Whether it has no connection and no user.
     var isUnused: Bool { open == 0 && users == 0 }
 
     /// Makes an empty pool.
@@ -65,7 +65,7 @@ package final class OriginPool {
         targetPrefix = options.proxy != nil && tls == nil ? origin.description : ""
     }
 
-    /// What a 407 means here; nothing where no proxy answers in the origin's place.
+    /// What a 407 means here; nil where no proxy answers in the origin's place.
     var refusal: NetworkError? { targetPrefix.isEmpty ? nil : options.proxy?.refusal }
 
     /// When an exchange must be over, on the loop's clock.
@@ -182,7 +182,7 @@ package final class OriginPool {
         return nil
     }
 
-    /// Waits for a released connection, or for the right to open one (nothing).
+    /// Waits for a released connection, or for the right to open one (nil).
     private func waitInQueue(
         wantsNew: Bool,
         _ context: inout RequestContext,
@@ -201,7 +201,7 @@ package final class OriginPool {
             loop.submit { bound.value.cancel() }
         }
         loop.remove(waiter)
-        // Who has given up takes nobody's place.
+        // A waiter that gave up must not take a place.
         waiters.remove(waiter)
         context.timings.queue = Duration(elapsed: loop.now - start)
         switch grant {

@@ -5,13 +5,13 @@ final class PoolQueue {
     private(set) var count = 0
     private var waiters: [PoolWaiter] = []
 
-    /// Adds one behind the others.
+    /// Adds one at the end.
     func add(_ waiter: PoolWaiter) {
         waiters.append(waiter)
         count += 1
     }
 
-    /// Puts one back in front, which was taken from there.
+    /// Puts one back at the front.
     func putBack(_ waiter: PoolWaiter) {
         waiters.insert(waiter, at: 0)
         count += 1
@@ -19,7 +19,7 @@ final class PoolQueue {
 
     /// Takes the one that has waited longest.
     func takeFirst() -> PoolWaiter? {
-        // The array costs a check that nobody else uses it, and mostly there is nobody in it.
+        // Mostly empty: the count is cheaper than the array's uniqueness check.
         guard count > 0 else { return nil }
         count -= 1
         return waiters.removeFirst()

@@ -2,9 +2,9 @@ import EventIO
 import NetworkCore
 import Synchronization
 
-/// A body that lives on a loop, read from wherever the caller is.
+/// A body that lives on a loop, read from any executor.
 ///
-/// Behind its end it asks the loop for nothing: a transport that is gone stops its loop when the last
+/// After its end it does not use the loop: a transport that is gone stops its loop when the last
 /// body has ended.
 final class ExecutorBoundBody: BodySource {
     private enum Phase: UInt8, AtomicRepresentable {
@@ -50,7 +50,7 @@ final class ExecutorBoundBody: BodySource {
         try await source.next()
     }
 
-    /// Unless the body was given up meanwhile.
+    /// Unless the body was cancelled in between.
     private func continueReading() {
         _ = phase.compareExchange(
             expected: .reading,

@@ -3,9 +3,9 @@ import EventIO
 import NetworkCore
 import Synchronization
 
-/// A stream that lives on a loop, used from wherever the caller is.
+/// A stream that lives on a loop, used from any executor.
 ///
-/// Behind its end it asks the loop for nothing: see `ExecutorBoundBody`.
+/// After its end it does not use the loop: see `ExecutorBoundBody`.
 final class ExecutorBoundStream: DuplexStream {
     private let stream: any DuplexStream
     private let loop: EventLoop
