@@ -14,8 +14,6 @@ package enum TimeoutPhase: Sendable, CaseIterable {
     case requestHead, requestBody, requestBodyRate, delivery
     /// A tunnel in which nothing moves.
     case tunnel
-    /// The end of the daemon, or of a listener.
-    case drain
 
     /// Whether nothing of the request was sent yet.
     fileprivate var isBeforeSending: Bool {
@@ -85,11 +83,6 @@ extension NetworkError {
                 )
             case .tunnel:
                 (.connectionReadTimeout, .proxy, "the tunnel was idle for too long")
-            case .drain:
-                (
-                    .httpResponseTimeout, .proxy,
-                    "netproxy is shutting down; the drain period ended before the upstream answered"
-                )
             }
         return NetworkError(
             kind,
