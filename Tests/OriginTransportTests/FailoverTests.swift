@@ -1,3 +1,4 @@
+import EventIO
 import NetworkCore
 import Testing
 
