@@ -54,7 +54,7 @@ import Testing
         #expect(!buffer.isReplayable)
     }
 
-    @Test func `a disk that takes nothing costs the replay and not the upload`() async throws {
+    @Test func `a full disk costs the replay and not the upload`() async throws {
         let buffer = ReplayBuffer(
             PieceSource(["abc", "def"]),
             length: nil,

@@ -199,7 +199,9 @@ import Testing
         #expect(context.upstreamStatus == 401)
     }
 
-    @Test func `who goes away while the token is renewed leaves no 401 open`() async throws {
+    @Test func `a caller that goes away while the token is renewed leaves no 401 open`()
+        async throws
+    {
         let harness = OAuthHarness()
         _ = try await harness.token()
         harness.server.gate.close()

@@ -99,7 +99,7 @@ import Testing
             ([.proveAgain, .replay, .passThrough], [.proof, .unauthorized], .alreadyReplayed),
         ] as [([Words], [RetryReason], NotReplayed)]
     )
-    func `one 401 behind the other is judged each time, and the last one is the answer`(
+    func `each 401 in a row is judged, and the last one is the answer`(
         script: [Words],
         retries: [RetryReason],
         reason: NotReplayed

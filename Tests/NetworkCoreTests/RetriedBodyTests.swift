@@ -88,7 +88,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `without attempts nothing is kept`(_ isCallsOwn: Bool) async throws {
+    func `without attempts no body is kept`(_ isCallsOwn: Bool) async throws {
         let upstream = Upstream { arrived, _ in
             #expect(ReplayBuffer.recording(arrived.request.body) === nil)
             return Response(status: 503)
@@ -100,7 +100,8 @@ import Testing
         #expect(upstream.arrived.map(\.body) == ["onetwo"])
     }
 
-    @Test func `an attempt that asked for nothing leaves the expectation to the next`() async throws
+    @Test func `an attempt that read none of the body leaves the expectation to the next`()
+        async throws
     {
         let origin = ReluctantOrigin(reads: [0, 1, 2])
         let headers: HTTPHeaders = [.expect: "100-continue"]
@@ -129,7 +130,7 @@ import Testing
         #expect(upstream.arrived.isEmpty)
     }
 
-    @Test func `behind the answer the source hears that nobody wants the rest`() async throws {
+    @Test func `after the answer the source is told that the rest is not wanted`() async throws {
         let source = PieceSource(["one", "two"])
         let origin = ReluctantOrigin(reads: [1, 1, 1], isWilling: false)
         let (response, _) = try await chain(origin).exchange(request(.put, source))

@@ -49,7 +49,9 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `who gives up during the wait before a retry is told that`(_ isFault: Bool) async throws {
+    func `a caller that gives up during the wait before a retry gets cancelled`(_ isFault: Bool)
+        async throws
+    {
         let upstream = Upstream { _, _ in
             if isFault { throw NetworkError.refused }
             return Response(status: 503, headers: ["Retry-After": "60"])

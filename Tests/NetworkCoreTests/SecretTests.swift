@@ -35,7 +35,7 @@ import Testing
         #expect(Mirror(reflecting: Secret(Secrets.text)).children.isEmpty)
     }
 
-    @Test func `a secret is revealed to whoever asks for it`() {
+    @Test func `a secret is revealed on request only`() {
         #expect(Secret(Secrets.text).reveal() == Secrets.text)
     }
 

@@ -34,7 +34,8 @@ import Testing
         #expect(stub.requests.count == 2)
     }
 
-    @Test func `who is not signed in goes without where that is optional`() async throws {
+    @Test func `a call goes unsigned where no one is signed in and that is optional`() async throws
+    {
         let signedOut = FailingAuthorizer(kind: .reauthorizationRequired)
         let manager = NetworkManager<OrderEndpoint>(.stubbed(stub, authorizer: signedOut))
         try await manager.send(.list)
@@ -223,7 +224,7 @@ import Testing
         "sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAB=",
         "sha1/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
     ])
-    func `a pin that is none is refused where it is named`(pin: String) {
+    func `an invalid pin is refused where it is named`(pin: String) {
         let error = #expect(throws: NetworkError.self) {
             try NetworkChannel(host: "a.example", trust: .pinned([pin]))
         }

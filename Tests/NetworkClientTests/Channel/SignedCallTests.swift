@@ -88,7 +88,9 @@ import Testing
         #expect(api.seen.map(\.status) == [200, 200])
     }
 
-    @Test func `who must sign in again goes without where that is optional`() async throws {
+    @Test func `a call goes unsigned where a new sign-in is needed and that is optional`()
+        async throws
+    {
         server.revokeAll()
         let manager = manager(oauth())
         let error = await #expect(throws: NetworkError.self) { try await manager.send(endpoint) }

@@ -164,7 +164,7 @@ import Testing
         #expect(try URLFormEncoder().query(value) == "a=1&c=3")
     }
 
-    @Test func `what is nothing is left out of a list, however it is written`() throws {
+    @Test func `nil is left out of a list, however it is written`() throws {
         let value: [String: [String?]] = ["a": ["x", nil, "y"], "b": [nil], "c": []]
         let queries = try URLFormEncoder.Lists.allCases.map {
             try URLFormEncoder(lists: $0).query(value)

@@ -118,7 +118,7 @@ import Testing
         #expect(request.headers.values(of: .accept) == ["c/d"])
     }
 
-    @Test func `what stands in front of an endpoint is in place of its own, or added`() throws {
+    @Test func `parts before an endpoint replace its own, or are added`() throws {
         let builder = RequestBuilder().scheme(.http).host("staging.example", port: 81)
             .basePath("/v2").query(["page": "2"]).header("X-A", "1").header("Accept", "a/b")
             .timeout(.seconds(3)).endpoint(OrderEndpoint.list).header("X-B", "2")

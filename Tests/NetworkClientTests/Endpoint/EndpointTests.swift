@@ -103,7 +103,7 @@ private struct Tagged: Endpoint {
         "https://a.example/#x", "https://a b.example", "https://a.example:0",
         "https://a.example/%zz", "https://a.example/ä",
     ])
-    func `a base URL that is none is an error that shows it`(text: String) {
+    func `an invalid base URL is an error that shows it`(text: String) {
         let error = #expect(throws: NetworkError.self) {
             try RequestBuilder(BaseURL(text)).path("/x").build()
         }
@@ -142,7 +142,7 @@ private struct Tagged: Endpoint {
         "https://hunter2@[::1", "//bob:hunter2@a.example", "bob:hunter2@a.example",
         "https:/bob:hunter2@a.example", "https://bob:hunter2#@a.example",
     ])
-    func `a base URL that is none is told without the secrets in it`(text: String) throws {
+    func `an invalid base URL is shown without the secrets in it`(text: String) throws {
         let error = #expect(throws: NetworkError.self) {
             try RequestBuilder(BaseURL(text)).path("/x").build()
         }
@@ -238,7 +238,7 @@ private struct Tagged: Endpoint {
         #expect("\(field.name): \(field.value)" == line)
     }
 
-    @Test func `a helper makes no field of what none may hold`() {
+    @Test func `a helper returns nil for a value that no field may hold`() {
         #expect(HTTPField.authorization(Secret("a\r\nX-Evil: 1")) == nil)
         #expect(HTTPField.contentDisposition("attachment\n") == nil)
         #expect(HTTPField.acceptCharset("utf-8\0") == nil)

@@ -103,7 +103,7 @@ import Testing
         #expect(try content(target) == "abcdef")
     }
 
-    @Test func `content that changed in between begins anew`() async throws {
+    @Test func `content that changed in between starts over`() async throws {
         let stub = StubTransport()
         stub.answer(
             .get,
@@ -117,7 +117,7 @@ import Testing
 
     /// As servers do that do not look at `If-Range`.
     @Test(arguments: ["\"2\"", "W/\"1\""])
-    func `a part of other content is not put behind what came before`(tag: String) async throws {
+    func `a part of other content is not appended to what came before`(tag: String) async throws {
         let stub = StubTransport()
         stub.answer(
             .get,
@@ -159,7 +159,9 @@ import Testing
             [.etag: "1"],
         ] as [HTTPHeaders]
     )
-    func `what is no strong validator proves nothing`(headers: HTTPHeaders) async throws {
+    func `a weak validator does not prove that the content is the same`(headers: HTTPHeaders)
+        async throws
+    {
         let stub = StubTransport { _ in .pieces(["abc"], headers: headers, then: Self.cut) }
         let error = await #expect(throws: NetworkError.self) {
             try await manager(stub).download(endpoint, to: target)
@@ -168,7 +170,7 @@ import Testing
         #expect(stub.requests.count == 1)
     }
 
-    @Test func `nothing is missing any more`() async throws {
+    @Test func `a complete file needs no more content`() async throws {
         let stub = StubTransport()
         stub.answer(
             .get,
@@ -198,7 +200,7 @@ import Testing
         try? FileManager.default.removeItem(atPath: "\(target).part")
     }
 
-    @Test func `without a strong validator nothing is left behind`() async throws {
+    @Test func `without a strong validator no partial file is left`() async throws {
         let stub = StubTransport { _ in
             .pieces(["abc"], headers: [.etag: "W/\"1\""], then: Self.cut)
         }
@@ -210,7 +212,7 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: "\(target).part"))
     }
 
-    @Test func `an origin that brings nothing new is not asked for ever`() async throws {
+    @Test func `an origin that sends no new content is not asked for ever`() async throws {
         let stub = StubTransport { asked in
             asked.request.headers.contains(HTTPFieldName.range)
                 ? .pieces([], status: 206, headers: [.contentRange: "bytes 3-5/6"], then: Self.cut)
@@ -259,7 +261,7 @@ import Testing
     }
 
     @Test(arguments: ["bytes */2", "bytes */9"])
-    func `content of another length in between begins anew`(range: String) async throws {
+    func `content of another length in between starts over`(range: String) async throws {
         let stub = StubTransport()
         stub.answer(
             .get,
@@ -285,7 +287,7 @@ import Testing
         #expect(try content(target) == "whole")
     }
 
-    @Test func `what brought nothing leaves no file`() async throws {
+    @Test func `a download without content leaves no file`() async throws {
         let stub = StubTransport { _ in .pieces([], headers: [.etag: "\"1\""], then: Self.cut) }
         await #expect(throws: NetworkError.self) {
             try await manager(stub).download(endpoint, to: target)
@@ -293,7 +295,7 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: "\(target).part"))
     }
 
-    @Test func `a fault of the disk asks for nothing again`() async throws {
+    @Test func `a fault of the disk is not retried`() async throws {
         let target = target
         defer { try? FileManager.default.removeItem(atPath: target) }
         let stub = StubTransport { _ in
@@ -331,7 +333,7 @@ import Testing
         #expect(try content(target) == "first")
     }
 
-    @Test func `who would go on with a file that another download writes leaves it alone`()
+    @Test func `a file that another download writes is not resumed`()
         async throws
     {
         let clock = ManualClock()

@@ -8,7 +8,7 @@ import Testing
     private let endpoint = PathEndpoint("/x", of: "https://a.example")
 
     @Test(arguments: [0, 1])
-    func `the content of an error is cut behind its limit only`(more: Int) async throws {
+    func `the content of an error is cut after its limit only`(more: Int) async throws {
         let content = String(repeating: "x", count: FailedResponse.contentLimit + more)
         let stub = StubTransport { _ in .pieces([content], status: 500) }
         let manager = NetworkManager<PathEndpoint>(.stubbed(stub))

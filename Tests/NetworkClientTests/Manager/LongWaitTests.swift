@@ -9,7 +9,7 @@ import Testing
     private let endpoint = PathEndpoint("/x", of: "https://a.example")
     private let forever = CallOptions(timeout: .seconds(Int64.max))
 
-    @Test func `a timeout of centuries is as good as none`() async throws {
+    @Test func `a timeout of centuries is as good as no timeout`() async throws {
         let stub = StubTransport { _ in .json("1") }
         let manager = NetworkManager<PathEndpoint>(.stubbed(stub))
         #expect(try await manager.response(for: endpoint, options: forever).text == "1")

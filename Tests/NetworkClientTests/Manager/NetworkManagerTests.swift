@@ -87,7 +87,7 @@ import Testing
         #expect(error?.underlying is DecodingError)
     }
 
-    @Test func `a case that is none is told without what stands there`() async throws {
+    @Test func `an unknown case is named without the value that came`() async throws {
         enum Color: String, Decodable { case red }
         stub.answer(.get, "/v1/orders/1", with: .json(#"{"front":" value secret"}"#))
         let error = await #expect(throws: NetworkError.self) {

@@ -68,7 +68,7 @@ private struct Spending: RequestInterceptor {
         #expect(context.earlierAttempts.map(\.status) == [429])
     }
 
-    @Test func `a streamed upload goes unsigned where nobody is signed in`() async throws {
+    @Test func `a streamed upload goes unsigned where no one is signed in`() async throws {
         let stub = StubTransport { _ in .status(200) }
         let oauth = OAuthManager(
             service: TokenEndpointClient(transport: stub),

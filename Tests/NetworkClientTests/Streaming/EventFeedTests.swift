@@ -34,7 +34,7 @@ import Testing
 
     private var lastIDs: [String?] { stub.requests.map { $0.request.headers["Last-Event-ID"] } }
 
-    @Test func `a feed goes on behind its last event until the server answers 204`() async throws {
+    @Test func `a feed goes on after its last event until the server answers 204`() async throws {
         stub.answer(
             .get,
             "/feed",
@@ -108,7 +108,7 @@ import Testing
         #expect(clock.slept == [least, least, .milliseconds(200)])
     }
 
-    @Test func `a stream that wants no wait gets none behind an event`() async throws {
+    @Test func `a stream that wants no wait gets none after an event`() async throws {
         stub.answer(.get, "/feed", with: events("retry: 0\ndata: a\n\n"), .status(204))
         #expect(try await data() == ["a"])
         #expect(clock.slept == [.zero])

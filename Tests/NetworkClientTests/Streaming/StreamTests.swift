@@ -112,7 +112,7 @@ import Testing
         #expect(lines == ["a"])
     }
 
-    @Test func `a line that is cut off says nothing`() async throws {
+    @Test func `a line that is cut off is dropped`() async throws {
         let text = "retry: 5000\ndata: a\n\nid: 7\nretry: 5"
         var events: [ServerSentEvent] = []
         for try await event in try await stream([text]).events { events.append(event) }
