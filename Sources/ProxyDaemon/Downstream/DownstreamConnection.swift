@@ -121,7 +121,7 @@ final class DownstreamConnection {
         request = CurrentRequest(number: request.number + 1, idleTimeout: request.idleTimeout)
         if buffer.isEmpty {
             buffer.release(to: loop.slabs)
-            guard case .wait(let deadline) = awaitRequest() else { return false }
+            guard let deadline = awaitRequest() else { return false }
             do throws(IOError) {
                 try await socket.waitReadable(until: deadline, into: buffer)
             } catch {
@@ -140,12 +140,11 @@ final class DownstreamConnection {
                     guard count > 0 else { return false }
                     continue
                 }
-                let action = state.awaitHead(
-                    hasBegun: hasBegun,
-                    headTimeout: bounds.headTimeout.nanoseconds,
-                    now: loop.now
-                )
-                guard case .wait(let deadline) = action else { return false }
+                let deadline =
+                    hasBegun
+                    ? state.awaitHeadEnd(timeout: bounds.headTimeout.nanoseconds, now: loop.now)
+                    : state.awaitHead(now: loop.now)
+                guard let deadline else { return false }
                 try await socket.waitReadable(until: deadline, into: buffer)
                 state.resumeReceiving()
             } catch {
@@ -170,12 +169,19 @@ final class DownstreamConnection {
     /// Whether every byte of the request was read, so that another may follow.
     var isRequestComplete: Bool { reader?.body?.isComplete ?? true }
 
-    private func awaitRequest() -> DownstreamState.WaitAction {
+    /// Until when to wait for a request; `nil` where there is none to wait for, or none with a task.
+    private func awaitRequest() -> UInt64? {
         // A new connection counts as readable until it was looked at.
         if state.shutdown == .none { socket.probe() }
-        let action = state.awaitRequest(now: loop.now, isQuiet: socket.isQuiet)
-        if state.isParked { reader = nil }
-        return action
+        switch state.awaitRequest(now: loop.now) {
+        case .leave: return nil
+        case .wait(let deadline): return deadline
+        case .parkIfQuiet(let deadline):
+            guard socket.isQuiet else { return deadline }
+            state.park()
+            reader = nil
+            return nil
+        }
     }
 
     // Never inlined: what it holds takes no room in the frame that waits with a request.
@@ -215,8 +221,8 @@ final class DownstreamConnection {
     /// Begins the final response.
     ///
     /// - Returns: whether another request may follow it, as far as the connection is concerned.
-    func beginResponse(mayPersist: Bool) -> Bool {
-        state.beginResponse(mayPersist: mayPersist && isRequestComplete)
+    func beginResponse(_ persistence: Persistence) -> Bool {
+        state.beginResponse(isRequestComplete ? persistence : .close)
         // An upload that goes on must not ask for its content any more.
         request.owesContinue = false
         return state.persists

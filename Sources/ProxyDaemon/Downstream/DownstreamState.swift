@@ -1,3 +1,5 @@
+import HTTP1
+
 /// The rules of a connection from an app: which event is allowed when, and what follows from it.
 ///
 /// A value without I/O: `DownstreamConnection` reports events and performs the actions.
@@ -58,6 +60,8 @@ struct DownstreamState {
         case leave
         /// Wait for its first byte.
         case wait(until: UInt64)
+        /// Park the connection if nothing more arrives at once, else wait.
+        case parkIfQuiet(elseWaitUntil: UInt64)
     }
 
     private(set) var phase = Phase.waiting
@@ -100,19 +104,20 @@ struct DownstreamState {
     ///
     /// Many apps send one request and keep the connection: after the first, a quiet connection is
     /// parked at once, so that the next one uses the memory of its task.
-    mutating func awaitRequest(now: UInt64, isQuiet: @autoclosure () -> Bool) -> WaitAction {
+    mutating func awaitRequest(now: UInt64) -> WaitAction {
         let wasParked = isParked
         phase = .waiting
         guard shutdown == .none else { return .leave }
         // A connection that was parked has waited already.
         if !wasParked { idleDeadline = now &+ DownstreamState.keepAlive }
         guard let parkDelay else { return .wait(until: idleDeadline) }
-        if served <= 1, now < idleDeadline, isQuiet() {
-            phase = .parked
-            return .leave
-        }
-        return .wait(until: min(idleDeadline, now &+ parkDelay))
+        let deadline = min(idleDeadline, now &+ parkDelay)
+        guard served <= 1, now < idleDeadline else { return .wait(until: deadline) }
+        return .parkIfQuiet(elseWaitUntil: deadline)
     }
+
+    /// Nothing arrived at once.
+    mutating func park() { phase = .parked }
 
     /// No request arrived by the deadline of `awaitRequest`: rests, unless it was the last deadline.
     ///
@@ -131,23 +136,22 @@ struct DownstreamState {
         headDeadline = nil
     }
 
-    /// A head is incomplete, and no bytes are here.
+    /// No byte of a head is here: an empty line after a request's content begins none.
     ///
-    /// - Parameters:
-    ///   - hasBegun: whether any of its bytes came; an empty line after a request's content begins
-    ///     none.
-    ///   - headTimeout: how long a head may take from its first byte.
-    ///   - now: the loop's time.
-    /// - Returns: how long to wait; `leave` where no request has begun and none is wanted.
-    mutating func awaitHead(hasBegun: Bool, headTimeout: UInt64, now: UInt64) -> WaitAction {
-        guard hasBegun else {
-            guard shutdown == .none else { return .leave }
-            phase = .waiting
-            return .wait(until: now &+ DownstreamState.keepAlive)
-        }
-        let deadline = headDeadline ?? now &+ headTimeout
+    /// - Returns: how long to wait; `nil` where no request is wanted.
+    mutating func awaitHead(now: UInt64) -> UInt64? {
+        guard shutdown == .none else { return nil }
+        phase = .waiting
+        return now &+ DownstreamState.keepAlive
+    }
+
+    /// A head is incomplete.
+    ///
+    /// - Returns: until when the rest must arrive.
+    mutating func awaitHeadEnd(timeout: UInt64, now: UInt64) -> UInt64 {
+        let deadline = headDeadline ?? now &+ timeout
         headDeadline = deadline
-        return .wait(until: deadline)
+        return deadline
     }
 
     /// More of a head is here.
@@ -173,10 +177,10 @@ struct DownstreamState {
 
     /// Begins the final response.
     ///
-    /// - Parameter mayPersist: whether the message lets another request follow.
-    mutating func beginResponse(mayPersist: Bool) {
+    /// - Parameter persistence: what the messages want.
+    mutating func beginResponse(_ persistence: Persistence) {
         phase = .responding
-        persists = mayPersist && shutdown == .none
+        persists = persistence == .keepAlive && shutdown == .none
     }
 
     // MARK: - Its end
@@ -203,4 +207,15 @@ struct DownstreamState {
     /// How long what an app still sends is read before the close, like nginx's `lingering_time`; a
     /// shutdown does not wait for it.
     var lingerTime: UInt64 { shutdown == .none ? 30_000_000_000 : 1_000_000_000 }
+}
+
+/// Whether a message wants another one to follow it on the connection.
+enum Persistence {
+    case keepAlive
+    case close
+}
+
+extension RequestHead {
+    /// What the app wants.
+    var persistence: Persistence { keepAlive ? .keepAlive : .close }
 }

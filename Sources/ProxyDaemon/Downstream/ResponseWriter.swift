@@ -89,9 +89,7 @@ struct ResponseWriter {
         } else if announced != nil {
             framing = .none
         }
-        persists = connection.beginResponse(
-            mayPersist: persistence == .keepAlive && framing != .untilClose
-        )
+        persists = connection.beginResponse(framing == .untilClose ? .close : persistence)
         HeadEncoder.encodeResponse(
             status: status,
             headers: response.headers,
@@ -191,17 +189,6 @@ struct ResponseWriter {
         }
         if output.count > 0 { try await connection.send(output) }
     }
-}
-
-/// Whether a message wants another one to follow it on the connection.
-enum Persistence {
-    case keepAlive
-    case close
-}
-
-extension RequestHead {
-    /// What the app wants.
-    var persistence: Persistence { keepAlive ? .keepAlive : .close }
 }
 
 /// A response that waits for the app to read, or for its own content.

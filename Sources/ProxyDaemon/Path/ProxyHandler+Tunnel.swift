@@ -42,7 +42,7 @@ extension ProxyHandler {
         idleTimeout: Duration?,
         _ exchange: inout Exchange
     ) async {
-        _ = app.beginResponse(mayPersist: false)
+        _ = app.beginResponse(.close)
         do throws(NetworkError) {
             try await opening.write(to: app)
             exchange.status = opening.status

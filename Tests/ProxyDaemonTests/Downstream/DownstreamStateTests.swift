@@ -13,13 +13,13 @@ import Testing
         case .waiting: break
         case .parked: state.beginParked(now: 0)
         case .resting:
-            _ = state.awaitRequest(now: 0, isQuiet: false)
+            _ = state.awaitRequest(now: 0)
             _ = state.requestWaitTimedOut(at: second)
         case .receiving: state.beginReceiving()
         case .interim:
             state.beginReceiving()
             _ = state.beginInterim()
-        case .responding: state.beginResponse(mayPersist: true)
+        case .responding: state.beginResponse(.keepAlive)
         case .closed: state.close()
         }
         return state
@@ -61,37 +61,38 @@ import Testing
     @Test func `a head has its time from its first byte`() {
         var state = Self.state(in: .receiving)
         let timeout = 10 * Self.second
-        let first = state.awaitHead(hasBegun: true, headTimeout: timeout, now: 5)
+        let first = state.awaitHeadEnd(timeout: timeout, now: 5)
         state.resumeReceiving()
-        let later = state.awaitHead(hasBegun: true, headTimeout: timeout, now: 9 * Self.second)
-        #expect(first == .wait(until: timeout + 5))
+        let later = state.awaitHeadEnd(timeout: timeout, now: 9 * Self.second)
+        #expect(first == timeout + 5)
         #expect(later == first)
         state.beginReceiving()
-        let next = state.awaitHead(hasBegun: true, headTimeout: timeout, now: 20 * Self.second)
-        #expect(next == .wait(until: 30 * Self.second))
+        let next = state.awaitHeadEnd(timeout: timeout, now: 20 * Self.second)
+        #expect(next == 30 * Self.second)
     }
 
     @Test func `before a head begins, its connection is idle`() {
         var state = Self.state(in: .receiving)
-        let wait = state.awaitHead(hasBegun: false, headTimeout: Self.second, now: 0)
-        #expect(wait == .wait(until: DownstreamState.keepAlive))
+        let wait = state.awaitHead(now: 0)
+        #expect(wait == DownstreamState.keepAlive)
         #expect(state.phase == .waiting)
         let drained = state.drain()
         #expect(drained == .cancelRead)
-        let end = state.awaitHead(hasBegun: false, headTimeout: Self.second, now: 0)
-        #expect(end == .leave)
+        let end = state.awaitHead(now: 0)
+        #expect(end == nil)
     }
 
-    @Test func `a quiet connection is parked after its first request, a busy one waits`() {
+    @Test func `a quiet connection is parked after its first request, a later one waits`() {
         var state = DownstreamState(parkDelay: Self.second)
         state.requestArrived()
-        let first = state.awaitRequest(now: 0, isQuiet: true)
-        #expect(first == .leave)
+        let first = state.awaitRequest(now: 0)
+        #expect(first == .parkIfQuiet(elseWaitUntil: Self.second))
+        state.park()
         #expect(state.phase == .parked)
         var wasResting = state.wake()
         #expect(!wasResting)
         state.requestArrived()
-        let second = state.awaitRequest(now: 0, isQuiet: true)
+        let second = state.awaitRequest(now: 0)
         #expect(second == .wait(until: Self.second))
         let isParked = state.requestWaitTimedOut(at: Self.second)
         #expect(isParked)
@@ -104,15 +105,17 @@ import Testing
         var state = DownstreamState(parkDelay: Self.second)
         state.beginParked(now: 0)
         #expect(state.idleDeadline == 75 * Self.second)
-        let wait = state.awaitRequest(now: 74 * Self.second + 1, isQuiet: false)
-        #expect(wait == .wait(until: 75 * Self.second))
-        let isParked = state.requestWaitTimedOut(at: 75 * Self.second)
+        let wait = state.awaitRequest(now: 74 * Self.second + 1)
+        #expect(wait == .parkIfQuiet(elseWaitUntil: 75 * Self.second))
+        let late = state.awaitRequest(now: 150 * Self.second)
+        #expect(late == .parkIfQuiet(elseWaitUntil: 151 * Self.second))
+        let isParked = state.requestWaitTimedOut(at: state.idleDeadline)
         #expect(!isParked)
     }
 
     @Test func `without a delay for parking a connection is never parked`() {
         var state = DownstreamState()
-        let wait = state.awaitRequest(now: 0, isQuiet: true)
+        let wait = state.awaitRequest(now: 0)
         #expect(wait == .wait(until: DownstreamState.keepAlive))
         let isParked = state.requestWaitTimedOut(at: DownstreamState.keepAlive)
         #expect(!isParked)
@@ -120,12 +123,12 @@ import Testing
 
     @Test func `a response lets another request follow unless the connection has to end`() {
         var state = Self.state(in: .receiving)
-        state.beginResponse(mayPersist: true)
+        state.beginResponse(.keepAlive)
         #expect(state.persists)
-        state.beginResponse(mayPersist: false)
+        state.beginResponse(.close)
         #expect(!state.persists)
         _ = state.drain()
-        state.beginResponse(mayPersist: true)
+        state.beginResponse(.keepAlive)
         #expect(!state.persists)
     }
 
@@ -133,7 +136,7 @@ import Testing
         var state = Self.state(in: .interim)
         state.endInterim()
         #expect(state.phase == .receiving)
-        state.beginResponse(mayPersist: true)
+        state.beginResponse(.keepAlive)
         state.endInterim()
         #expect(state.phase == .responding)
     }

@@ -94,7 +94,7 @@ import Testing
         ),
         (
             "GET /orders/\u{1} HTTP/1.1\r\nHost: localhost\r\n\r\n", nil, nil,
-            "the field section holds a control byte"
+            "the field section contains a control byte"
         ),
     ])
     func `a refused head is logged with its request line and a reason`(
