@@ -76,7 +76,9 @@ package final class OriginPool {
         guard let deadline = context.deadline else { return .max }
         let left = ContinuousClock.now.duration(to: deadline)
         guard left > .zero else { throw .overdueUnsent }
-        return loop.deadline(after: left)
+        // The loop's clock stands still within a turn: without the millisecond the wait could end before
+        // the deadline, and a retry fit in between.
+        return loop.deadline(after: left + .milliseconds(1))
     }
 
     /// A quiet connection for one exchange, if there is one and none of them is suspected.
