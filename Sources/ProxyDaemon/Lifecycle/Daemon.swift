@@ -1,4 +1,3 @@
-import Bytes
 package import EventIO
 import FoundationEssentials
 import NetworkCore
@@ -212,18 +211,13 @@ package actor Daemon {
         case .hangUp:
             // A start reads everything anyway.
             if !state.isStarting { await reload() }
-        case .user1: reopenLogs()
+        case .user1: assembly?.logs.reopen()
         }
     }
 
     /// Ignores SIGHUP and SIGUSR1 until a daemon handles them: neither may end the process before.
     package static func ignoreNotices() {
         ProcessSignal.ignoreNotices()
-    }
-
-    /// Opens the log files again, after they were moved away.
-    package func reopenLogs() {
-        assembly?.logs.reopen()
     }
 
     /// Sends a message to systemd, if it started this process.
@@ -310,6 +304,10 @@ package actor Daemon {
     /// The state of the daemon, added up over the loops.
     func status() async -> DaemonStatus {
         let figures = await workers.figures()
+        let collector = StatusCollector(
+            figures: figures,
+            tokenRequests: assembly?.tokenRequests
+        )
         return DaemonStatus(
             uptimeS: DaemonStatus.tenths(started.duration(to: .now)),
             state: state.word,
@@ -319,9 +317,9 @@ package actor Daemon {
             connectionsRefused: shared.connectionCount.refused,
             logLinesDropped: assembly?.logs.droppedLines ?? 0,
             configuration: inForce.status,
-            process: await .current(startedAt: startedAt, polled: figures.nanosecondsPolled),
+            process: await collector.process(startedAt: startedAt),
             unclaimed: figures.unclaimed.statuses,
-            channels: await channels.status(figures, tokenRequests: assembly?.tokenRequests)
+            channels: await collector.channels(channels.channels)
         )
     }
 

@@ -55,7 +55,7 @@ import Testing
         var set = try open(configuration(listen: "127.0.0.1:0", "listen: '127.0.0.1:0'"))
         let port = try #require(set.addresses.last?.port)
         let place = ListenPlace(
-            address: .tcp(HostPort(host: "127.0.0.1", port: port)),
+            address: .tcp(HostPort(host: "127.0.0.1", port: Int(port))),
             channel: "bills"
         )
         let plan = ListenerPlan(from: set.served, to: [set.served[0].place, place])

@@ -3,29 +3,28 @@ import NetworkCore
 import OAuth
 import System
 
-extension DaemonStatus.Process {
-    /// The figures of this process.
-    static func current(startedAt: Double, polled: UInt64) async -> DaemonStatus.Process {
+/// Makes the members of `/status` of what the loops have counted.
+struct StatusCollector {
+    let figures: WorkerFigures
+    let tokenRequests: TokenRequests?
+
+    /// Returns the figures of this process, which was started at a time in seconds since 1970.
+    func process(startedAt: Double) async -> DaemonStatus.Process {
         // Not on the loop whose task asks: with ten thousand descriptors it would stand for 10 ms.
-        let figures = await Task(executorPreference: globalConcurrentExecutor) { ProcessFigures() }
+        let used = await Task(executorPreference: globalConcurrentExecutor) { ProcessFigures() }
             .value
         return DaemonStatus.Process(
             startS: startedAt,
-            cpuS: figures.cpuSeconds,
-            polledS: Double(polled) / 1e9,
-            residentBytes: figures.residentBytes,
-            descriptors: figures.descriptors,
-            descriptorLimit: figures.descriptorLimit
+            cpuS: used.cpuSeconds,
+            polledS: Double(figures.nanosecondsPolled) / 1e9,
+            residentBytes: used.residentBytes,
+            descriptors: used.descriptors,
+            descriptorLimit: used.descriptorLimit
         )
     }
-}
 
-extension ChannelSet {
-    /// The state of each channel, with what the loops have counted.
-    func status(
-        _ figures: WorkerFigures,
-        tokenRequests: TokenRequests?
-    ) async -> [DaemonStatus.ChannelStatus] {
+    /// Returns the state of each channel.
+    func channels(_ channels: [ChannelShared]) async -> [DaemonStatus.ChannelStatus] {
         var list: [DaemonStatus.ChannelStatus] = []
         for channel in channels {
             let counted = figures.counters[channel.name] ?? ChannelCounters()
