@@ -79,7 +79,8 @@ import Testing
     }
 
     @Test func `a running daemon answers with 0, and refuses with 1 or 78`() async throws {
-        try await DaemonHarness.run(channels: "orders: { upstream: http://127.0.0.1:9 }") { proxy in
+        try await DaemonHarness.run(channels: "orders: { upstream: http://127.0.0.1:9 }") {
+            proxy async throws in
             let text = configuration(admin: "127.0.0.1:\(proxy.adminPort)")
             for command in ["status", "reload"] {
                 #expect(try await run(command, configuration: text) == 0)
