@@ -20,7 +20,7 @@ struct URLText {
         case fragment = "a URL must not have a fragment"
         case bytes = "a URL must not contain spaces, control bytes or characters outside ASCII"
         case encoding =
-            "a URL must not contain characters that need percent-encoding, or a % without two hex digits"
+            "a URL must not contain characters that must be percent-encoded, or a % without two digits"
         case dotSegment = "a URL must not contain . or .. segments"
     }
 
