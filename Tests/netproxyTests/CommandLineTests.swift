@@ -22,7 +22,7 @@ import Testing
 
     @Test(
         arguments: [
-            (["tail", "-n", "-1"], "-n must be ≥ 0"),
+            (["tail", "-n-1"], "-n must be ≥ 0"),
             (["tail", "--json", "--as", "curl"], "--json cannot be combined with --as curl"),
             (["tail", "-f", "--as", "har"], "--as har cannot be combined with -f"),
             (["tail", "--since", "soon"], "--since: expected 90s, 10m, 24h, or a time such as"),

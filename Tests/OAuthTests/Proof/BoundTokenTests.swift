@@ -55,8 +55,7 @@ import Testing
         #expect(session.login.arrived.count == 1)
     }
 
-    @Test func `a nonce from the token endpoint is sent with the next request`() async throws
-    {
+    @Test func `a nonce from the token endpoint is sent with the next request`() async throws {
         let session = try BoundSession(login: { arrived, count in
             try BoundSession.demanding("n\(count / 2)", of: arrived)
                 ?? BoundSession.token(count, nonce: "n\(count / 2 + 1)")
@@ -182,8 +181,7 @@ import Testing
     }
 
     @Test(arguments: ["use_dpop_nonce", "invalid_dpop_proof"])
-    func `proofs that are always refused cost one replay and no token`(error: String) async throws
-    {
+    func `proofs that are always refused cost one replay and no token`(error: String) async throws {
         let session = try BoundSession(origin: { _, count in
             BoundSession.refusal(401, "", nonce: "r\(count)", error: error)
         })
@@ -232,7 +230,7 @@ import Testing
                 + #""token_endpoint":"https://login.example.com/token"}"#
         )
         let error = await networkError { try await session.send().response }
-        #expect(error?.detail.contains("the algorithm of dpop_key (RS256); it takes ES256") == true)
+        #expect(error?.detail.contains("the algorithm of dpop_key (RS256); it accepts ES256") == true)
         #expect(session.login.arrived.map(\.request.method) == [.get])
     }
 

@@ -262,7 +262,9 @@ import Testing
         #expect(claims["aud"] as? String == "https://login.example.com")
     }
 
-    @Test func `an authentication method that is not offered is an error, and no other is tried`() async {
+    @Test func `an authentication method that is not offered is an error, and no other is tried`()
+        async
+    {
         server.script(
             inFront,
             document(

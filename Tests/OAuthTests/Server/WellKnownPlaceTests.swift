@@ -29,7 +29,8 @@ import Testing
     }
 
     @Test(arguments: [408, 429, 500, 502, 503] as [HTTPStatus])
-    func `an error at one place does not hide the document at another`(status: HTTPStatus) async throws
+    func `an error at one place does not hide the document at another`(status: HTTPStatus)
+        async throws
     {
         server.script(first, .json(status, ""))
         server.script(second, document(issuer))
@@ -58,7 +59,9 @@ import Testing
         #expect(try await find().issuer == issuer)
     }
 
-    @Test func `an error at one place is transient even if another place names another issuer`() async {
+    @Test func `an error at one place stays transient beside a document of another issuer`()
+        async
+    {
         server.script(first, document("https://other.example.com"))
         server.script(second, .json(503, ""))
         #expect(await failure()?.isTransient == true)

@@ -242,7 +242,8 @@ import Testing
         #expect(!server.sawReuse)
     }
 
-    @Test func `a corrupt file is reported and the configured refresh token is used`() async throws {
+    @Test func `a corrupt file is reported and the configured refresh token is used`() async throws
+    {
         let directory = try TokenDirectory()
         let path = "\(directory.path)/orders.json"
         try FileDescriptor(path, .createPrivate).writeAll(Array("{".utf8))

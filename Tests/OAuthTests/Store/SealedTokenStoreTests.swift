@@ -68,7 +68,8 @@ import Testing
         }
     }
 
-    @Test func `a manager does not present a token that the holder of another key may have replaced`()
+    @Test
+    func `a manager presents no token that the holder of another key may have replaced`()
         async throws
     {
         let harness = OAuthHarness(

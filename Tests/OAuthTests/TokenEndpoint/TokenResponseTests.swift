@@ -264,7 +264,9 @@ import Testing
     }
 
     @Test(arguments: [("<html>Sign in</html>", true), ("{}", false)])
-    func `an HTML page instead of a token suggests checking the URL`(body: String, isTold: Bool) async {
+    func `an HTML page instead of a token suggests checking the URL`(body: String, isTold: Bool)
+        async
+    {
         let failure = await TokenEndpoint().failure(200, body)
         #expect(failure?.detail.hasSuffix("without a token; check token_url") == isTold)
     }

@@ -169,7 +169,7 @@ import Testing
             await proxy.reload(
                 channels: "orders: { upstream: http://127.0.0.1:1, pool: { connections: 1 } }"
             )
-            #expect(proxy.reports.contains { $0.contains("the 2 event loops that run") })
+            #expect(proxy.reports.contains { $0.contains("the 2 running event loops") })
             #expect(proxy.reports.contains { $0.contains("the old one stays") })
         }
     }

@@ -25,7 +25,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("127.0.0.1:0", "path: /o", "/o"), ("127.0.0.1:0", "path: /o, strip: keep", ""),
+        ("127.0.0.1:0", "path: /o", "/o"), ("127.0.0.1:0", "path: /o, strip: false", ""),
         ("127.0.0.1:0", "path: /", ""), ("0.0.0.0:0", "path: /o", "/o"),
     ])
     func `a channel's URL leads to a shared listener`(
