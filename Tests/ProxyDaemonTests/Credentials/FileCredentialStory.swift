@@ -83,7 +83,7 @@ import Testing
             #expect(try await proxy.exchange(Raw.get("/orders/1")).status == 401)
             #expect(
                 await eventually {
-                    proxy.reports.contains { $0.contains("auth.bearer: the API refused it") }
+                    proxy.reports.contains { $0.contains("auth.bearer: the API rejected it") }
                 }
             )
             try file.write("c4nary-2")

@@ -179,7 +179,7 @@ import Testing
             await proxy.reload(channels: channel("orders", origin, "systemd:api"))
             #expect(
                 proxy.reports.contains(
-                    "cannot listen on systemd:api: descriptor \(idle) is no listening socket"
+                    "cannot listen on systemd:api: descriptor \(idle) is not a listening socket"
                 )
             )
         }
