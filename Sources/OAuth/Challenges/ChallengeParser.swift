@@ -1,4 +1,5 @@
-import NetworkCore
+import Bytes
+import HTTPMessage
 
 /// One challenge of a `WWW-Authenticate` field (RFC 9110 §11.6.1).
 struct Challenge: Equatable, Sendable {

@@ -4,39 +4,102 @@ import NetworkCore
 struct Token: Sendable {
     /// The token.
     let value: Secret
-    /// When it was asked for: its lifetime counts from there, the safe side of "issued".
+    /// When it was requested: its lifetime counts from there, the safe side of "issued".
     let issuedAt: Moment
-    /// When it ends; nothing if the server did not say.
+    /// When it expires; `nil` if the server did not say.
     let expiresAt: Moment?
     /// When it should be renewed, by the server's own hint (`refresh_in`).
     let refreshAt: Moment?
-    /// The refresh token it came with or was bought with.
+    /// The refresh token it came with, or was obtained with.
     let refreshToken: Secret?
-    /// Which token of this manager it is; counts up with every replacement.
+    /// Which token of the manager it is; counts up with every replacement.
     let generation: Int
-    /// What it is good for, as granted (RFC 6749 §3.3).
+    /// The granted scope (RFC 6749 §3.3).
     let scope: String?
-    /// The scheme that it is presented with.
+    /// The authentication scheme it is presented with.
     let scheme: String
-    /// Whether it serves only those who waited for it.
+    /// Whether it serves only the requests that waited for it.
     let isForOneUse: Bool
-    /// Proves possession of the key that it is bound to; nothing for a bearer token.
+    /// Proves possession of the key that it is bound to; `nil` for a bearer token.
     let proof: ProofOfPossession?
 
     /// The value of the `Authorization` field (RFC 9110 §11.6.2).
     var fieldValue: String { "\(scheme) \(value.reveal())" }
 }
 
-/// When a token is renewed in the background, when callers wait for its successor, when it ends.
+extension Token {
+    /// The token of an answer from the token endpoint.
+    ///
+    /// - Parameters:
+    ///   - response: the answer.
+    ///   - grant: what was presented for it.
+    ///   - sent: when it was requested.
+    ///   - generation: the number it gets.
+    ///   - knownScope: the scope of the token before it.
+    ///   - configuration: what was asked for.
+    init(
+        _ response: TokenResponse,
+        for grant: TokenGrant,
+        sent: Moment,
+        generation: Int,
+        knownScope: String?,
+        _ configuration: OAuthConfiguration
+    ) {
+        let lifetime = configuration.lifetime(of: response)
+        // RFC 6749 §6: a refresh token presented without scopes keeps the ones it has.
+        let inherited = grant.refreshToken == nil ? nil : knownScope
+        self.init(
+            value: response.accessToken,
+            issuedAt: sent,
+            expiresAt: lifetime.map { sent + $0 },
+            refreshAt: response.refreshIn.map { sent + $0 },
+            refreshToken: response.refreshToken ?? grant.refreshToken,
+            generation: generation,
+            scope: response.scope ?? inherited ?? configuration.scopes.joined(separator: " "),
+            scheme: response.scheme,
+            isForOneUse: lifetime == .zero,
+            proof: configuration.proof
+        )
+    }
+
+    /// A token that was found in the store.
+    init(
+        stored: TokenRecord.AccessToken,
+        of record: TokenRecord,
+        found now: Moment,
+        generation: Int,
+        proof: ProofOfPossession?
+    ) {
+        // What is left of it, but never more than it was given: the wall clock may have been set.
+        let left = stored.expiresAt.map { min($0 - now.wall, $0 - stored.issuedAt) }
+        let age = max(now.wall - stored.issuedAt, .zero)
+        self.init(
+            value: stored.value,
+            issuedAt: now + (.zero - age),
+            expiresAt: left.map { now + $0 },
+            refreshAt: stored.refreshAt.map { now + ($0 - now.wall) },
+            refreshToken: record.refreshToken,
+            generation: generation,
+            scope: stored.scope,
+            scheme: stored.scheme,
+            isForOneUse: false,
+            proof: proof
+        )
+    }
+}
+
+/// When a token is renewed in the background, and when requests wait for its successor.
 struct TokenWindows {
     /// From here on it is renewed in the background.
     private(set) var stale: Moment
-    /// From here on callers wait for the next one.
+    /// From here on requests wait for the next one.
     let due: Moment
 
-    /// Computes the windows: the advisory one is `refreshBefore`, at most 20 % of the lifetime, less
-    /// up to a tenth (`jitter`, 0 to 1) so that many processes do not ask at once; the mandatory one
-    /// 5 % of the lifetime, between 1 s and 30 s and never more than half of it.
+    /// Computes both windows; `nil` for a token that does not expire.
+    ///
+    /// The advisory window is `refreshBefore`, at most 20 % of the lifetime, less up to a tenth
+    /// (`jitter`, 0 to 1) so that many processes do not ask at once; the mandatory one is 5 % of the
+    /// lifetime, between 1 s and 30 s and never more than half of the lifetime.
     init?(_ token: Token, refreshBefore: Duration, jitter: Double) {
         guard let end = token.expiresAt else { return nil }
         let lifetime = max(end.remaining(at: token.issuedAt), .zero)
@@ -48,7 +111,7 @@ struct TokenWindows {
         self.stale = stale
     }
 
-    /// Moves the background renewal to a later moment, but not behind the mandatory window.
+    /// Moves the background renewal to a later moment, but not past the mandatory window.
     mutating func postpone(to later: Moment) {
         guard stale.steady < later.steady else { return }
         stale = later.steady < due.steady ? later : due
@@ -59,7 +122,7 @@ struct TokenWindows {
 }
 
 extension Credential {
-    /// Makes the credential of a token; `nil` if that is unfit for a field.
+    /// The credential of a token; `nil` if that is not a valid field value.
     init?(_ token: Token) {
         self.init(
             accessToken: Secret(token.fieldValue),

@@ -1,60 +1,53 @@
 import NetworkCore
 
-/// What is known of a credential's tokens beyond the one in use: the record in memory, what the store
-/// held when it was looked at last, and which of the two counts.
+/// What is known about a credential's tokens besides the one in use: the record in memory, what the
+/// store held when it was last read, and which of the two counts.
 ///
-/// Its manager's own, which decides when the store is read and under which lock. Not `Sendable`.
-final class TokenLedger {
-    private let store: any TokenStoring
-    private let configuration: OAuthConfiguration
+/// It does no input or output: `TokenStoreAccess` reads and writes what it says.
+struct TokenLedger {
+    let configuration: OAuthConfiguration
     /// What is stored, or should be; never another client's.
     private(set) var record: TokenRecord?
-    /// What the store held when it was looked at last.
+    /// What the store held when it was last read.
     private(set) var stored = StoredState()
-    /// What the store went on to hold when it was to be forgotten.
-    private var forgotten: StoredState?
+    /// What the store still held after its tokens were to be removed.
+    private(set) var forgotten: StoredState?
     /// Whether `record` could not be written.
     private(set) var isUnsaved = false
-    /// The fingerprint of a configured refresh token that is spent, though no record says so any more.
+    /// The fingerprint of a configured refresh token that was replaced by one which is gone.
     private var spentSeed: String?
 
-    init(_ store: any TokenStoring, _ configuration: OAuthConfiguration) {
-        self.store = store
+    init(_ configuration: OAuthConfiguration) {
         self.configuration = configuration
     }
 
-    /// The record to change next.
-    var workingRecord: TokenRecord {
-        record ?? TokenRecord(authority: configuration.authority)
-    }
-
-    // MARK: - Looking
+    // MARK: - Reading
 
     /// Takes note of what the store holds.
     ///
-    /// - Returns: whose tokens count now.
-    func learn(_ found: TokenRecord?) -> Precedence {
+    /// - Returns: which record counts now.
+    mutating func learn(_ found: TokenRecord?) -> StoreReconciliation {
         let before = stored
         stored = StoredState(found, authority: configuration.authority, since: before)
-        let precedence = precedence(over: found, since: before)
-        switch precedence {
-        case .memory: break
+        let result = reconciliation(with: found, since: before)
+        switch result {
+        case .keepMemory: break
         case .foreign: isUnsaved = false
-        case .stored:
+        case .takeStored:
             isUnsaved = false
             if found == nil { noteSpentSeed() }
             record = found
         }
-        return precedence
+        return result
     }
 
-    /// Whether somebody has written since the last look.
+    /// Whether the store was written to since it was last read.
     func isNews(_ found: TokenRecord?) -> Bool {
         !StoredState(found, authority: configuration.authority).isSame(as: stored)
     }
 
-    /// Goes on with what is in memory, after what was stored was set aside: it is the newest.
-    func outlast() {
+    /// Keeps the record in memory after the stored one was unreadable and set aside: it is the newest.
+    mutating func noteStoreLost() {
         stored = StoredState()
         isUnsaved = true
     }
@@ -64,123 +57,137 @@ final class TokenLedger {
     /// What became of a record that was to be stored.
     enum Saving {
         case stored
-        /// It is in memory.
+        /// It is in memory only.
         case kept
-        /// Somebody has signed in elsewhere, and that is in force.
+        /// Someone has signed in elsewhere, and that sign-in counts.
         case overtaken
     }
 
-    /// Writes a record in place of the one that was read; it is in memory in any case.
-    ///
-    /// It stays there alone while the store holds another client's tokens.
+    /// A record to be written in place of the one that was read.
+    struct Draft {
+        let record: TokenRecord
+        /// What the store is expected to hold.
+        let expected: StoredState
+        /// The refresh token that the tokens of the record were obtained with.
+        let presented: Secret?
+    }
+
+    /// Puts a record in place of the one in memory.
     ///
     /// - Parameters:
     ///   - next: the record.
-    ///   - presented: the refresh token that its tokens were bought with.
-    /// - Returns: what became of it.
-    /// - Throws: what the store throws; then the record is unsaved.
-    func write(_ next: TokenRecord, presented: Secret?) async throws -> Saving {
+    ///   - presented: the refresh token that its tokens were obtained with.
+    /// - Returns: what to write; `nil` while the store holds another client's tokens.
+    mutating func stage(_ next: TokenRecord, presented: Secret?) -> Draft? {
         record = next
-        guard stored.owner != .foreign else { return .kept }
-        let before = stored
-        do {
-            do {
-                try await save(next)
-            } catch TokenStoreError.conflict {
-                // Somebody wrote without the lock.
-                let theirs = try await store.load()
-                stored = StoredState(theirs, authority: configuration.authority)
-                let known = [presented, next.refreshToken]
-                switch precedence(inConflictWith: theirs, since: before, knowing: known) {
-                case .foreign: return .kept
-                case .memory: try await save(next)
-                case .stored:
-                    record = theirs
-                    isUnsaved = false
-                    return .overtaken
-                }
-            }
-            return .stored
-        } catch {
-            isUnsaved = true
-            throw error
+        guard stored.owner != .foreign else { return nil }
+        return draft(next, presented)
+    }
+
+    private func draft(_ record: TokenRecord, _ presented: Secret?) -> Draft {
+        var next = record
+        next.revision = stored.revision + 1
+        return Draft(record: next, expected: stored, presented: presented)
+    }
+
+    /// Notes that a record was written.
+    mutating func noteSaved(_ draft: Draft) {
+        record = draft.record
+        stored = StoredState(draft.record, authority: configuration.authority)
+        isUnsaved = false
+    }
+
+    /// Notes that the record in memory could not be written.
+    mutating func noteUnsaved() { isUnsaved = true }
+
+    /// What follows from a write that met another process's.
+    enum Conflict {
+        /// The record is written over what is stored.
+        case saveAgain(Draft)
+        /// The store now holds another client's tokens: the record stays in memory.
+        case foreign
+        /// The stored record counts, and has replaced the one in memory.
+        case overtaken
+    }
+
+    /// Decides whether to write over what another process has written without the lock.
+    mutating func resolveConflict(saving draft: Draft, found: TokenRecord?) -> Conflict {
+        stored = StoredState(found, authority: configuration.authority)
+        switch reconciliation(ofConflictWith: found, saving: draft) {
+        case .foreign: return .foreign
+        case .keepMemory: return .saveAgain(self.draft(draft.record, draft.presented))
+        case .takeStored:
+            record = found
+            isUnsaved = false
+            return .overtaken
         }
     }
 
-    /// Goes back to the record before one that could not be written, and is not wanted any more.
-    func takeBack(to before: TokenRecord?) {
+    /// Goes back to the record before one that could not be written and is not needed any more.
+    mutating func restore(_ before: TokenRecord?) {
         record = before
         isUnsaved = before != nil
     }
 
-    private func save(_ record: TokenRecord) async throws {
-        var next = record
-        next.revision = stored.revision + 1
-        try await store.save(next, replacing: stored.revision)
-        self.record = next
-        stored = StoredState(next, authority: configuration.authority)
-        isUnsaved = false
-    }
-
-    /// The server has given tokens to put in the place of another client's.
-    func supersede() {
+    /// Notes that the server has issued tokens to replace another client's.
+    mutating func supersede() {
         if stored.owner == .foreign { stored.owner = .superseded }
     }
 
-    /// Forgets access tokens that may be another person's.
-    func dropAccessTokens() { record?.accessTokens = [:] }
+    /// Forgets access tokens that may be another user's.
+    mutating func dropAccessTokens() { record?.accessTokens = [:] }
 
-    /// Whether the refresh token is nowhere but here.
+    /// Whether the refresh token exists nowhere else.
     var isOnlyHolder: Bool {
         guard isUnsaved, let token = record?.refreshToken else { return false }
         return stored.owner == .foreign || stored.fingerprint != TokenRecord.fingerprint(token)
     }
 
-    // MARK: - Changing hands
+    // MARK: - Handing over
 
-    /// Gives away what could not be written; nothing if that is nothing.
-    func giveAway() -> (TokenRecord, StoredState)? {
+    /// Gives the record that could not be written to a successor; `nil` if all is written.
+    mutating func handOver() -> (TokenRecord, StoredState)? {
         guard isUnsaved, let record else { return nil }
         isUnsaved = false
         return (record, stored)
     }
 
-    /// Takes over what another could not write.
-    func take(_ left: (record: TokenRecord, found: StoredState)) {
-        record = left.record
-        stored = left.found
+    /// Takes over what a predecessor could not write.
+    mutating func takeOver(_ unsaved: TokenRecord, found stored: StoredState) {
+        record = unsaved
+        self.stored = stored
         isUnsaved = true
     }
 
     // MARK: - Forgetting
 
     /// Forgets what is in memory.
-    func forget() {
+    mutating func forget() {
         noteSpentSeed()
         record = nil
         isUnsaved = false
     }
 
-    /// The store holds nothing any more.
-    func noteRemoval() {
+    /// Notes that the store is empty.
+    mutating func noteRemoval() {
         stored = StoredState()
         forgotten = nil
     }
 
-    /// The store keeps what was to be forgotten; it is not taken for news.
-    func disregard(_ found: TokenRecord?) {
+    /// Notes that the store keeps tokens that were to be removed: they are not news.
+    mutating func disregard(_ found: TokenRecord?) {
         stored = StoredState(found, authority: configuration.authority)
         disregardStored()
     }
 
-    /// The store keeps what was seen last, and it is not taken for news.
-    func disregardStored() {
+    /// Notes that the store keeps what was last read, although it was to be removed: it is not news.
+    mutating func disregardStored() {
         forgotten = stored == StoredState() ? nil : stored
     }
 
-    /// Remembers of a record that is going away that the configured refresh token has had a successor:
-    /// to present it again could end the family (RFC 9700 §4.14.2).
-    private func noteSpentSeed() {
+    /// Remembers, of a record that goes away, that the configured refresh token was replaced: to present
+    /// it again could revoke the family (RFC 9700 §4.14.2).
+    private mutating func noteSpentSeed() {
         guard let record, let seed = record.seed, let successor = record.refreshToken,
             TokenRecord.fingerprint(successor) != seed
         else { return }
@@ -189,19 +196,20 @@ final class TokenLedger {
 
     // MARK: - What to present
 
-    /// The refresh token to present: the stored one, unless a person has configured another since.
+    /// The refresh token to present: the stored one, unless another has been configured since.
     ///
-    /// - Parameter evenSpent: whether one may be presented that is known to have had a successor that
-    ///   is gone: only a person has that done.
-    /// - Returns: nothing where there is none, or the grant has none.
-    func refreshToken(evenSpent: Bool = false) -> Secret? {
+    /// - Parameter reason: why it is presented; only a forced renewal presents one whose successor is
+    ///   known to be gone.
+    /// - Returns: `nil` if there is none, or the grant has none.
+    func refreshToken(for reason: OAuthEvent.Reason? = nil) -> Secret? {
         guard case .refreshToken(let configured) = configuration.grant else { return nil }
-        guard let seed = evenSpent ? configured : unspent(configured) else {
+        let isForced = reason == .forced
+        guard let seed = isForced ? configured : unspent(configured) else {
             return record?.refreshToken
         }
         guard let record, record.seed == TokenRecord.fingerprint(seed) else { return seed }
-        // Without one behind a sign-in that brought none: the configured one has had a successor.
-        return record.refreshToken ?? (evenSpent ? seed : nil)
+        // A sign-in may have brought none: then the configured one was replaced.
+        return record.refreshToken ?? (isForced ? seed : nil)
     }
 
     private func unspent(_ seed: Secret?) -> Secret? {
@@ -224,45 +232,33 @@ final class TokenLedger {
         return intent
     }
 
-    // MARK: - Whose tokens count
-
-    /// Whose tokens count behind a look into the store.
-    ///
-    /// - Parameters:
-    ///   - found: what it holds, of which `stored` tells already.
-    ///   - before: what it held at the look before.
-    /// - Returns: the verdict of the first table.
-    private func precedence(over found: TokenRecord?, since before: StoredState) -> Precedence {
-        switch stored.owner {
-        case _ where stored == forgotten: return .memory
-        case .superseded: return .memory
-        case .foreign: return .foreign
-        case .own: break
-        }
-        guard isUnsaved, let record else { return .stored }
-        if stored == before { return .memory }
-        guard let found else { return .stored }
-        if !configuration.isOfConfiguredSeed(found) { return .memory }
-        let isSameFamily = stored.fingerprint == before.fingerprint
-        return isSameFamily && found.refreshToken != record.refreshToken ? .memory : .stored
+    /// What to present for a renewal.
+    enum NextGrant {
+        case refreshToken(Secret)
+        /// The refresh token is known not to be accepted any more.
+        case dead(OAuthFailure)
+        /// There is no refresh token.
+        case missing
+        /// No earlier presentation has an unknown outcome.
+        case nothingToDo
     }
 
-    /// Whose tokens count behind a write that met another's.
-    ///
-    /// - Parameters:
-    ///   - found: what the store holds, of which `stored` tells already.
-    ///   - before: what it held at the last look.
-    ///   - known: the refresh tokens that are no news.
-    /// - Returns: the verdict of the second table.
-    private func precedence(
-        inConflictWith found: TokenRecord?,
-        since before: StoredState,
-        knowing known: [Secret?]
-    ) -> Precedence {
-        guard stored.owner == .own else { return .foreign }
-        guard let found, let token = found.refreshToken, configuration.isOfConfiguredSeed(found)
-        else { return .memory }
-        let isNews = stored.fingerprint != before.fingerprint && !known.contains(token)
-        return isNews ? .stored : .memory
+    /// The stored or configured refresh token, or why none is presented.
+    func nextRefreshToken(for reason: OAuthEvent.Reason) -> NextGrant {
+        guard let token = refreshToken(for: reason) else {
+            return reason == .recovery ? .nothingToDo : .missing
+        }
+        if reason == .recovery, openIntent(for: token) == nil { return .nothingToDo }
+        if reason != .forced, let quarantine = quarantine(of: token) {
+            return .dead(
+                OAuthFailure(
+                    kind: TokenFailure.Class.invalidGrant.rawValue,
+                    detail: quarantine.reason,
+                    serverError: TokenFailure.Class.invalidGrant.rawValue,
+                    at: quarantine.since
+                )
+            )
+        }
+        return .refreshToken(token)
     }
 }

@@ -31,7 +31,7 @@ struct ChannelSet: Sendable {
         for channel in next where !channels.contains(where: { $0 === channel }) {
             guard let manager = channel.authorizer as? OAuthManager else { continue }
             if let other = predecessor(of: manager, in: channel.name) {
-                await manager.succeed(other)
+                await manager.takeOver(from: other)
             }
             managers.append(manager)
         }
@@ -104,6 +104,6 @@ struct RetiringOAuthManager {
 
     /// Releases the manager if it has nothing to lose.
     mutating func releaseIfSaved() async {
-        if await unsaved?.isSettled == true { unsaved = nil }
+        if await unsaved?.isSaved == true { unsaved = nil }
     }
 }

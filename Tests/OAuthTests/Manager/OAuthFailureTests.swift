@@ -232,6 +232,26 @@ import Testing
         #expect(deaths.count == 1)
     }
 
+    @Test func `a second 401 soon after a death takes no store lock`() async throws {
+        let store = WatchedStore()
+        let harness = OAuthHarness(
+            grant: .refreshToken(initial: Secret("initial")),
+            store: store
+        )
+        _ = try await harness.token()
+        harness.server.revokeAll()
+        #expect(await harness.reject(1) == .passThrough(.reauthorizationRequired))
+        // The store gives its door up to the next one that takes the lock.
+        let door = Door()
+        store.door = door
+        harness.clock.advance(by: .seconds(4))
+        #expect(await harness.reject(1) == .passThrough(.reauthorizationRequired))
+        #expect(store.door === door)
+        harness.clock.advance(by: .seconds(1))
+        #expect(await harness.reject(1) == .passThrough(.reauthorizationRequired))
+        #expect(store.door == nil)
+    }
+
     @Test func `a death while the token lives is seen by nobody until it ends`() async throws {
         let harness = OAuthHarness(grant: .refreshToken(initial: Secret("initial")))
         _ = try await harness.token()

@@ -80,7 +80,7 @@ import Testing
         try await renewUnsaved(harness, store)
         store.failsSaving = true
         let next = self.harness(store, beside: harness)
-        await next.manager.succeed(harness.manager)
+        await next.manager.takeOver(from: harness.manager)
         await next.manager.start()
         #expect(try await next.token() == harness.token())
         #expect(await next.reject(1) == .replay)
@@ -109,7 +109,7 @@ import Testing
         async let verdict = harness.reject(1)
         #expect(await eventually { harness.server.gate.waiting == 1 })
         let next = self.harness(store, beside: harness)
-        await next.manager.succeed(harness.manager)
+        await next.manager.takeOver(from: harness.manager)
         async let started: Void = next.manager.start()
         #expect(await eventually { await harness.manager.status().waiters == 2 })
         harness.server.gate.open()
@@ -126,7 +126,7 @@ import Testing
         let harness = harness(store)
         _ = try await harness.token()
         let next = self.harness(store, beside: harness)
-        await next.manager.succeed(harness.manager)
+        await next.manager.takeOver(from: harness.manager)
         try await next.manager.forget()
         await next.manager.start()
         #expect(next.manager.currentCredential() == nil)
@@ -144,7 +144,7 @@ import Testing
             server: harness.server,
             store: store
         )
-        await next.manager.succeed(harness.manager)
+        await next.manager.takeOver(from: harness.manager)
         await next.manager.start()
         #expect(next.manager.currentCredential() == nil)
         #expect(await !next.manager.status().isUnsaved)

@@ -230,7 +230,9 @@ import Testing
                 + #""token_endpoint":"https://login.example.com/token"}"#
         )
         let error = await networkError { try await session.send().response }
-        #expect(error?.detail.contains("the algorithm of dpop_key (RS256); it accepts ES256") == true)
+        #expect(
+            error?.detail.contains("the algorithm of dpop_key (RS256); it accepts ES256") == true
+        )
         #expect(session.login.arrived.map(\.request.method) == [.get])
     }
 

@@ -1,38 +1,25 @@
 import NetworkCore
 import Synchronization
 
-/// Where requests wait for one renewal: a bounded number, each up to its own deadline.
+/// The requests that wait for one renewal: a bounded number, each up to its own deadline.
 ///
-/// A waiter that is cancelled or late leaves alone; the renewal neither notices nor cares.
-final class WaitingRoom: Sendable {
-    /// How a renewal ended, the same for everybody.
-    enum Outcome: Sendable {
-        case credential(Credential)
-        /// The token endpoint gave the very token that was refused.
-        case sameToken
-        /// The first request with the new token was refused.
-        case refusedAgain
-        case failed(OAuthFailure)
-        case dead(OAuthFailure)
-        /// There was nothing to do, and nothing to give: ask again.
-        case idle
-    }
-
+/// A waiter that is cancelled or reaches its deadline leaves by itself; the renewal goes on.
+final class RenewalWaiters: Sendable {
     /// How waiting ended.
     enum Exit: Sendable {
-        case outcome(Outcome)
+        case outcome(RenewalOutcome)
         case timedOut
         case cancelled
         case full
     }
 
-    /// What somebody waits for.
+    /// What a waiter waits for.
     enum Purpose: Sendable {
-        /// To send a request that was refused once more.
+        /// Replaying a request that was refused.
         case replay
-        /// To send a request at all.
+        /// Sending a request for the first time.
         case request
-        /// To know, for a person: always let in, and never sent ahead to try a token.
+        /// The result of a command: not counted against the limit, and never sent ahead to try a token.
         case command
     }
 
@@ -43,7 +30,7 @@ final class WaitingRoom: Sendable {
     }
 
     private struct State {
-        var outcome: Outcome?
+        var outcome: RenewalOutcome?
         var waiters: [Int: Waiter] = [:]
         var nextID = 0
         var sweeper: Task<Void, Never>?
@@ -59,6 +46,7 @@ final class WaitingRoom: Sendable {
         self.limit = limit
     }
 
+    /// How many wait.
     var count: Int { state.withLock { $0.waiters.count } }
 
     /// Waits for the outcome.
@@ -81,8 +69,8 @@ final class WaitingRoom: Sendable {
         }
     }
 
-    /// Ends the wait of everybody, now and later.
-    func finish(_ outcome: Outcome) {
+    /// Ends every wait, now and later.
+    func finish(_ outcome: RenewalOutcome) {
         let waiters = state.withLock { state in
             guard state.outcome == nil else { return [Waiter]() }
             state.outcome = outcome
@@ -94,11 +82,11 @@ final class WaitingRoom: Sendable {
         for waiter in waiters { waiter.continuation.resume(returning: .outcome(outcome)) }
     }
 
-    /// Ends the wait of one, a replay if there is one, which is certain to be sent.
+    /// Ends the wait of one waiter: a replay if there is one, because it is certain to be sent.
     ///
-    /// - Parameter outcome: what it is told.
-    /// - Returns: what it waited for; nothing if nobody waits.
-    func releaseOne(_ outcome: Outcome) -> Purpose? {
+    /// - Parameter outcome: what it learns.
+    /// - Returns: what it waited for; `nil` if none waits.
+    func releaseOne(_ outcome: RenewalOutcome) -> Purpose? {
         let waiter = state.withLock { state in
             let replays = state.waiters.filter { $0.value.purpose == .replay }
             let requests = state.waiters.filter { $0.value.purpose == .request }
@@ -118,8 +106,8 @@ final class WaitingRoom: Sendable {
         let now = clock.now
         return state.withLock { state in
             if let outcome = state.outcome { return .outcome(outcome) }
-            // Inside the lock: a cancellation before this line is seen here, one after it finds the
-            // waiter in its place.
+            // Inside the lock: a cancellation before this line is seen here, a later one finds the
+            // waiter registered.
             if Task.isCancelled { return .cancelled }
             if deadline <= now { return .timedOut }
             if state.waiters.count >= limit, purpose != .command { return .full }
@@ -138,7 +126,7 @@ final class WaitingRoom: Sendable {
         waiter?.continuation.resume(returning: exit)
     }
 
-    /// One sleeping task for all deadlines of the room; `finish` cancels it.
+    /// Starts the one sleeping task for all deadlines; `finish` cancels it.
     private func sweep(at deadline: ContinuousClock.Instant, _ state: inout sending State) {
         state.sweeper?.cancel()
         state.sweepAt = deadline
@@ -159,4 +147,18 @@ final class WaitingRoom: Sendable {
         }
         for waiter in late { waiter.continuation.resume(returning: .timedOut) }
     }
+}
+
+/// The task of a renewal, and the requests that wait for it.
+struct RunningRenewal {
+    let renewal: RenewalInProgress
+    let waiters: RenewalWaiters
+    let task: Task<Void, Never>
+    let watchdog: Task<Void, Never>
+}
+
+/// The requests that wait while one tries a token.
+struct RunningTrial {
+    let waiters: RenewalWaiters
+    let timer: Task<Void, Never>
 }

@@ -1,0 +1,184 @@
+import NetworkCore
+
+/// The token in use, with what is computed once per token and what has been learned about it.
+struct HeldToken {
+    let token: Token
+    let credential: Credential
+    /// When it is renewed; `nil` if the server did not say when it expires.
+    var windows: TokenWindows?
+    var standing: TokenStanding
+
+    /// Makes the credential of a token; `nil` if the token is not a valid field value.
+    init?(_ token: Token, windows: TokenWindows?, _ provenance: TokenStanding.Provenance) {
+        guard let credential = Credential(token) else { return nil }
+        self.token = token
+        self.credential = credential
+        self.windows = windows
+        standing = TokenStanding(provenance)
+    }
+
+    /// Whether the token may be given out without waiting for its successor.
+    func isUsable(at now: Moment, _ backoff: RenewalBackoff) -> Bool {
+        guard !token.isForOneUse, !isDue(at: now) else { return false }
+        return switch standing.doubt {
+        case .none: true
+        case .suspected: isAlive(at: now, backoff)
+        case .refused: false
+        }
+    }
+
+    /// Whether the token may be given out at all: not after its end, not if it is known to be bad, and not
+    /// if it may be bad and no other can be obtained.
+    ///
+    /// When the excess guard has stopped the renewals, a refused token stays in force: an endpoint that
+    /// answers every token with 401 gets its 401 through to the client, and does not stop the channel.
+    func isAlive(at now: Moment, _ backoff: RenewalBackoff) -> Bool {
+        guard !token.isForOneUse, token.expiresAt?.isReached(at: now) != true else { return false }
+        return switch standing.doubt {
+        case .none: true
+        case .suspected: backoff.death == nil
+        case .refused: backoff.isExcess
+        }
+    }
+
+    /// Whether requests wait for the next token rather than take this one.
+    func isDue(at now: Moment) -> Bool { windows?.due.isReached(at: now) == true }
+
+    /// Whether it is renewed in the background.
+    func isStale(at now: Moment) -> Bool { windows?.stale.isReached(at: now) == true }
+
+    /// Whether renewing it is expected, however often that happens: it was never in doubt, and has lived
+    /// at least half of its lifetime, as tokens of seconds do, or was for one use.
+    func hasRunItsCourse(at now: Moment) -> Bool {
+        guard standing.doubt == .none else { return false }
+        if token.isForOneUse { return true }
+        guard let end = token.expiresAt else { return false }
+        let lifetime = end.remaining(at: token.issuedAt)
+        return lifetime >= .seconds(1) && now.steady - token.issuedAt.steady >= lifetime / 2
+    }
+}
+
+extension HeldToken {
+    /// The access token of a record, if it is worth putting in force; `nil` if the record has none, or
+    /// the very token that is in force, or one that is about to expire.
+    ///
+    /// - Parameters:
+    ///   - record: what the store holds.
+    ///   - reason: why a token is wanted; for an early renewal one that is stale is no help.
+    ///   - current: the token in force.
+    ///   - generation: the number it gets.
+    ///   - configuration: which of the record's tokens is meant.
+    ///   - jitter: a random number from 0 to 1.
+    ///   - now: the time.
+    init?(
+        adopting record: TokenRecord,
+        for reason: OAuthEvent.Reason,
+        replacing current: HeldToken?,
+        generation: Int,
+        _ configuration: OAuthConfiguration,
+        jitter: Double,
+        at now: Moment
+    ) {
+        guard let stored = record.accessTokens[configuration.credentialKey],
+            stored.value != current?.token.value, configuration.isOfConfiguredSeed(record)
+        else { return nil }
+        let token = Token(
+            stored: stored,
+            of: record,
+            found: now,
+            generation: generation,
+            proof: configuration.proof
+        )
+        var windows = TokenWindows(
+            token,
+            refreshBefore: configuration.refreshBefore,
+            jitter: jitter
+        )
+        if let windows, windows.due.isReached(at: now) { return nil }
+        if reason == .early, let windows, windows.stale.isReached(at: now) { return nil }
+        // An unknown outcome is resolved soon: the server's grace period runs.
+        if record.intent != nil { windows?.advance(to: now) }
+        self.init(token, windows: windows, .adopted)
+    }
+}
+
+/// A token that the token endpoint has issued, to be put in force once it is stored.
+struct IssuedToken {
+    /// What it replaces.
+    enum Change {
+        /// Another token, or none.
+        case replaced
+        /// Itself.
+        case same
+        /// Itself, although it was in doubt.
+        case sameInDoubt
+
+        init(of current: HeldToken?, to response: TokenResponse, _ reason: OAuthEvent.Reason) {
+            guard let current, response.accessToken == current.token.value else {
+                self = .replaced
+                return
+            }
+            // The doubt may be over by now; it was the reason all the same.
+            let isDoubted = current.standing.doubt != .none || reason == .unauthorized
+            self = isDoubted ? .sameInDoubt : .same
+        }
+    }
+
+    let change: Change
+    let reason: OAuthEvent.Reason
+    private let issued: HeldToken
+
+    var token: Token { issued.token }
+
+    /// The token of an answer; `nil` if it is not a valid field value.
+    ///
+    /// - Parameters:
+    ///   - response: the answer.
+    ///   - grant: what was presented.
+    ///   - reason: why.
+    ///   - engine: knows the token that it replaces.
+    ///   - sent: when the token was requested.
+    ///   - jitter: a random number from 0 to 1.
+    init?(
+        _ response: TokenResponse,
+        for grant: TokenGrant,
+        _ reason: OAuthEvent.Reason,
+        in engine: TokenEngine,
+        sent: Moment,
+        jitter: Double
+    ) {
+        let configuration = engine.configuration
+        change = Change(of: engine.current, to: response, reason)
+        self.reason = reason
+        let stored = engine.ledger.record?.accessTokens[configuration.credentialKey]
+        let token = Token(
+            response,
+            for: grant,
+            sent: sent,
+            generation: engine.generation + (change == .replaced ? 1 : 0),
+            knownScope: engine.current?.token.scope ?? stored?.scope,
+            configuration
+        )
+        let windows = TokenWindows(
+            token,
+            refreshBefore: configuration.refreshBefore,
+            jitter: jitter
+        )
+        guard let issued = HeldToken(token, windows: windows, .issued) else { return nil }
+        self.issued = issued
+    }
+
+    /// The token as it is put in force.
+    func held(at now: Moment) -> HeldToken {
+        var held = issued
+        if change != .replaced {
+            // No progress, as with servers that cache (google-auth#863): no early renewal for a while.
+            held.windows?.postpone(to: now + .seconds(60))
+        }
+        if change == .sameInDoubt {
+            let end = now.steady + TokenStanding.CoolDown.length
+            held.standing = TokenStanding(.returnedAgain(end: end))
+        }
+        return held
+    }
+}

@@ -1,0 +1,195 @@
+import NetworkCore
+
+/// Performs what the engine decides: tasks, timers, waiters and the snapshot.
+extension OAuthManager {
+    /// Asks the engine for a decision, and performs the actions that follow.
+    @discardableResult
+    func decide<Answer>(_ body: (inout TokenEngine, Moment) -> Answer) -> Answer {
+        let answer = body(&engine, clock.moment)
+        perform(engine.takeActions())
+        return answer
+    }
+
+    /// Tells the engine what happened, and performs the actions that follow.
+    func handle(_ event: TokenEvent) {
+        perform(engine.handle(event, at: clock.moment))
+    }
+
+    private func perform(_ actions: [TokenAction]) {
+        for action in actions {
+            switch action {
+            case .publish: publish()
+            case .report(let event): onEvent(event)
+            case .startRenewal(let next): run(next)
+            case .endRenewal(let ended, let outcome):
+                takeRunning(ended)?.waiters.finish(outcome)
+            case .abandonRenewal(let late, let outcome):
+                let running = takeRunning(late)
+                running?.task.cancel()
+                running?.waiters.finish(outcome)
+            case .startTrial(let next, let ended): start(next, after: ended)
+            case .endTrial(let outcome):
+                trial?.timer.cancel()
+                trial?.waiters.finish(outcome)
+                trial = nil
+            case .startPause:
+                pauseWaiters?.finish(.askAgain)
+                pauseWaiters = RenewalWaiters(clock: clock, limit: configuration.waiterLimit)
+            case .endPause:
+                pauseWaiters?.finish(.askAgain)
+                pauseWaiters = nil
+            case .unprove(let credential): credential.unprove()
+            }
+        }
+    }
+
+    /// Lets requests see the state as it is now.
+    func publish() { snapshot.publish(.init(engine, at: clock.moment)) }
+
+    /// Where to wait for what the engine says is in progress.
+    func waiters(in queue: TokenEngine.Queue) -> RenewalWaiters {
+        let waiters =
+            switch queue {
+            case .renewal: renewal?.waiters
+            case .trial: trial?.waiters
+            }
+        guard let waiters else { preconditionFailure("no \(queue) is running") }
+        return waiters
+    }
+
+    // MARK: - Renewals
+
+    /// Starts a renewal at once, whatever is in force; there must be none in progress.
+    ///
+    /// - Returns: where to wait for its outcome.
+    func renew(
+        _ reason: OAuthEvent.Reason,
+        presenting grant: TokenGrant? = nil
+    ) -> RenewalWaiters {
+        run(decide { engine, _ in engine.begin(reason) }, presenting: grant).waiters
+    }
+
+    @discardableResult
+    private func run(
+        _ next: RenewalInProgress,
+        presenting grant: TokenGrant? = nil
+    ) -> RunningRenewal {
+        run(next) { [service, access] manager in
+            var renewal = TokenRenewal(
+                next.reason,
+                presenting: grant,
+                service: service,
+                access: access
+            )
+            return await renewal.run(on: manager)
+        }
+    }
+
+    /// Does some work in the place of a renewal.
+    @discardableResult
+    func run(
+        _ next: RenewalInProgress,
+        work: @escaping @Sendable (isolated OAuthManager) async -> RenewalOutcome
+    ) -> RunningRenewal {
+        // Single flight: the manager owns this task, so no request's cancellation reaches it, and a token
+        // pair that the server has already rotated is never dropped with a request.
+        let task = Task {
+            let outcome = await work(self)
+            let waiting = renewal?.renewal == next ? renewal?.waiters.count : nil
+            handle(.renewalEnded(next, outcome, waiting: waiting ?? 0))
+        }
+        let running = RunningRenewal(
+            renewal: next,
+            waiters: RenewalWaiters(clock: clock, limit: configuration.waiterLimit),
+            task: task,
+            watchdog: watchdog(of: next)
+        )
+        renewal = running
+        return running
+    }
+
+    /// For a transport that neither answers nor keeps its deadline: another renewal must be possible.
+    private func watchdog(of next: RenewalInProgress) -> Task<Void, Never> {
+        let limit = clock.now + configuration.renewalTimeout
+        let last = configuration.timeoutAfterResume
+        return Task { [clock] in
+            do {
+                try await clock.sleep(until: limit - last)
+                // On a clock that goes on while the machine is suspended: the answer may come now.
+                try await clock.sleep(until: clock.now + last)
+            } catch { return }
+            handle(.renewalOverdue(next, jitter: jitter()))
+        }
+    }
+
+    private func takeRunning(_ ended: RenewalInProgress) -> RunningRenewal? {
+        guard let running = renewal, running.renewal == ended else { return nil }
+        running.watchdog.cancel()
+        renewal = nil
+        return running
+    }
+
+    private func start(_ next: TokenTrial, after ended: RenewalInProgress) {
+        guard let waiters = takeRunning(ended)?.waiters else { return }
+        let end = clock.now + TokenTrial.timeout
+        let timer = Task { [clock] in
+            do { try await clock.sleep(until: end) } catch { return }
+            handle(.answered(generation: next.generation, .inconclusive))
+        }
+        trial = RunningTrial(waiters: waiters, timer: timer)
+        // A request that waits to be sent has the token with this; a replay asks for it, unless no other
+        // request can.
+        let purpose = waiters.releaseOne(.credential(next.credential))
+        if purpose == .request || (purpose == .replay && next.credential.isForOneUse) {
+            handle(.trialTokenTaken)
+        }
+    }
+
+    /// Does what is due while the token is still good: checks the store for changes, or renews.
+    func refreshEarly() async {
+        if engine.nextStoreCheck.isReached(at: clock.moment) {
+            await access.checkForChanges(for: self)
+        }
+        handle(.staleTokenRead)
+    }
+
+    /// Pauses after a failed token request.
+    func fail(_ failure: TokenFailure) -> RenewalOutcome {
+        // A renewal that was abandoned has been counted.
+        if Task.isCancelled, let known = engine.backoff.lastFailure { return .failed(known) }
+        return decide { $0.fail(failure, jitter: jitter(), at: $1) }
+    }
+
+    /// Goes on with what another process stored while a renewal was in progress.
+    func yieldToStored() -> RenewalOutcome {
+        decide { $0.yieldToStored(jitter(), at: $1) }
+    }
+
+    // MARK: - Writing
+
+    /// Whether the record in memory could not be written.
+    var isUnsaved: Bool { engine.ledger.isUnsaved }
+
+    /// Whether neither a token nor a record is known.
+    var knowsNoToken: Bool { engine.current == nil && engine.ledger.record == nil }
+
+    /// Tries again to write what could not be written, until it is written or replaced.
+    func saveLater() {
+        guard rewriting == nil else { return }
+        // The manager's own task: the request that brought the token is long gone.
+        rewriting = Task { [clock, weak self] in
+            var pause = Duration.seconds(5)
+            while await self?.isUnsaved == true {
+                do { try await clock.sleep(until: clock.now + pause) } catch { return }
+                await self?.writeAgain()
+                pause = min(pause * 2, .seconds(300))
+            }
+            await self?.endRewriting()
+        }
+    }
+
+    private func endRewriting() { rewriting = nil }
+
+    /// Tries to write what could not be written, if there is something.
+    package func writeAgain() async { await access.saveAgain(for: self) }
+}

@@ -1,0 +1,171 @@
+import NetworkCore
+
+/// What a program or a user asks of the manager, beside requests.
+extension OAuthManager {
+    /// Reads the store before the first request does: adopts a token that is still good, and resolves a
+    /// renewal whose outcome was unknown when the process stopped.
+    ///
+    /// Makes no other token request. Returns when that is done.
+    public func start() async {
+        guard engine.current == nil, renewal == nil else { return }
+        let limit = clock.now + configuration.renewalTimeout
+        _ = await renew(.recovery).wait(until: limit, as: .command)
+    }
+
+    /// Reads the store again, for instance after a sign-in there.
+    ///
+    /// Makes no token request, except to resolve one whose outcome was unknown. Returns when what was
+    /// found is in force.
+    ///
+    /// - Throws: `NetworkError` of kind `.credentialUnavailable`, for one if the store cannot be
+    ///   read, `.reauthorizationRequired` or `.cancelled`.
+    public func lookIntoStore() async throws {
+        try await renewNow(.recovery)
+    }
+
+    /// Asks the token endpoint for a new token now, whatever is in force.
+    ///
+    /// Waits for a renewal in progress and then makes its own; neither the back-off nor the excess guard
+    /// delays it.
+    ///
+    /// - Throws: `NetworkError` of kind `.credentialUnavailable`, `.reauthorizationRequired` or
+    ///   `.cancelled`.
+    public func forceRefresh() async throws {
+        try await renewNow(.forced)
+    }
+
+    private func renewNow(_ reason: OAuthEvent.Reason) async throws {
+        try await waitForRenewal()
+        let waiters = renew(reason)
+        let limit = clock.now + configuration.renewalTimeout
+        try await waiters.wait(until: limit, as: .command).check(at: clock.wallNow)
+    }
+
+    /// Presents a grant that a user has just obtained, such as an authorization code, and starts a new
+    /// grant family with the tokens it brings.
+    ///
+    /// It is presented once and never repeated (RFC 6749 §4.1.2). If it fails, what was there before
+    /// stays as it was.
+    ///
+    /// - Parameter grant: what is presented.
+    /// - Throws: `NetworkError` of kind `.credentialUnavailable` with the server's own words, or
+    ///   `.cancelled`; the grant is spent in any case.
+    public func signIn(with grant: TokenGrant) async throws {
+        try await waitForRenewal()
+        let waiters = renew(.signIn, presenting: grant)
+        let limit = clock.now + configuration.renewalTimeout
+        switch await waiters.wait(until: limit, as: .command) {
+        case .outcome(.failed(let failure)), .outcome(.dead(let failure)):
+            throw NetworkError.noCredential(failure.detail, retryAfter: 1)
+        case let exit: try exit.check(at: clock.wallNow)
+        }
+    }
+
+    /// Waits for a renewal that presents a refresh token: if the process ended before, its answer would be
+    /// lost, and with it the token that the server has put in place of the one presented.
+    ///
+    /// Returns when it is stored, or at the deadline. Does not wait for what can be requested again. What
+    /// could not be written before is tried once more.
+    ///
+    /// - Parameter deadline: when to stop waiting.
+    /// - Returns: whether nothing is lost with the process; `false` if a refresh token exists nowhere but
+    ///   here, so that a new sign-in will be needed.
+    @discardableResult
+    public func finishRenewal(until deadline: ContinuousClock.Instant) async -> Bool {
+        guard case .refreshToken = configuration.grant else { return true }
+        while let renewal, clock.now < deadline, !Task.isCancelled {
+            _ = await renewal.waiters.wait(until: deadline, as: .command)
+        }
+        await writeAgain()
+        return renewal == nil && !engine.ledger.isOnlyHolder
+    }
+
+    /// Returns when no renewal is in progress.
+    private func waitForRenewal() async throws {
+        while let renewal {
+            let limit = clock.now + configuration.renewalTimeout
+            _ = await renewal.waiters.wait(until: limit, as: .command)
+            if Task.isCancelled { throw NetworkError.commandCancelled }
+        }
+    }
+
+    /// Forgets the tokens here and in the store.
+    ///
+    /// The next request starts over: with the client's credentials, or with the refresh token of the
+    /// configuration, if there is one. Requests that come before the end wait for it.
+    ///
+    /// - Throws: `NetworkError` of kind `.cancelled`; `TokenStoreError` if the store keeps them: here
+    ///   they are forgotten all the same, until the process ends or others are stored.
+    public func forget() async throws {
+        try await waitForRenewal()
+        let removal = Task { try await removeTokens() }
+        // In the place of a renewal, so that none adopts what is still stored.
+        let running = run(decide { engine, _ in engine.begin(.forced) }) { _ in
+            _ = await removal.result
+            return .askAgain
+        }
+        await running.task.value
+        try await removal.value
+    }
+
+    private func removeTokens() async throws {
+        // What the predecessor holds would come back when the store is next read.
+        try await inherit(under: nil)
+        handle(.forgetting)
+        rewriting?.cancel()
+        rewriting = nil
+        onEvent(.forgotten)
+        // A rewrite that was under way may have read the store.
+        defer { handle(.removalEnded) }
+        try await access.remove(for: self)
+    }
+
+    /// What the manager is doing.
+    public func status() -> OAuthStatus {
+        var status = OAuthStatus(engine, at: clock.moment)
+        status.waiters = renewal?.waiters.count ?? pauseWaiters?.count ?? 0
+        status.clockOffset = service.clockOffset == .zero ? nil : service.clockOffset
+        return status
+    }
+
+    // MARK: - Replacing a manager
+
+    /// Replaces a manager of the same tokens; called before any request asks this one.
+    ///
+    /// What the other could not write is taken over when the store is next read: it exists nowhere else,
+    /// and presenting the older refresh token that is stored could revoke the family.
+    package func takeOver(from other: OAuthManager) {
+        predecessor = other
+    }
+
+    /// Whether both are for the tokens of one client at one server.
+    package nonisolated func hasTokens(of other: OAuthManager) -> Bool {
+        configuration.authority == other.configuration.authority
+    }
+
+    /// Whether nothing would be lost with the manager: no renewal is in progress, and all is written.
+    package var isSaved: Bool { renewal == nil && !isUnsaved }
+
+    /// Takes over what the predecessor could not write.
+    ///
+    /// - Parameter lock: the store's, under which the predecessor renews nothing; without it the end of
+    ///   its renewal is waited for.
+    /// - Throws: `NetworkError` of kind `.cancelled`.
+    func inherit(under lock: TokenStoreLock?) async throws {
+        guard let other = predecessor else { return }
+        let unsaved = hasTokens(of: other) ? try await other.handOver(under: lock) : nil
+        predecessor = nil
+        guard let (record, found) = unsaved, configuration.isOfConfiguredSeed(record) else {
+            return
+        }
+        decide { engine, _ in engine.ledger.takeOver(record, found: found) }
+        saveLater()
+    }
+
+    private func handOver(under lock: TokenStoreLock?) async throws -> (TokenRecord, StoredState)? {
+        try await inherit(under: lock)
+        // If nothing can be written there may be no lock either, and an answer may be on its way.
+        if lock == nil { try await waitForRenewal() }
+        return decide { engine, _ in engine.handOver() }
+    }
+}

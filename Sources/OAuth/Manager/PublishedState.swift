@@ -1,0 +1,86 @@
+import NetworkCore
+
+extension CredentialSnapshot.Content {
+    /// What requests read without asking the manager.
+    init(_ engine: TokenEngine, at now: Moment) {
+        let (isSignedIn, signedInUntil) = engine.signedIn
+        self.init(isSignedIn: isSignedIn)
+        self.signedInUntil = signedInUntil
+        wantsWord = engine.trial != nil || engine.current?.standing.doubt == .suspected
+        guard engine.trial == nil, let current = engine.current else { return }
+        let backoff = engine.backoff
+        if current.isUsable(at: now, backoff) {
+            credential = current.credential
+            dueAt = current.windows?.due ?? .never
+            staleAt = engine.nextStoreCheck
+            // The renewal in progress comes first.
+            if engine.renewal == nil, backoff.death == nil, let stale = current.windows?.stale,
+                stale.steady < staleAt.steady
+            {
+                staleAt = stale
+            }
+        }
+        if let pause = backoff.activePause(at: now), current.isAlive(at: now, backoff) {
+            // No token is requested before the pause ends, so requests need not ask the manager either.
+            let end = now + (pause.end - now.steady)
+            if credential == nil {
+                credential = current.credential
+                dueAt = current.token.expiresAt ?? .never
+                if end.steady < dueAt.steady { dueAt = end }
+            } else if staleAt.steady < end.steady {
+                staleAt = end
+            }
+        }
+    }
+}
+
+extension TokenEngine {
+    /// Whether a token can be obtained without a new sign-in, and until when, as far as is known.
+    fileprivate var signedIn: (Bool, until: UnixTime?) {
+        guard case .refreshToken = configuration.grant else { return (true, nil) }
+        guard backoff.death == nil, let token = ledger.refreshToken(),
+            ledger.quarantine(of: token) == nil
+        else { return (false, nil) }
+        let record = ledger.record
+        return (true, token == record?.refreshToken ? record?.refreshExpiresAt : nil)
+    }
+}
+
+extension OAuthStatus {
+    /// The state as users see it, without what only the manager knows: waiters and clock offset.
+    init(_ engine: TokenEngine, at now: Moment) {
+        let (token, record) = (engine.current?.token, engine.ledger.record)
+        self.init(state: State(engine, at: now), generation: engine.generation)
+        age = token.map { now.steady - $0.issuedAt.steady }
+        expiresIn = token?.expiresAt.map { max($0.remaining(at: now), .zero) }
+        scope = token?.scope
+        hasRefreshToken = (record?.refreshToken ?? token?.refreshToken) != nil
+        refreshExpiresIn = record?.refreshExpiresAt.map { max($0 - now.wall, .zero) }
+        isUnsaved = engine.ledger.isUnsaved
+        lastFailure = engine.backoff.lastFailure
+        nextAttempt = engine.backoff.pause.map { max($0.end - now.steady, .zero) }
+    }
+}
+
+extension OAuthStatus.State {
+    /// The state by name.
+    init(_ engine: TokenEngine, at now: Moment) {
+        let backoff = engine.backoff
+        self =
+            if engine.renewal != nil {
+                .refreshing
+            } else if let current = engine.current, current.isAlive(at: now, backoff) {
+                if current.isDue(at: now) {
+                    .expired
+                } else {
+                    current.isStale(at: now) ? .stale : .fresh
+                }
+            } else if backoff.death != nil {
+                .dead
+            } else if backoff.activePause(at: now) != nil {
+                .failed
+            } else {
+                engine.current == nil ? .empty : .expired
+            }
+    }
+}

@@ -1,0 +1,142 @@
+import NetworkCore
+
+/// Why the token endpoint is not asked now, and what went wrong last.
+///
+/// A pause and a death are independent: looking into the store again for a dead credential may fail.
+struct RenewalBackoff {
+    /// The token endpoint is left alone for a while.
+    struct Pause: Equatable {
+        let failure: OAuthFailure
+        let end: ContinuousClock.Instant
+    }
+
+    /// The refresh token is not accepted any more: only a new sign-in helps.
+    struct Death: Equatable {
+        let failure: OAuthFailure
+        /// When to look into the store again, in case of a sign-in elsewhere.
+        let checkAgainAt: ContinuousClock.Instant
+    }
+
+    /// Why no token is requested at a moment.
+    enum Refusal: Equatable {
+        case dead(OAuthFailure)
+        /// The failure, and how long the pause still lasts.
+        case paused(OAuthFailure, Duration)
+    }
+
+    /// How long a dead credential rests before the store is looked into again.
+    private static let deathCheckInterval = Duration.seconds(5)
+
+    /// The last pause, which may be over.
+    private(set) var pause: Pause?
+    private(set) var death: Death?
+    /// What went wrong last, until a token comes.
+    private(set) var lastFailure: OAuthFailure?
+    private var failuresInRow = 0
+
+    /// Why no token is requested now; `nil` if nothing prevents it.
+    func refusal(at now: Moment) -> Refusal? {
+        if let death, now.steady < death.checkAgainAt { return .dead(death.failure) }
+        if let pause = activePause(at: now) {
+            return .paused(pause.failure, pause.end - now.steady)
+        }
+        return nil
+    }
+
+    /// The pause, if it is not over.
+    func activePause(at now: Moment) -> Pause? {
+        pause.flatMap { now.steady < $0.end ? $0 : nil }
+    }
+
+    /// Whether the excess guard is what stopped the renewals.
+    var isExcess: Bool { pause?.failure.kind == OAuthFailure.excess }
+
+    /// Pauses after a failed token request.
+    ///
+    /// - Parameters:
+    ///   - failure: what went wrong.
+    ///   - kind: what the delay is computed for.
+    ///   - retryAfterLimit: the longest `Retry-After` that is honoured.
+    ///   - jitter: a random number from 0 to 1.
+    ///   - now: the time.
+    /// - Returns: the failure, with the time of the next attempt.
+    mutating func fail(
+        _ failure: TokenFailure,
+        as kind: TokenFailure.Class,
+        retryAfterLimit: Duration,
+        jitter: Double,
+        at now: Moment
+    ) -> OAuthFailure {
+        failuresInRow += 1
+        var delay = Self.delay(kind, failuresInRow: failuresInRow, jitter: jitter)
+        if let asked = failure.retryAfter { delay = max(delay, min(asked, retryAfterLimit)) }
+        return pause(OAuthFailure(failure, at: now), for: delay, at: now)
+    }
+
+    /// Leaves the token endpoint alone for a while.
+    ///
+    /// - Returns: the failure, with the time of the next attempt.
+    mutating func pause(
+        _ failure: OAuthFailure,
+        for delay: Duration,
+        at now: Moment
+    ) -> OAuthFailure {
+        var failure = failure
+        // Counted from the time of the failure, which is what users see: a later one adds a second.
+        failure.nextAttempt = failure.at + delay
+        pause = Pause(failure: failure, end: now.steady + delay)
+        lastFailure = failure
+        return failure
+    }
+
+    /// Marks the credential as dead: no request is made until a new credential arrives.
+    ///
+    /// - Returns: whether that is news.
+    mutating func markDead(_ failure: OAuthFailure, at now: Moment) -> Bool {
+        let isNews = death?.failure.detail != failure.detail
+        death = Death(failure: failure, checkAgainAt: now.steady + Self.deathCheckInterval)
+        pause = nil
+        lastFailure = failure
+        return isNews
+    }
+
+    /// Takes the death back: the store holds another refresh token than the one that died.
+    mutating func revive() { death = nil }
+
+    /// Lets the next token be requested at once; what went wrong last is still reported.
+    mutating func clear() {
+        pause = nil
+        death = nil
+        failuresInRow = 0
+    }
+
+    /// Notes that a token is in force.
+    mutating func succeed() {
+        clear()
+        lastFailure = nil
+    }
+
+    /// How long to leave the token endpoint alone.
+    ///
+    /// Full jitter between 1 s and a ceiling that doubles to 60 s. For errors of client or
+    /// configuration 60 s at first, as MSAL keeps an identical 400, doubling to 10 min.
+    static func delay(_ kind: TokenFailure.Class, failuresInRow: Int, jitter: Double) -> Duration {
+        let doublings = Double(1 << min(max(failuresInRow - 1, 0), 10))
+        switch kind {
+        case .configuration, .invalidGrant: return .seconds(min(60 * doublings, 600))
+        case .transient, .lost: return .seconds(max(1, min(doublings, 60) * jitter))
+        }
+    }
+}
+
+extension OAuthFailure {
+    /// A failed token request, as it is reported.
+    init(_ failure: TokenFailure, at now: Moment) {
+        self.init(
+            kind: failure.kind.rawValue,
+            detail: failure.detail,
+            serverError: failure.serverError,
+            at: now.wall
+        )
+    }
+}

@@ -1,0 +1,124 @@
+import NetworkCore
+
+/// Which tokens count when another process may have written to the store: those in memory, or those
+/// that are stored.
+///
+/// After reading the store, the first row that matches decides:
+///
+/// | the store holds | in memory | |
+/// |---|---|---|
+/// | what it still held after its tokens were to be removed | | `keepMemory` |
+/// | another client's tokens, and the server has issued new ones to replace them | | `keepMemory` |
+/// | another client's tokens | | `foreign` |
+/// | this client's tokens, or none | all saved | `takeStored` |
+/// | the same as when it was last read | unsaved | `keepMemory` |
+/// | no tokens: a sign-out elsewhere | unsaved | `takeStored` |
+/// | tokens obtained with a refresh token that is no longer configured | unsaved | `keepMemory` |
+/// | the same refresh token as when last read, so only its notes are new | another refresh token | `keepMemory` |
+/// | another refresh token, or the one in memory | unsaved | `takeStored` |
+///
+/// After a write that conflicted, which only a process without the lock can cause:
+///
+/// | the store holds | |
+/// |---|---|
+/// | another client's tokens | `foreign` |
+/// | a refresh token other than the one last read, the one presented and the one to be written | `takeStored` |
+/// | anything else, which is older than what the server has just answered | `keepMemory` |
+enum StoreReconciliation {
+    /// The record in memory counts, and is written as soon as possible.
+    case keepMemory
+    /// The stored record replaces the one in memory.
+    case takeStored
+    /// The record in memory may be presented, but does not replace another client's tokens.
+    case foreign
+}
+
+extension TokenLedger {
+    /// Which record counts after reading the store: the first table.
+    ///
+    /// - Parameters:
+    ///   - found: what the store holds, which `stored` describes already.
+    ///   - before: what it held when it was read before.
+    /// - Returns: which record counts.
+    func reconciliation(
+        with found: TokenRecord?,
+        since before: StoredState
+    ) -> StoreReconciliation {
+        switch stored.owner {
+        case _ where stored == forgotten: return .keepMemory
+        case .superseded: return .keepMemory
+        case .foreign: return .foreign
+        case .own: break
+        }
+        guard isUnsaved, let record else { return .takeStored }
+        if stored == before { return .keepMemory }
+        guard let found else { return .takeStored }
+        if !configuration.isOfConfiguredSeed(found) { return .keepMemory }
+        let isSameFamily = stored.fingerprint == before.fingerprint
+        return isSameFamily && found.refreshToken != record.refreshToken ? .keepMemory : .takeStored
+    }
+
+    /// Which record counts after a write that conflicted: the second table.
+    ///
+    /// - Parameters:
+    ///   - found: what the store holds, which `stored` describes already.
+    ///   - draft: what was to be written.
+    /// - Returns: which record counts.
+    func reconciliation(
+        ofConflictWith found: TokenRecord?,
+        saving draft: Draft
+    ) -> StoreReconciliation {
+        guard stored.owner == .own else { return .foreign }
+        guard let found, let token = found.refreshToken, configuration.isOfConfiguredSeed(found)
+        else { return .keepMemory }
+        let isKnown = token == draft.presented || token == draft.record.refreshToken
+        let isNews = stored.fingerprint != draft.expected.fingerprint && !isKnown
+        return isNews ? .takeStored : .keepMemory
+    }
+}
+
+/// What a store held when it was last read.
+struct StoredState: Equatable {
+    /// Whose tokens they are.
+    enum Owner {
+        /// This client's; also where nothing is stored.
+        case own
+        /// Another client's or token endpoint's, as after a mistake in the configuration: they stay
+        /// until the server has issued tokens to replace them.
+        case foreign
+        /// As `foreign`, but the server has issued tokens since, which replace them at the next write.
+        case superseded
+    }
+
+    /// What compare-and-swap compares; 0 where nothing is stored.
+    private(set) var revision = 0
+    /// The fingerprint of the refresh token.
+    private(set) var fingerprint: String?
+    /// Whose tokens they are.
+    var owner = Owner.own
+
+    /// An empty store.
+    init() {}
+
+    /// The state of a store with a record, for the client and token endpoint of `authority`.
+    ///
+    /// - Parameters:
+    ///   - record: what it holds.
+    ///   - authority: of the client that reads it.
+    ///   - before: its state when it was read before.
+    init(_ record: TokenRecord?, authority: String, since before: StoredState = StoredState()) {
+        guard let record else { return }
+        revision = record.revision
+        fingerprint = record.refreshToken.map(TokenRecord.fingerprint)
+        guard record.authority != authority else { return }
+        let isReplaced = before.owner == .superseded && before.revision == revision
+        owner = isReplaced ? .superseded : .foreign
+    }
+
+    /// Whether nothing was written in between, regardless of whose tokens they are.
+    ///
+    /// Revisions restart after a sign-out, so the fingerprint counts too.
+    func isSame(as other: StoredState) -> Bool {
+        revision == other.revision && fingerprint == other.fingerprint
+    }
+}

@@ -1,0 +1,100 @@
+import NetworkCore
+
+/// How one request waits for a token, at most until its deadline and the manager's own limit.
+struct TokenWait {
+    private let manager: OAuthManager
+    private let deadline: ContinuousClock.Instant?
+    /// When the wait ends.
+    private let limit: ContinuousClock.Instant
+    /// How long the request puts up with failed renewals; never longer than `limit`.
+    private let patience: ContinuousClock.Instant
+
+    init(for manager: OAuthManager, until deadline: ContinuousClock.Instant?) {
+        self.manager = manager
+        self.deadline = deadline
+        let now = manager.clock.now
+        let limit = now + manager.configuration.waitTimeout
+        self.limit = deadline.map { min($0, limit) } ?? limit
+        patience = min(self.limit, now + manager.configuration.failurePatience)
+    }
+
+    /// The token, once there is one.
+    ///
+    /// - Throws: `NetworkError`, see `OAuthManager.credential(until:)`.
+    func credential() async throws -> Credential {
+        while true {
+            let refusal: NetworkError
+            switch await manager.admit() {
+            case .credential(let credential): return credential
+            case .refused(let error): refusal = error
+            case .wait(let waiters):
+                switch await waiters.wait(until: limit, as: .request) {
+                case .outcome(.credential(let credential)): return credential
+                // After a refused token the next renewal is already in progress.
+                case .outcome(.askAgain), .outcome(.refusedAgain): continue
+                case .outcome(.failed), .outcome(.dead), .outcome(.sameToken):
+                    switch await manager.answerAfterWait() {
+                    case .credential(let credential): return credential
+                    case .refused(let error): refusal = error
+                    // Someone has signed in since, or what failed was a sign-in.
+                    case .wait, nil: continue
+                    }
+                case .timedOut: return try await credentialAfterTimeout()
+                case .full:
+                    throw NetworkError.noCredential(
+                        "too many requests wait for a token already",
+                        retryAfter: 1
+                    )
+                case .cancelled: throw NetworkError.waitCancelled
+                }
+            }
+            guard await waitsOutPause(as: .request) else { throw refusal }
+        }
+    }
+
+    private func credentialAfterTimeout() async throws -> Credential {
+        switch await manager.answerAfterWait() {
+        case .credential(let credential): return credential
+        case .refused(let error): throw error
+        case .wait, nil: break
+        }
+        if let deadline, deadline <= limit { throw NetworkError.timeout(.credential) }
+        throw NetworkError.noCredential(
+            "no token came within the time the request may wait",
+            retryAfter: 1
+        )
+    }
+
+    /// What to do with a 401, once the renewal it asks for has ended.
+    func verdict(
+        on doubt: TokenStanding.Doubt,
+        of generation: Int,
+        _ intent: Rejection.Intent
+    ) async -> Verdict {
+        while true {
+            let verdict: Verdict
+            switch await manager.judge(doubt, of: generation, intent) {
+            case .verdict(let judged): verdict = judged
+            case .wait(let waiters):
+                verdict = await waiters.wait(until: limit, as: .replay).verdict
+            }
+            guard verdict == .passThrough(.refreshFailed), intent == .replay,
+                await waitsOutPause(as: .replay)
+            else { return verdict }
+        }
+    }
+
+    /// Waits for the end of the back-off, if that comes soon enough: a single 500 of the token endpoint
+    /// then delays a request by a second and does not fail it.
+    ///
+    /// - Returns: whether to try again.
+    private func waitsOutPause(as purpose: RenewalWaiters.Purpose) async -> Bool {
+        guard manager.clock.now < patience, let (pause, waiters) = await manager.pause,
+            pause.failure.kind != OAuthFailure.excess, pause.end <= patience
+        else { return false }
+        switch await waiters.wait(until: pause.end, as: purpose) {
+        case .outcome, .timedOut: return true
+        case .cancelled, .full: return false
+        }
+    }
+}
