@@ -106,8 +106,8 @@ def check_documentation(package, module):
     subprocess.run(
         ["swift-symbolgraph-extract", "-module-name", module, "-target", target,
          "-I", os.path.join(build, "Modules"), *flags, "-minimum-access-level", "public",
-         # What `import NetworkClient` brings along, beside OAuth, which has pages of its own.
-         "-experimental-allowed-reexported-modules=NetworkCore",
+         # What `import NetworkClient` brings along.
+         "-experimental-allowed-reexported-modules=NetworkCore,OAuth,OriginTransport",
          "-output-dir", symbols], check=True, timeout=600, stdout=subprocess.DEVNULL)
     done = subprocess.run(
         ["docc", "convert", catalog(module), "--additional-symbol-graph-dir", symbols,

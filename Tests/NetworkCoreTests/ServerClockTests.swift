@@ -34,7 +34,7 @@ import Testing
     }
 
     @Test(arguments: ["Fri, 15 Jan 2027 08:00:04 GMT", "Fri, 15 Jan 2027 07:59:57 GMT"])
-    func `a difference that the way can blur is none`(_ date: String) throws {
+    func `a difference that the transfer can explain does not count`(_ date: String) throws {
         let server = ServerClock(clock: ManualClock())
         server.learn(from: try headers(date))
         #expect(server.offset == .zero)
@@ -46,7 +46,7 @@ import Testing
         #expect(server.offset == .seconds(5))
     }
 
-    @Test func `what a cache kept for a while teaches nothing`() throws {
+    @Test func `an answer from a cache does not set the clock`() throws {
         let server = ServerClock(clock: ManualClock())
         for (age, offset) in [("3600", 0), ("0", -3600), ("1", -3600)] {
             var answer = try headers("Fri, 15 Jan 2027 07:00:00 GMT")
@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    @Test func `what is no date teaches nothing`() throws {
+    @Test func `an invalid date does not set the clock`() throws {
         let server = ServerClock(clock: ManualClock())
         server.learn(from: try headers("Fri, 15 Jan 2027 08:10:00 GMT"))
         server.learn(from: [:])
