@@ -19,7 +19,7 @@ let heldSignalArrived:
 /// - Returns: 0, or the error number of a system that starts no more threads.
 package func startThread(named name: String, _ body: @escaping @Sendable () -> Void) -> Int32 {
     var thread = pthread_t()
-    // SAFETY: retained for the new thread, which takes it over; released here where there is none.
+    // SAFETY: retained for the new thread, which takes it over; released here if it was not started.
     let context = unsafe Unmanaged.passRetained(ThreadBody(body))
     let code = unsafe pthread_create(&thread, nil, threadStarted, context.toOpaque())
     guard code == 0 else {

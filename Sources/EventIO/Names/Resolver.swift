@@ -137,7 +137,7 @@ import System
     private func startServing() {
         let code = startThread(named: "resolver") { self.serve() }
         guard code != 0 else { return }
-        // Threads that run take the question; if there is none, it has to be answered here.
+        // Threads that run take the question; without one, it has to be answered here.
         let orphans = state.withLock { state in
             state.threads -= 1
             guard state.threads == 0 else { return [Callback]() }

@@ -9,16 +9,16 @@ public protocol Authorizing: Sendable {
     /// The field the credential stands in.
     var fieldName: HTTPFieldName { get }
 
-    /// Whether a credential can be had without a person signing in, as far as is known now.
+    /// Whether a credential can be obtained without a new sign-in, as far as is known now.
     var isSignedIn: Bool { get }
 
     /// The clock that the age of credentials is measured by.
     var clock: any NetworkClock { get }
 
-    /// The credential at hand if it is good, without waiting, hopping or allocating.
+    /// The current credential if it is good; does not wait, hop or allocate.
     func currentCredential() -> Credential?
 
-    /// The credential at hand, or else a new one.
+    /// The current credential, or a new one if it is not good.
     ///
     /// - Parameter deadline: when the exchange must be over; nothing if it has no limit.
     /// - Returns: a credential that is good now.
@@ -28,10 +28,10 @@ public protocol Authorizing: Sendable {
 
     /// Learns, once per credential, that a request which carried it was not refused.
     ///
-    /// Called on the request's way, so it must not block.
+    /// Called on the request path, so it must not block.
     func accepted(_ credential: Credential)
 
-    /// Judges a 401 to a request that carried the credential, and renews it if that is the cure.
+    /// Judges a 401 to a request that carried the credential, and renews it if that may help.
     ///
     /// Returns when there is another credential, or when it is known that there will be none.
     func rejected(_ rejection: Rejection) async -> Verdict
@@ -43,13 +43,13 @@ public protocol Authorizing: Sendable {
 }
 
 extension Authorizing {
-    /// The credential needs nobody's sign-in.
+    /// The credential needs no sign-in.
     public var isSignedIn: Bool { true }
 
     /// An authorizer that asks this one, and cancels its waits at their deadline.
     public func timed() -> any Authorizing { TimedAuthorizer(authorizer: self) }
 
-    /// Nobody needs to know.
+    /// Does nothing.
     public func accepted(_ credential: Credential) {}
 
     /// The clocks of the machine.

@@ -1,6 +1,6 @@
 /// A 401 to an attempt that carried a credential.
 public struct Rejection: Sendable {
-    /// What whoever reports it is going to do.
+    /// What the caller is going to do.
     public enum Intent: Sendable, Hashable {
         /// Send the request again, if there is a better credential.
         case replay

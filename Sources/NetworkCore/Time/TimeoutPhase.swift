@@ -1,7 +1,7 @@
 /// What may take too long, and the error it ends with: the one table of timeouts.
 ///
-/// Whoever waits measures the time, since only there can the wait be ended: the transport for
-/// everything on an upstream connection, the authorizer for a credential, the daemon for what an app
+/// The time is measured where the wait is, since only there can it be ended: by the transport for
+/// everything on an upstream connection, by the authorizer for a credential, by the daemon for what an app
 /// sends and reads. `TimeLimit` does it for code that cannot.
 package enum TimeoutPhase: Sendable, CaseIterable {
     // Towards the origin, in the order of an attempt.

@@ -200,7 +200,7 @@ struct TokenLedger {
     ///
     /// - Parameter reason: why it is presented; only a forced renewal presents one whose successor is
     ///   known to be gone.
-    /// - Returns: `nil` if there is none, or the grant has none.
+    /// - Returns: `nil` without one, or if the grant has none.
     func refreshToken(for reason: OAuthEvent.Reason? = nil) -> Secret? {
         guard case .refreshToken(let configured) = configuration.grant else { return nil }
         let isForced = reason == .forced

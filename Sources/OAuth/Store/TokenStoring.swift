@@ -25,7 +25,7 @@ public protocol TokenStoring: Sendable {
     ///   if another version or another key has written it.
     func load(under lock: TokenStoreLock?) async throws -> TokenRecord?
 
-    /// Replaces the record of the revision given (0: there is none); the new one is durable on return.
+    /// Replaces the record of the revision given (0: no record); the new one is durable on return.
     ///
     /// - Throws: `TokenStoreError.conflict` if something else is stored; `.unavailable`.
     func save(_ record: TokenRecord, replacing revision: Int) async throws

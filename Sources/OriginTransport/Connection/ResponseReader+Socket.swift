@@ -28,3 +28,13 @@ extension ResponseReader {
         }
     }
 }
+
+extension HTTP1Limits {
+    /// Larger than for requests: cookies and policies make the heads of real answers long.
+    static let responses = {
+        var limits = HTTP1Limits()
+        limits.sectionSize = 64 * 1024
+        limits.fieldCount = 256
+        return limits
+    }()
+}

@@ -3,7 +3,6 @@ import EventIO
 import HTTP1
 import HTTPMessage
 import NetworkCore
-import Synchronization
 
 /// The content of the response.
 extension UpstreamConnection {
@@ -32,7 +31,7 @@ extension UpstreamConnection {
             switch error {
             case _ where bodyLimit <= loop.now: throw NetworkError.timeout(.total)
             case let error as HTTP1Error:
-                throw FaultTable.error(error, from: pool.origin.authority)
+                throw FaultTable.error(error, from: peer.origin.authority)
             case let error as IOError: throw fault(error, in: .readingBody)
             default: throw error
             }
@@ -57,7 +56,7 @@ extension UpstreamConnection {
             do throws(IOError) {
                 return try await read(
                     minimum: readSize,
-                    until: min(loop.deadline(after: pool.options.idleTimeout), bodyLimit)
+                    until: min(loop.deadline(after: peer.options.idleTimeout), bodyLimit)
                 )
             } catch {
                 guard error == .timedOut, isUploading, loop.now < bodyLimit else { throw error }
@@ -82,45 +81,5 @@ extension UpstreamConnection {
             return nil
         }
         return piece
-    }
-}
-
-/// The content of a response, as it comes from its connection.
-///
-/// Dropped unread, it closes it.
-final class UpstreamBody: BodySource {
-    private let connection: LoopBound<UpstreamConnection>
-    private let exchange: Int
-    private let end = Mutex<HTTPHeaders?>(nil)
-
-    init(_ connection: LoopBound<UpstreamConnection>, exchange: Int) {
-        self.connection = connection
-        self.exchange = exchange
-    }
-
-    deinit {
-        cancel()
-    }
-
-    func next() async throws -> ByteSlice? {
-        try await connection.value.nextPiece(of: exchange, for: self)
-    }
-
-    func buffered() -> ByteSlice? { connection.value.piece(of: exchange) }
-
-    func trailers() -> HTTPHeaders? { end.withLock { $0 } }
-
-    func end(with trailers: HTTPHeaders?) {
-        guard let trailers else { return }
-        end.withLock { $0 = trailers }
-    }
-
-    func cancel() {
-        if connection.loop.isCurrent {
-            connection.value.cancelBody(of: exchange)
-        } else {
-            let (connection, exchange) = (connection, exchange)
-            connection.loop.submit { connection.value.cancelBody(of: exchange) }
-        }
     }
 }

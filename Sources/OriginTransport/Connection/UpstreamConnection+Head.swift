@@ -67,7 +67,7 @@ extension UpstreamConnection {
             let isFinal = isSwitch || head.status.kind != .informational
             hasAnswered = true
             if isFinal {
-                if head.status == 407, let refusal = pool.refusal { throw refusal }
+                if head.status == 407, let refusal = peer.refusal { throw refusal }
                 context.upstreamStatus = head.status
                 context.speaksHTTP10 = head.version == .http10
             }
@@ -84,15 +84,15 @@ extension UpstreamConnection {
         _ context: borrowing RequestContext
     ) async throws {
         guard let head = head.take() else { return }
-        guard number <= UpstreamConnection.limits.informationalCount, head.status != 101 else {
+        guard number <= HTTP1Limits.responses.informationalCount, head.status != 101 else {
             throw NetworkError(
                 .httpProtocolError,
                 side: .upstream,
-                detail: "\(pool.origin.authority) sent too many or unexpected 1xx responses"
+                detail: "\(peer.origin.authority) sent too many or unexpected 1xx responses"
             )
         }
         if head.status == 100 {
-            upload?.open()
+            upload?.proceed()
         } else if let forward = context.onInformational {
             var headers = head.headers
             _ = HopByHop(removingFrom: &headers)
@@ -114,7 +114,7 @@ extension UpstreamConnection {
         do throws(HTTP1Error) {
             return try reader.next(from: buffer, answering: method)
         } catch {
-            throw FaultTable.error(error, from: pool.origin.authority)
+            throw FaultTable.error(error, from: peer.origin.authority)
         }
     }
 
@@ -140,7 +140,7 @@ extension UpstreamConnection {
                 isStep
                 ? min(loop.deadline(after: .seconds(1)), limit)
                 : upload.answerDeadline(
-                    min(loop.deadline(after: pool.options.responseTimeout), limit)
+                    min(loop.deadline(after: peer.options.responseTimeout), limit)
                 )
             do throws(IOError) {
                 guard try await read(until: deadline) == 0 else { return }
@@ -148,7 +148,7 @@ extension UpstreamConnection {
             } catch {
                 if error == .timedOut, isStep, loop.now < limit {
                     // An origin that never answers the expectation gets the body after a second.
-                    upload.open()
+                    upload.proceed()
                     continue
                 }
                 throw fault(error, in: .awaitingHead)
@@ -169,7 +169,7 @@ extension UpstreamConnection {
         until deadline: UInt64,
         into buffer: ReadBuffer? = nil
     ) async throws(IOError) {
-        if pool.service == .connections, let relay = AbortRelay.current?.relay, relay.loop === loop
+        if peer.service == .connections, let relay = AbortRelay.current?.relay, relay.loop === loop
         {
             let relay = relay.value
             if relay.isFree {

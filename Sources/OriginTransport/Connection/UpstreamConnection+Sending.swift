@@ -29,18 +29,9 @@ extension UpstreamConnection {
         case .stream(_, let length): framing = length.map { .length($0) } ?? .chunked
         }
         let output = loop.outputs.take()
-        HeadEncoder.encodeRequest(
-            method: request.method,
-            target: pool.targetPrefix.isEmpty ? request.target : target(forProxy: request.target),
-            host: request.origin.authority,
-            headers: request.headers,
-            framing: framing,
-            hopFields: pool.targetPrefix.isEmpty
-                ? HopFields.of(request.headers) : hopFields(forProxy: request.headers),
-            into: output
-        )
+        peer.encodeHead(of: request, framing, into: output)
         do throws(IOError) {
-            let deadline = loop.deadline(after: pool.options.idleTimeout)
+            let deadline = loop.deadline(after: peer.options.idleTimeout)
             if request.body.isInMemory, try socket.post(output, whole, until: deadline) {
                 return nil
             }
@@ -58,7 +49,7 @@ extension UpstreamConnection {
 
     func send(_ rest: Unsent, until limit: UInt64) async throws {
         defer { loop.outputs.give(rest.output) }
-        let idle = pool.options.idleTimeout
+        let idle = peer.options.idleTimeout
         do throws(IOError) {
             try await abortable { [socket] in
                 await IOError.thrown { () async throws(IOError) in
@@ -81,17 +72,5 @@ extension UpstreamConnection {
     private func forgive(_ error: IOError) throws {
         guard error == .closedByPeer else { throw fault(error, in: .sending) }
         mayReuse = false
-    }
-
-    /// What the request says to the proxy on the way.
-    private func hopFields(forProxy headers: HTTPHeaders) -> HTTPHeaders {
-        var fields = HopFields.of(headers)
-        pool.options.proxy?.authorize(&fields)
-        return fields
-    }
-
-    /// The target in absolute-form, for the proxy on the way (RFC 9112 §3.2.2).
-    private func target(forProxy target: String) -> String {
-        target == "*" ? pool.targetPrefix : pool.targetPrefix + target
     }
 }

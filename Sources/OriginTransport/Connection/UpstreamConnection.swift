@@ -4,6 +4,16 @@ import HTTP1
 import HTTPMessage
 import NetworkCore
 
+/// Lends connections, and takes them back.
+protocol UpstreamConnectionOwner: AnyObject {
+    /// Takes a connection back after a complete exchange.
+    func release(_ connection: UpstreamConnection)
+    /// Takes a connection back whose origin announced content that it must not send.
+    func releaseAfterSilence(_ connection: UpstreamConnection)
+    /// Learns that a connection closes, whatever it was doing.
+    func closed(_ connection: UpstreamConnection)
+}
+
 /// One connection to an origin, and the one exchange on it.
 ///
 /// Not `Sendable`: it never leaves its loop. Any doubt about framing closes it.
@@ -19,8 +29,9 @@ final class UpstreamConnection: TimerEntry {
     // What every exchange looks at stands first, in few cache lines.
     let socket: StreamSocket
     let loop: EventLoop
+    let peer: UpstreamPeer
     /// Held until the connection closes: a body may outlive all other users of the pool.
-    let pool: OriginPool
+    private let owner: any UpstreamConnectionOwner
     let buffer = ReadBuffer()
     /// The number of the current exchange, by which a body knows whether it is still its own.
     private(set) var exchange = 0
@@ -33,27 +44,20 @@ final class UpstreamConnection: TimerEntry {
     /// The last streamed content, for as long as it may be on its way.
     var upload: Upload?
     let address: String
-    var reader = ResponseReader(limits: UpstreamConnection.limits)
+    var reader = ResponseReader(limits: .responses)
     /// The head of the answer, from when it is here until the answer is made of it.
     var head: ResponseHead?
     /// The rest of the response's content; nil between exchanges.
     var body: BodyReader?
     /// When the content must be complete, on the loop's clock.
     private(set) var bodyLimit = UInt64.max
-    /// Larger than for requests: cookies and policies make the heads of real answers long.
-    static let limits = {
-        var limits = HTTP1Limits()
-        limits.sectionSize = 64 * 1024
-        limits.fieldCount = 256
-        return limits
-    }()
-
     /// The longest content that is copied out of the buffer, in bytes.
     private static let copiedLength = 1024
 
-    init(_ socket: StreamSocket, pool: OriginPool) {
+    init(_ socket: StreamSocket, to peer: UpstreamPeer, of owner: any UpstreamConnectionOwner) {
         self.socket = socket
-        self.pool = pool
+        self.peer = peer
+        self.owner = owner
         loop = socket.loop
         address = socket.peer.description
         super.init()
@@ -66,7 +70,8 @@ final class UpstreamConnection: TimerEntry {
 
     /// Whether the last exchange left nothing behind.
     func canIdle() -> Bool {
-        guard mayReuse, buffer.isEmpty, !isUploading, !socket.isClosed, !socket.hasPosted
+        guard mayReuse, buffer.isEmpty, upload?.isComplete ?? true, !socket.isClosed,
+            !socket.hasPosted
         else { return false }
         socket.probe()
         return socket.isQuiet
@@ -102,7 +107,7 @@ final class UpstreamConnection: TimerEntry {
         case .idle: close()
         case .watched:
             rest = .inUse
-            pool.release(self)
+            owner.release(self)
         }
     }
 
@@ -111,13 +116,13 @@ final class UpstreamConnection: TimerEntry {
         guard !socket.isClosed else { return }
         rest = .inUse
         loop.remove(self)
-        if let upload { cancel(upload) }
+        upload?.cancel()
         // Posted bytes are no longer wanted.
         socket.dropPosted()
         socket.close()
         buffer.consume(buffer.count)
         buffer.release(to: loop.slabs)
-        pool.closed(self)
+        owner.closed(self)
     }
 
     // MARK: - One exchange
@@ -137,7 +142,7 @@ final class UpstreamConnection: TimerEntry {
     ) async throws -> Response {
         guard !Task.isCancelled else {
             // The caller is gone: better not to send the request.
-            pool.release(self)
+            owner.release(self)
             throw fault(.aborted, in: .connecting)
         }
         exchange += 1
@@ -145,7 +150,7 @@ final class UpstreamConnection: TimerEntry {
         let started = loop.now
         do {
             guard limit > started else { throw NetworkError.overdueUnsent }
-            bodyLimit = pool.service == .connections ? limit : .max
+            bodyLimit = peer.service == .connections ? limit : .max
             if request.body.isStream {
                 return try await sendStream(
                     of: consume request,
@@ -158,7 +163,7 @@ final class UpstreamConnection: TimerEntry {
             try await readHead(
                 answering: question,
                 context: &context,
-                until: min(loop.deadline(after: pool.options.responseTimeout), limit),
+                until: min(loop.deadline(after: peer.options.responseTimeout), limit),
                 during: nil
             )
             context.timings.firstByte = Duration(elapsed: loop.now - started)
@@ -194,9 +199,9 @@ final class UpstreamConnection: TimerEntry {
         switch head.framing {
         case .none where isDoubtful:
             // HEAD or 304: a confused origin sends the content all the same, and soon.
-            pool.releaseAfterSilence(self)
+            owner.releaseAfterSilence(self)
         case .none, .length(0):
-            pool.release(self)
+            owner.release(self)
         case .length(let length) where length <= buffer.count:
             // Copied where that is cheap: the connection keeps its slab, and the caller keeps
             // only the content.
@@ -204,13 +209,13 @@ final class UpstreamConnection: TimerEntry {
                 length <= UpstreamConnection.copiedLength
                     ? buffer.copy(length) : buffer.take(length)
             )
-            pool.release(self)
+            owner.release(self)
         case .length(let length):
-            body = BodyReader(head.framing, limits: UpstreamConnection.limits)
+            body = BodyReader(head.framing, limits: .responses)
             response.body = .stream(source, length: length)
         case .chunked, .untilClose:
             if head.framing == .untilClose { mayReuse = false }
-            body = BodyReader(head.framing, limits: UpstreamConnection.limits)
+            body = BodyReader(head.framing, limits: .responses)
             response.body = .stream(source, length: nil)
         }
         return response
@@ -224,7 +229,7 @@ final class UpstreamConnection: TimerEntry {
             socket,
             buffer: early,
             side: .upstream,
-            idleTimeout: pool.options.idleTimeout,
+            idleTimeout: peer.options.idleTimeout,
             onClose: { [self] in close() }
         )
     }
@@ -236,8 +241,8 @@ final class UpstreamConnection: TimerEntry {
     /// The exchange is complete.
     func finish() {
         body = nil
-        if !isUploading { upload = nil }
-        pool.release(self)
+        if upload?.isComplete == true { upload = nil }
+        owner.release(self)
     }
 
     /// The reader of the body does not want the rest.
@@ -254,7 +259,7 @@ final class UpstreamConnection: TimerEntry {
         return FaultTable.error(
             error,
             in: phase,
-            to: pool.origin.authority,
+            to: peer.origin.authority,
             mayBeStale: exchange > 1 && isUntouched
         )
     }

@@ -123,7 +123,7 @@ public struct ParentProxy: Sendable {
         )
         try await socket.write(output, until: deadline)
         let buffer = ReadBuffer()
-        var reader = ResponseReader(limits: UpstreamConnection.limits)
+        var reader = ResponseReader(limits: .responses)
         var head: ResponseHead
         do {
             repeat {

@@ -116,7 +116,7 @@ package struct FailoverTransport: HTTPTransport {
             } catch {
                 guard let error = error as? NetworkError, FailoverTransport.isOutage(error)
                 else {
-                    // It was reached, or nobody is waiting: the next request tries it again.
+                    // It was reached, or the caller is gone: the next request tries it again.
                     bound.rests.withdraw(index, restingUntil: rest, to: earlier)
                     throw error
                 }
@@ -143,7 +143,7 @@ package struct FailoverTransport: HTTPTransport {
     ) async throws -> Response {
         let (first, route) = (routes.value.all[0], routes.value.all[index])
         var request = request
-        request.origin = route.pool.origin
+        request.origin = route.pool.peer.origin
         if first.basePath != route.basePath, request.target.hasPrefix(first.basePath) {
             let rest = request.target.dropFirst(first.basePath.count)
             request.target = route.basePath + rest

@@ -4,21 +4,9 @@ package import NetworkCore
 /// The connections of one loop to one origin: kept alive, bounded, with a queue.
 ///
 /// Not `Sendable`: it never leaves its loop.
-package final class OriginPool {
-    /// Whose requests a pool sends, and so what ends them.
-    package enum Service: Sendable {
-        /// Any task's: its cancellation ends a wait, and the deadline is one of the head, since a
-        /// caller may read a body for as long as it likes.
-        case callers
-        /// Those of the apps that are connected to this loop: the end of the app's connection ends a
-        /// wait, through its `AbortRelay`, and the deadline is one of the whole response.
-        case connections
-    }
-
-    package let origin: Origin
+package final class OriginPool: UpstreamConnectionOwner {
+    package let peer: UpstreamPeer
     package let loop: EventLoop
-    package let options: UpstreamOptions
-    let service: Service
     private let tls: TLSContext?
     /// How long to watch for content after a response that must not have any.
     private static let silence = Duration.milliseconds(100)
@@ -29,9 +17,6 @@ package final class OriginPool {
     private var isClosing = false
     /// How many callers use it now.
     var users = 0
-    /// What precedes a request's path: empty, or the origin where a proxy forwards plain requests
-    /// (RFC 9112 §3.2.2).
-    let targetPrefix: String
     /// Called when a peer has none of the pinned keys, and pins are only reported.
     package var onUnpinnedPeer: (() -> Void)?
     private var onEmpty: (() -> Void)?
@@ -55,18 +40,12 @@ package final class OriginPool {
         options: UpstreamOptions,
         tls: TLSContext?,
         on loop: EventLoop,
-        serving service: Service
+        serving service: UpstreamPeer.Service
     ) {
-        self.origin = origin
-        self.service = service
-        self.options = options
+        peer = UpstreamPeer(origin, options, serving: service)
         self.tls = tls
         self.loop = loop
-        targetPrefix = options.proxy != nil && tls == nil ? origin.description : ""
     }
-
-    /// What a 407 means here; nil where no proxy answers in the origin's place.
-    var refusal: NetworkError? { targetPrefix.isEmpty ? nil : options.proxy?.refusal }
 
     /// When an exchange must be over, on the loop's clock.
     ///
@@ -106,10 +85,10 @@ package final class OriginPool {
         let wantsNew = context.requiresFreshConnection
         context.requiresFreshConnection = false
         context.isConnectionReused = false
-        if open >= options.connections {
+        if open >= peer.options.connections {
             if let spare = idle.take() { spare.close() }
         }
-        if open >= options.connections {
+        if open >= peer.options.connections {
             if let connection = try await waitInQueue(wantsNew: wantsNew, &context, limit) {
                 return connection
             }
@@ -139,7 +118,7 @@ package final class OriginPool {
             connection.close()
             return
         }
-        connection.enterIdle(until: loop.deadline(after: options.keepAlive))
+        connection.enterIdle(until: loop.deadline(after: peer.options.keepAlive))
         idle.add(connection)
     }
 
@@ -190,11 +169,11 @@ package final class OriginPool {
         _ context: inout RequestContext,
         _ limit: UInt64
     ) async throws -> UpstreamConnection? {
-        guard waiters.count < options.queueLength else { throw queueFull }
+        guard waiters.count < peer.options.queueLength else { throw queueFull }
         let start = loop.now
         let waiter = PoolWaiter(wantsNew: wantsNew)
         waiters.add(waiter)
-        loop.schedule(waiter, at: min(loop.deadline(after: options.queueTimeout), limit))
+        loop.schedule(waiter, at: min(loop.deadline(after: peer.options.queueTimeout), limit))
         let bound = LoopBound(waiter, on: loop)
         let loop = loop
         let grant = await withTaskCancellationHandler {
@@ -214,8 +193,8 @@ package final class OriginPool {
         case .slot: return nil
         case .timedOut:
             throw limit <= loop.now
-                ? NetworkError.overdueUnsent : NetworkError.timeout(.queue, origin.authority)
-        case .cancelled: throw FaultTable.error(.aborted, in: .connecting, to: origin.authority)
+                ? NetworkError.overdueUnsent : NetworkError.timeout(.queue, peer.origin.authority)
+        case .cancelled: throw FaultTable.error(.aborted, in: .connecting, to: peer.origin.authority)
         }
     }
 
@@ -225,7 +204,7 @@ package final class OriginPool {
             side: .proxy,
             retry: .unsafe,
             detail:
-                "all connections of the pool to \(origin.authority) are busy: the queue is full",
+                "all connections of the pool to \(peer.origin.authority) are busy: the queue is full",
             retryAfter: 1
         )
     }
@@ -234,21 +213,21 @@ package final class OriginPool {
         _ context: inout RequestContext,
         until limit: UInt64
     ) async throws -> UpstreamConnection {
-        let deadline = min(loop.deadline(after: options.connectTimeout), limit)
+        let deadline = min(loop.deadline(after: peer.options.connectTimeout), limit)
         let socket = try await HostDialer.connect(
-            to: options.proxy?.host ?? origin.host,
-            port: options.proxy?.port ?? origin.port,
-            as: options.proxy?.name,
-            admitting: options.destinations,
+            to: peer.options.proxy?.host ?? peer.origin.host,
+            port: peer.options.proxy?.port ?? peer.origin.port,
+            as: peer.options.proxy?.name,
+            admitting: peer.options.destinations,
             on: loop,
             until: deadline,
             timings: &context.timings
         )
-        guard let tls else { return UpstreamConnection(socket, pool: self) }
-        if let proxy = options.proxy {
+        guard let tls else { return UpstreamConnection(socket, to: peer, of: self) }
+        if let proxy = peer.options.proxy {
             let reached = loop.now
             do throws(NetworkError) {
-                try await proxy.openTunnel(over: socket, to: origin, until: deadline)
+                try await proxy.openTunnel(over: socket, to: peer.origin, until: deadline)
             } catch {
                 socket.close()
                 throw error
@@ -261,15 +240,15 @@ package final class OriginPool {
         do throws(IOError) {
             try await socket.startTLS(
                 tls,
-                serverName: options.serverName ?? origin.host,
+                serverName: peer.options.serverName ?? peer.origin.host,
                 until: deadline
             )
         } catch {
             socket.close()
-            throw FaultTable.error(error, in: .handshake, to: origin.authority)
+            throw FaultTable.error(error, in: .handshake, to: peer.origin.authority)
         }
         context.timings.tls = Duration(elapsed: loop.now - connected)
         if socket.peerLacksPin { onUnpinnedPeer?() }
-        return UpstreamConnection(socket, pool: self)
+        return UpstreamConnection(socket, to: peer, of: self)
     }
 }

@@ -57,7 +57,7 @@ final class RequestReader {
     var decoder: RequestHeadDecoder
     /// The head that was read, until its exchange begins.
     var head: RequestHead?
-    /// Decodes the content that is still to be read; `nil` when there is none.
+    /// Decodes the content that is still to be read; `nil` without any.
     var body: BodyReader?
     var pace: BodyPace
 

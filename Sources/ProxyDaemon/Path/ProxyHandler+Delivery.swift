@@ -4,7 +4,7 @@ import HTTPMessage
 import NetworkCore
 import RequestLog
 
-/// The way back: the response, or why there is none, and then the record.
+/// The way back: the response, or the error in its place, and then the record.
 extension ProxyHandler {
     /// Writes the response to the app, and the record to the log.
     ///

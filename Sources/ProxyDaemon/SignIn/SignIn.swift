@@ -113,7 +113,7 @@ package struct SignIn: Sendable {
 
     /// Returns the stored access token of the channel.
     ///
-    /// - Throws: `Failure` if there is none, or if it has expired.
+    /// - Throws: `Failure` without one, or if it has expired.
     package func accessToken() async throws -> String {
         let record: TokenRecord?
         do {

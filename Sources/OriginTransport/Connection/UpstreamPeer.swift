@@ -1,0 +1,66 @@
+import Bytes
+import EventIO
+import HTTP1
+import HTTPMessage
+package import NetworkCore
+
+/// The other end of a pool's connections, and what all requests to it have in common.
+package final class UpstreamPeer {
+    /// Whose requests are sent, and so what ends them.
+    package enum Service: Sendable {
+        /// Any task's: its cancellation ends a wait, and the deadline is one of the head, since a
+        /// caller may read a body for as long as it likes.
+        case callers
+        /// Those of the apps that are connected to this loop: the end of the app's connection ends a
+        /// wait, through its `AbortRelay`, and the deadline is one of the whole response.
+        case connections
+    }
+
+    package let origin: Origin
+    package let options: UpstreamOptions
+    let service: Service
+    /// What precedes a request's path: empty, or the origin where a proxy forwards plain requests
+    /// (RFC 9112 §3.2.2).
+    private let targetPrefix: String
+
+    init(_ origin: Origin, _ options: UpstreamOptions, serving service: Service) {
+        self.origin = origin
+        self.options = options
+        self.service = service
+        targetPrefix =
+            options.proxy != nil && origin.scheme == .http ? origin.description : ""
+    }
+
+    /// What a 407 means here; nil where no proxy answers in the origin's place.
+    var refusal: NetworkError? { targetPrefix.isEmpty ? nil : options.proxy?.refusal }
+
+    /// Writes a request's head as the peer expects it: the origin, or the proxy that forwards to it.
+    func encodeHead(
+        of request: borrowing Request,
+        _ framing: BodyFraming,
+        into output: OutputBuffer
+    ) {
+        HeadEncoder.encodeRequest(
+            method: request.method,
+            target: targetPrefix.isEmpty ? request.target : absoluteForm(of: request.target),
+            host: request.origin.authority,
+            headers: request.headers,
+            framing: framing,
+            hopFields: targetPrefix.isEmpty
+                ? HopFields.of(request.headers) : hopFields(forProxy: request.headers),
+            into: output
+        )
+    }
+
+    /// What the request says to the proxy on the way.
+    private func hopFields(forProxy headers: HTTPHeaders) -> HTTPHeaders {
+        var fields = HopFields.of(headers)
+        options.proxy?.authorize(&fields)
+        return fields
+    }
+
+    /// The target for the proxy on the way (RFC 9112 §3.2.2).
+    private func absoluteForm(of target: String) -> String {
+        target == "*" ? targetPrefix : targetPrefix + target
+    }
+}
