@@ -194,7 +194,8 @@ package final class OriginPool: UpstreamConnectionOwner {
         case .timedOut:
             throw limit <= loop.now
                 ? NetworkError.overdueUnsent : NetworkError.timeout(.queue, peer.origin.authority)
-        case .cancelled: throw FaultTable.error(.aborted, in: .connecting, to: peer.origin.authority)
+        case .cancelled:
+            throw FaultTable.error(.aborted, in: .connecting, to: peer.origin.authority)
         }
     }
 
