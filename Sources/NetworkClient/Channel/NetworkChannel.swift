@@ -12,7 +12,7 @@ public struct NetworkChannel: Sendable {
     ///
     /// A request for another one is refused before it is signed or sent (`http_request_denied`).
     public var host: String?
-    /// Knows the credential.
+    /// Supplies the credential.
     public var authorizer: (any Authorizing)?
     /// Interceptors of every call, outermost first, around retries and authorization.
     public var interceptors: [any RequestInterceptor]

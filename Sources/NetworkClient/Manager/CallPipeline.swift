@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// The way of every call: build, send through the chain, judge, report.
+/// The path of every call: build, send through the chain, judge, report.
 ///
 /// A value, so that a call goes on when its manager is gone.
 struct CallPipeline<Item: Endpoint>: Sendable {
@@ -84,7 +84,7 @@ struct CallPipeline<Item: Endpoint>: Sendable {
         }
     }
 
-    // MARK: - The way
+    // MARK: - The path
 
     func call(
         _ endpoint: Item,

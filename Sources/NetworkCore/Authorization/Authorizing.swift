@@ -6,7 +6,7 @@ public protocol Authorizing: Sendable {
     /// The word in the log: `oauth`, `bearer`, `basic`, `header` or `exec`.
     var kind: String { get }
 
-    /// The field the credential stands in.
+    /// The header field that carries the credential.
     var fieldName: HTTPFieldName { get }
 
     /// Whether a credential can be obtained without a new sign-in, as far as is known now.

@@ -1,5 +1,6 @@
 extension RequestChain {
-    /// An interceptor as the chain runs it: its own ones it knows by their types.
+    /// An interceptor as the chain runs it. Built-in ones have a case each, so that the chain can call them
+    /// directly.
     enum Step {
         case headers(Place<DefaultHeadersInterceptor>)
         case retry(Place<RetryInterceptor>)

@@ -1,12 +1,13 @@
 /// The one order in which interceptors see a request, outermost first.
 ///
-/// A channel of the daemon and one of a program fill in what they have; what is `nil` is left out.
+/// A channel of the daemon and one of a program set the steps that they use; the others are omitted.
+/// A new step of netproxy's own goes to `interceptors`, unless it has to run for every attempt.
 /// The record of an exchange is not among the steps: it begins before a channel is known and ends
 /// after the last byte, so the code around the chain writes it.
 package struct InterceptorStack: Sendable {
     /// How requests are signed.
     package struct Signing: Sendable {
-        /// Knows the credential.
+        /// Supplies the credential.
         package var authorizer: any Authorizing
         /// Where the credential may go.
         package var origin: Origin
@@ -29,7 +30,8 @@ package struct InterceptorStack: Sendable {
 
     /// Edits fields.
     package var headers: DefaultHeadersInterceptor?
-    /// Interceptors that are not netproxy's own.
+    /// Interceptors that need no fixed place: a program's own, and those that only look at a request and
+    /// its response.
     package var interceptors: [any RequestInterceptor] = []
     /// Repeats what failed.
     package var retry: RetryInterceptor?

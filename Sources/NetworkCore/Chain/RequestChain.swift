@@ -95,7 +95,8 @@ public struct RequestChain: Sendable {
         while advance.position < links.steps.count {
             switch links.steps[advance.position] {
             case .headers(let place):
-                // Reviewers get the request as it came to them.
+                // A reviewer is given the request as it was when it reached that step, so nothing
+                // may edit it in place after one.
                 guard advance.reviewers.isEmpty else { return }
                 place.interceptor.edit(&request.headers)
             case .retry(let place):
@@ -116,8 +117,8 @@ public struct RequestChain: Sendable {
         }
     }
 
-    /// The end of the reviewers that are left when one does not let a response stand: the innermost
-    /// such one is the last of them.
+    /// The upper bound of the reviewers still to run, if any of them objects to the response: the
+    /// innermost one that does is the last of them.
     @inline(never)
     private func objection(
         to response: borrowing Response,

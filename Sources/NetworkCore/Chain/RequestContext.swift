@@ -1,4 +1,4 @@
-/// What is known about an exchange beside its messages: interceptors and the transport write it, the
+/// What is known about an exchange apart from its messages: interceptors and the transport write it, the
 /// log reads it.
 public struct RequestContext: Sendable {
     /// The id of the exchange in the log; the daemon sends it as `X-Request-Id`, too.
@@ -14,7 +14,7 @@ public struct RequestContext: Sendable {
     public var attempts = 0
     /// How many attempts may follow the first one; `nil` leaves that to the policy.
     public var retryLimit: Int?
-    /// Why each attempt after the first was made; `budgetExhausted` where one was not.
+    /// Why each attempt after the first was made, or `budgetExhausted` if one was denied.
     public var retries: [RetryReason] = []
     /// What became of each attempt before the last one.
     public internal(set) var earlierAttempts: [AttemptFacts] = []
@@ -22,7 +22,7 @@ public struct RequestContext: Sendable {
     public var authorization: AuthorizationFacts?
     /// How long the phases of the last attempt took.
     public var timings = Timings()
-    /// Where the last attempt went, if not where the request says.
+    /// Where the last attempt went, if that is not where the request says.
     public var destination: Destination?
     /// Address and port of the last attempt's connection.
     public var upstreamAddress: String?
@@ -42,8 +42,8 @@ public struct RequestContext: Sendable {
     package internal(set) var sentCredential: Credential?
     private var limit: Limit?
 
-    // A box: how large an instant is, and so whatever holds one, is known at run time only, which
-    // would make a detour of each access to a context.
+    // Boxed: the size of an instant is known at run time only, and storing one inline would make every
+    // access to a context indirect.
     private final class Limit: Sendable {
         let instant: ContinuousClock.Instant
 

@@ -1,6 +1,6 @@
 /// One step around the sending of a request.
 ///
-/// Code before the call of `next` adapts the request; code after it judges the response:
+/// Code before the call of `next` adapts the request; code after it inspects the response:
 ///
 ///     struct Stamp: RequestInterceptor {
 ///         func intercept(

@@ -29,7 +29,7 @@ public struct DefaultHeadersInterceptor: RequestInterceptor {
         self.removed = removed
     }
 
-    /// Whether there are no rules: the stack leaves the interceptor out then.
+    /// Whether there are no rules: it is left out of the stack then.
     public var isIdle: Bool { defaults.isEmpty && replacements.isEmpty && removed.isEmpty }
 
     /// Edits the request and sends it on.

@@ -1,4 +1,4 @@
-/// Repeats an attempt after a fault of the connection or a status that promises better, within the
+/// Repeats an attempt after a fault of the connection or a status that invites another attempt, within the
 /// budget.
 ///
 /// Calls `next` once for each attempt. A streamed body of an idempotent request is kept while it is

@@ -14,7 +14,7 @@ final class ChannelShared: Sendable {
     let origin: Origin
     /// Every upstream's origin and base path, in the order of the configuration.
     let upstreams: [(origin: Origin, basePath: String)]
-    /// Which of them could not be reached lately.
+    /// Which of them could not be reached recently.
     let rests: UpstreamRests
     let access: AccessPolicy
     let scope: AccessScope
@@ -26,9 +26,9 @@ final class ChannelShared: Sendable {
     let samples: SampleTransport?
     let log: ChannelLog
     let credentialFields: [HTTPFieldName]
-    /// The secret values that requests carry beside the credential; they are never shown.
+    /// The secret values that requests carry in addition to the credential; they are never shown.
     let secrets: [Secret]
-    /// The fields that the channel alone decides on, of those that a name with `_` may pass for.
+    /// Fields that only the channel may set, and whose names can be imitated with `_` for `-`.
     let ruledFields: [HTTPFieldName]
     let loggedHeaders: [HTTPFieldName]
     let trace: ChannelConfiguration.Trace

@@ -147,7 +147,7 @@ final class ProxyHandler {
         return .send(request)
     }
 
-    /// Finds the channel of a request, and checks that the app may use it so.
+    /// Finds the channel of a request, and checks that the app may use it this way.
     private func planChannel(
         on app: DownstreamConnection,
         _ exchange: inout Exchange

@@ -8,7 +8,7 @@ struct ForwardPlan {
     let origin: Origin
     /// Path and query for the upstream, byte for byte.
     let target: String
-    /// The fields in which the app showed a key for this proxy: they are removed.
+    /// The fields in which the app presented a key for this proxy: they are removed.
     var keyFields: [HTTPFieldName] = []
     /// The fields of the channel's credential, which `Connection` must not name.
     var credentialFields: [HTTPFieldName] = []

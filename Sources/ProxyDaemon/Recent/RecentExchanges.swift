@@ -21,7 +21,7 @@ final class RecentExchanges {
         var fields = KnownFieldSet.none
         /// The known fields of the upstream request; empty if none was made.
         var forwarded = KnownFieldSet.none
-        /// Which of the fields that only the channel's rules name it had.
+        /// Which of the channel's rule fields outside the table of known fields the request had, one bit each.
         var rareFields: UInt64 = 0
         /// Kept in an object, because most exchanges have none.
         var earlierAttempts: EarlierAttempts?
