@@ -1,6 +1,7 @@
 extension RequestChain {
-    /// An interceptor as the chain runs it. Built-in ones have a case each, so that the chain can call them
-    /// directly.
+    /// An interceptor as the chain runs it.
+    ///
+    /// Built-in ones have a case each, so that the chain can call them directly.
     enum Step {
         case headers(Place<DefaultHeadersInterceptor>)
         case retry(Place<RetryInterceptor>)
