@@ -48,7 +48,7 @@ import Testing
         #expect(try SourceTree.imports(of: "HTTP1").isDisjoint(with: Self.system))
     }
 
-    @Test func `nobody imports FoundationNetworking`() throws {
+    @Test func `no target imports FoundationNetworking`() throws {
         for target in try SourceTree.targets() {
             #expect(try !SourceTree.imports(of: target).contains("FoundationNetworking"))
         }

@@ -43,7 +43,7 @@ import Testing
         unsafe buffer.span.withUnsafeBufferPointer { UInt(bitPattern: $0.baseAddress) }
     }
 
-    @Test func `unread bytes move to the start of a slab that nobody shares, and to no other`() {
+    @Test func `unread bytes move to the start of a slab only if it is not shared`() {
         let buffer = ReadBuffer()
         let spent = Slab.standardCapacity - 10
         buffer.append([UInt8](repeating: 0x78, count: spent), from: pool)

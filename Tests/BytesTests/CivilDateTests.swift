@@ -18,7 +18,7 @@ import Testing
         #expect(date.daysSince1970 == days)
     }
 
-    @Test func `each day of eight centuries is the day behind the one before`() {
+    @Test func `each day of eight centuries follows the one before`() {
         var before = CivilDate(daysSince1970: -150_001)
         for days in -150_000...150_000 {
             let date = CivilDate(daysSince1970: days)

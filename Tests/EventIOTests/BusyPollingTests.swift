@@ -110,7 +110,7 @@ import Testing
         #expect(!meter.isOn)
     }
 
-    @Test func `polls in vain end it`() {
+    @Test func `polls without a result end it`() {
         var meter = BusyPollingTests.meter()
         let nothing = Array(repeating: 0, count: 129)
         meter.take(in: 50_000, work: nothing)
@@ -245,7 +245,7 @@ import Testing
         await loop.waitUntilStopped()
     }
 
-    @Test func `a loop that polls in vain sleeps, hears calls and stops`() async throws {
+    @Test func `a loop whose polls find nothing sleeps, hears calls and stops`() async throws {
         let loop = try EventLoop()
         try loop.start()
         _ = await loop.call { $0.polling = BusyPollingTests.polling }

@@ -51,7 +51,7 @@ import Testing
         #expect(stayed)
     }
 
-    @Test func `the clock is right from the first event behind a long wait`() async throws {
+    @Test func `the clock is right from the first event after a long wait`() async throws {
         let loop = try EventLoop()
         try loop.start()
         let origin = try await OriginServer.start { wire in

@@ -81,7 +81,7 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: path))
     }
 
-    @Test func `a unix socket that nobody listens at any more is replaced`() async throws {
+    @Test func `a unix socket without a listener is replaced`() async throws {
         let path = FileManager.default.temporaryDirectory
             .appending(path: "stale-\(UInt64.random(in: 0 ... .max)).sock").path()
         let address = try #require(SocketAddress(unixPath: path))

@@ -69,7 +69,7 @@ import Testing
         #expect(text == "head")
     }
 
-    @Test func `what is written goes behind what is posted`() async throws {
+    @Test func `writes follow posted messages`() async throws {
         let origin = try await OriginServer.start { wire in
             try await wire.send(try await wire.rest().text)
         }
@@ -115,7 +115,9 @@ import Testing
         try await ended.wait()
     }
 
-    @Test func `long messages are not posted, nor any behind a full kernel`() async throws {
+    @Test func `long messages are not posted, nor any while the kernel's buffer is full`()
+        async throws
+    {
         let full = Gate()
         let origin = try await OriginServer.start { wire in
             try await full.wait()
@@ -138,7 +140,7 @@ import Testing
         }
     }
 
-    @Test func `whoever reads learns that a posted message could not be sent`() async throws {
+    @Test func `a reader learns that a posted message could not be sent`() async throws {
         let (connected, gone) = (Gate(), Gate())
         let origin = try await OriginServer.start { wire in
             // A reset before the dialler has looked would end the connection attempt.
@@ -224,7 +226,7 @@ import Testing
         }
     }
 
-    @Test func `a message that is lost at once is told to whoever waits later`() async throws {
+    @Test func `the loss of a message is reported to a later wait`() async throws {
         var ends: [Int32] = [-1, -1]
         let kind = Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue)
         try #require(unsafe socketpair(AF_UNIX, kind, 0, &ends) == 0)
@@ -259,7 +261,9 @@ import Testing
         }
     }
 
-    @Test func `the loop reads for whoever waits, and leaves the end to him`() async throws {
+    @Test func `the loop reads for a waiting reader, and leaves the end of the stream to it`()
+        async throws
+    {
         let origin = try await OriginServer.start { wire in
             try await wire.read(through: "go")
             try await wire.send("first")

@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    @Test func `a dead name keeps nobody waiting for another one`() async {
+    @Test func `a name that does not resolve delays no other`() async {
         let servers = NameServers()
         defer { servers.open() }
         let resolver = Resolver { servers.lookUp($0) }
@@ -64,7 +64,7 @@ import Testing
         #expect(servers.askedFor.count { $0 == "dead.example" } == 1)
     }
 
-    @Test func `a name that nobody waits for any more is not looked up`() async {
+    @Test func `a name whose callers have all left is not looked up`() async {
         let servers = NameServers()
         let resolver = Resolver { servers.lookUp($0) }
         let names = (1...16).map { "dead\($0).example" }

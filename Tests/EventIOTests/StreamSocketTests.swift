@@ -43,7 +43,7 @@ import Testing
         #expect(text == "ping")
     }
 
-    @Test func `a reset that came together with bytes is noticed behind them`() async throws {
+    @Test func `a reset that came together with bytes is noticed after them`() async throws {
         let origin = try await OriginServer.start { wire in
             try await wire.read(through: "go")
             // In one turn of the loop, which the reader shares: there is one edge for both.
@@ -66,8 +66,7 @@ import Testing
         #expect(failure == .closedByPeer)
     }
 
-    @Test func `a reset that came together with bytes is noticed while nobody reads`() async throws
-    {
+    @Test func `a reset that came together with bytes is noticed without a reader`() async throws {
         let origin = try await OriginServer.start { wire in
             try await wire.read(through: "go")
             try await wire.send("last words")
@@ -86,7 +85,7 @@ import Testing
         }
     }
 
-    @Test func `a reset that a write was told of is noticed by whoever reads`() async throws {
+    @Test func `a reset that a write reported is noticed by the next read`() async throws {
         let origin = try await OriginServer.start { wire in
             try await wire.read(through: "go")
             try await wire.send("last words")
@@ -212,7 +211,7 @@ import Testing
         #expect(count == 1)
     }
 
-    @Test func `a write that nobody takes ends at its deadline`() async throws {
+    @Test func `a write that the peer does not accept ends at its deadline`() async throws {
         let over = Gate()
         let origin = try await OriginServer.start { _ in try await over.wait() }
         await #expect(throws: IOError.timedOut) {

@@ -171,7 +171,7 @@ import Testing
             + host + (head.expectsContinue ? " continue" : "")
     }
 
-    @Test func `the head ends behind its empty line`() {
+    @Test func `the head ends after its empty line`() {
         let raw = Array("GET / HTTP/1.1\r\nHost: a\r\n\r\nGET /2".utf8)
         #expect(Replay.request(raw, at: [], HTTP1Limits()).consumed == raw.count - 6)
     }

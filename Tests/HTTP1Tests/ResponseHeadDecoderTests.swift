@@ -154,7 +154,7 @@ import Testing
         #expect(outcome.value.map(summary) == response.verdict)
     }
 
-    @Test func `a tunnel begins behind the answer to CONNECT`() {
+    @Test func `a tunnel begins after the answer to CONNECT`() {
         let raw = Array("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n".utf8)
         let outcome = Replay.response(raw, at: [], HTTP1Limits(), answering: .connect)
         #expect(outcome.value?.framing == BodyFraming.none)

@@ -34,7 +34,7 @@ import Testing
         ("/a?%00", false), ("/a?%%00", false), ("/%?a", false), ("/%4?a", false), ("/%zz", false),
         ("http://a?%", true), ("http://a/%?", false),
     ])
-    func `an escape that is none is left alone in the query only`(_ text: String, isOne: Bool) {
+    func `an invalid escape is left alone in the query only`(_ text: String, isOne: Bool) {
         #expect((target(text)?.pathAndQuery?.hasSuffix(text.suffix(2)) == true) == isOne)
     }
 

@@ -167,7 +167,7 @@ import Testing
         #expect(harness.requests == 2)
     }
 
-    @Test func `the rest of an upload nobody wants is cancelled`() async throws {
+    @Test func `the rest of an unwanted upload is cancelled`() async throws {
         let harness = OAuthHarness()
         _ = try await harness.token()
         harness.server.revokeAccess()

@@ -68,7 +68,7 @@ import Testing
         await #expect(throws: NetworkError.self) { _ = try await late.value }
     }
 
-    @Test func `three bodies that wait for one piece all go on, and hold no thread meanwhile`()
+    @Test func `three bodies that wait for one piece all go on, and block no thread`()
         async throws
     {
         let pieces = PieceSource(["a"])
@@ -190,7 +190,7 @@ import Testing
         }
     }
 
-    @Test func `a second body is read to its end behind the release`() async throws {
+    @Test func `a second body is read to its end after the release`() async throws {
         let buffer = ReplayBuffer(PieceSource(["ab", "cd", "ef"]), length: nil, limit: 6)
         let first = try source(buffer.body())
         for _ in 0..<2 { _ = try await first.next() }

@@ -34,7 +34,7 @@ import Testing
         #expect(origin.connections.allSatisfy { !$0.received.contains("def") })
     }
 
-    @Test func `an upload fails at once on a connection that was reset behind its last answer`()
+    @Test func `an upload fails at once on a connection that was reset after its last answer`()
         async throws
     {
         let origin = try await OriginServer.start { wire in

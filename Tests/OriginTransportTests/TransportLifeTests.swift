@@ -7,7 +7,7 @@ import Testing
 
 /// What a transport opens, and that it is closed again.
 @Suite struct TransportLifeTests {
-    @Test func `a transport that cannot be made leaves no thread behind`() throws {
+    @Test func `a transport that cannot be made leaves no thread running`() throws {
         let directory = "/proc/self/task"
         let before = try FileManager.default.contentsOfDirectory(atPath: directory).count
         var options = UpstreamOptions()
@@ -39,7 +39,7 @@ import Testing
         #expect(origin.connections.count == 2)
     }
 
-    @Test func `a connection that could not be made takes nobody's place`() async throws {
+    @Test func `a connection that could not be made takes no place in the pool`() async throws {
         var options = UpstreamOptions()
         options.connections = 1
         options.queueLength = 0
@@ -58,7 +58,7 @@ import Testing
         }
     }
 
-    @Test func `origins that nobody speaks to any more are forgotten, and no other`() async throws {
+    @Test func `unused origins are forgotten, and no other`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         let transport = try PooledTransport(options: UpstreamOptions())
         func ask(_ host: String, _ port: Int) async throws -> RequestContext {

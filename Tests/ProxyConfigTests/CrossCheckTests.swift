@@ -84,7 +84,7 @@ import Testing
         ("http://127.0.0.1:9000", "http://127.0.0.1:3128", 0),
         ("https://api.example", "http://proxy.example:3128", 0),
     ])
-    func `a loopback upstream behind a remote proxy counts as remote`(
+    func `a loopback upstream reached through a remote proxy counts as remote`(
         url: String,
         proxy: String,
         count: Int

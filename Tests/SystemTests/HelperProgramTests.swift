@@ -111,7 +111,7 @@ import Testing
         #expect(try await shell("sleep 600 & echo done").run() == Array("done\n".utf8))
     }
 
-    @Test func `it is killed when nobody waits any more`() async throws {
+    @Test func `it is killed when no caller waits any more`() async throws {
         let waiting = Task { await failure(shell("sleep 600")) }
         waiting.cancel()
         #expect(await waiting.value == .cancelled)

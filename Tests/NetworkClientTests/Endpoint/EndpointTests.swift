@@ -179,7 +179,7 @@ private struct Tagged: Endpoint {
         #expect(try RequestBuilder(endpoint).build().method == .delete)
     }
 
-    @Test func `fields can be had as a dictionary, and by their usual names`() throws {
+    @Test func `fields are available as a dictionary, and by their usual names`() throws {
         var headers = try HTTPHeaders(validating: ["X-A": "1", "x-a": "2"])
         headers.append(try #require(.bearer(Secret("t"))))
         #expect(headers.dictionary == ["x-a": "1, 2", "authorization": "Bearer t"])

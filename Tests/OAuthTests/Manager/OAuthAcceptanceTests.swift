@@ -28,7 +28,7 @@ import Testing
         #expect(harness.requests == 1)
     }
 
-    @Test func `on the way in requests queue behind one renewal`() async throws {
+    @Test func `incoming requests wait for one renewal`() async throws {
         let harness = OAuthHarness()
         harness.server.gate.close()
         async let tokens = withThrowingTaskGroup { group in

@@ -19,7 +19,7 @@ import Testing
         #expect(harness.requests == 3)
     }
 
-    @Test func `behind its end no token is sent`() async throws {
+    @Test func `a token is not sent after its end`() async throws {
         let harness = OAuthHarness()
         _ = try await harness.token()
         harness.server.script(.unreachable)
@@ -178,7 +178,7 @@ import Testing
         #expect(await harness.failure()?.kind == .credentialUnavailable)
     }
 
-    @Test func `a token that was refused behind its replay is not renewed for ten seconds`()
+    @Test func `a token that was refused after its replay is not renewed for ten seconds`()
         async throws
     {
         let harness = OAuthHarness()
@@ -252,7 +252,7 @@ import Testing
         #expect(store.door == nil)
     }
 
-    @Test func `a death while the token lives is seen by nobody until it ends`() async throws {
+    @Test func `a dead refresh token is not noticed until the access token ends`() async throws {
         let harness = OAuthHarness(grant: .refreshToken(initial: Secret("initial")))
         _ = try await harness.token()
         harness.server.script(.respond(400, #"{"error":"invalid_grant"}"#, [:]))
@@ -282,7 +282,7 @@ import Testing
         #expect(harness.requests == 0)
     }
 
-    @Test func `a sign-in that fails costs nobody who waits meanwhile a token`() async throws {
+    @Test func `a sign-in that fails does not cost waiting requests their token`() async throws {
         let harness = OAuthHarness()
         harness.server.gate.close()
         harness.server.script(.respond(400, #"{"error":"invalid_grant"}"#, [:]))

@@ -110,7 +110,9 @@ import Testing
         #expect(store.record?.refreshToken == Secret("refresh-2"))
     }
 
-    @Test func `a client that takes over meanwhile is not written over for a note`() async throws {
+    @Test func `a client that takes over in the meantime is not overwritten by a note`()
+        async throws
+    {
         let store = WatchedStore()
         let harness = harness(store)
         _ = try await harness.token()

@@ -127,7 +127,7 @@ import Testing
         #expect(await harness.manager.status().expiresIn == .seconds(60))
     }
 
-    @Test func `a token that has ended already serves whoever waited for it and nobody else`()
+    @Test func `a token that has expired on arrival serves those who waited for it and no others`()
         async throws
     {
         let harness = OAuthHarness()
@@ -158,7 +158,7 @@ import Testing
         #expect(try await harness.token() == "Bearer access-3")
     }
 
-    @Test func `what an exchange waited for tokens is told, before it and behind a 401`()
+    @Test func `the time an exchange waited for tokens is reported, before it and after a 401`()
         async throws
     {
         let harness = OAuthHarness()
@@ -195,7 +195,7 @@ import Testing
         #expect(await eventually { harness.requests == 2 })
     }
 
-    @Test func `the server's hint holds for whoever finds the token in the store`() async throws {
+    @Test func `the server's hint also applies to a token found in the store`() async throws {
         let first = OAuthHarness(store: MemoryTokenStore())
         first.server.setExtra(#","refresh_in":600"#)
         _ = try await first.token()
@@ -206,7 +206,7 @@ import Testing
         #expect(await eventually { first.requests == 2 })
     }
 
-    @Test func `a hint that comes too late is none`() async throws {
+    @Test func `a hint that comes too late is ignored`() async throws {
         let harness = OAuthHarness()
         harness.server.setExtra(#","refresh_in":3590"#)
         _ = try await harness.token()

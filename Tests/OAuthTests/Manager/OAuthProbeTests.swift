@@ -47,7 +47,9 @@ import Testing
         #expect(harness.requests == 2)
     }
 
-    @Test func `a token that is forgotten while it is tried goes to nobody else`() async throws {
+    @Test func `a token that is forgotten during its trial is given to no other request`()
+        async throws
+    {
         let harness = OAuthHarness()
         let answers = try await storm(harness) {
             #expect(await eventually { harness.api.gate.waiting == 1 })
@@ -215,7 +217,7 @@ import Testing
         harness.onEvent(nil)
     }
 
-    @Test func `new requests behind a refused token wait no longer than they may`() async throws {
+    @Test func `new requests after a refused token wait no longer than they may`() async throws {
         let harness = OAuthHarness()
         let results = Results()
         _ = try await newcomers(12, harness, results)

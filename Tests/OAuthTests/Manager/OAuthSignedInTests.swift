@@ -9,7 +9,7 @@ import Testing
         OAuthHarness(grant: .refreshToken(initial: initial.map { Secret($0) }), store: store)
     }
 
-    @Test func `nobody is signed in where nobody has`() async throws {
+    @Test func `without a sign-in the manager is not signed in`() async throws {
         let harness = harness(nil, MemoryTokenStore())
         #expect(!harness.manager.isSignedIn)
         await harness.manager.start()
@@ -113,7 +113,7 @@ import Testing
         #expect(await harness.manager.status().refreshExpiresIn == .seconds(7140))
     }
 
-    @Test func `what somebody signs in for takes the configured token's place`() async throws {
+    @Test func `the tokens of a sign-in replace the configured token`() async throws {
         let store = MemoryTokenStore()
         let clock = ManualClock()
         var response = TokenResponse(
@@ -138,7 +138,7 @@ import Testing
         #expect(harness.requests == 0)
     }
 
-    @Test func `behind a sign-in without a refresh token the configured one stays spent`()
+    @Test func `after a sign-in without a refresh token the configured one stays spent`()
         async throws
     {
         let store = MemoryTokenStore()

@@ -31,7 +31,7 @@ import Testing
         #expect(request["Netproxy-Admin"] == "1")
     }
 
-    @Test func `an answer that breaks off is none`() async throws {
+    @Test func `an answer that breaks off does not count`() async throws {
         let daemon = try await OriginServer.start { wire in
             _ = try await wire.message()
             try await wire.send("HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\none")

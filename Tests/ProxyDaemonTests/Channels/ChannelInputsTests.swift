@@ -42,7 +42,7 @@ import Testing
                 + "assertion: { key: 'file:/a', audience: x } } }", [], ["file:/a"]
         ),
     ])
-    func `a channel is made anew when one of its secrets is another`(
+    func `a channel is rebuilt when one of its secrets has changed`(
         lines: String,
         secrets: [String],
         documents: [String]
@@ -52,7 +52,7 @@ import Testing
         #expect(channel.documentReferences.map(\.description) == documents)
     }
 
-    @Test func `a channel is made anew when one of its files is another`() throws {
+    @Test func `a channel is rebuilt when one of its files has changed`() throws {
         let tls = "tls: { ca: /ca, client_certificate: /cert, client_key: /key }"
         #expect(try channel(tls).files == ["/ca", "/cert", "/key"])
         #expect(try channel("stub: [{ file: /sample }]").files == ["/sample"])

@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    @Test func `without a queue nobody waits for a connection`() async throws {
+    @Test func `without a queue no request waits for a connection`() async throws {
         let (asked, answered) = (Gate(), Gate())
         let origin = try await OriginServer.start { wire in
             _ = try await wire.message()

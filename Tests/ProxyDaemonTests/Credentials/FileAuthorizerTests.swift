@@ -104,7 +104,7 @@ import Testing
         #expect(file.readings.value == 2)
     }
 
-    @Test func `a request without our credential is none of its affairs`() async throws {
+    @Test func `a request without our credential does not concern it`() async throws {
         let file = File("two")
         let authorizer = try file.authorizer()
         #expect(await authorizer.rejected(refusal(nil)) == .passThrough(.staticCredential))

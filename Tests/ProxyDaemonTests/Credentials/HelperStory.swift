@@ -57,7 +57,7 @@ import Testing
         """
     }
 
-    @Test func `every secret that cannot be had is told, with its place`() async throws {
+    @Test func `every secret that cannot be read is reported, with its place`() async throws {
         await #expect {
             try await DaemonHarness.run(
                 channels: """

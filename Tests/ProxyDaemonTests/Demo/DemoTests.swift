@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 @Suite struct DemoTests {
-    @Test func `a demo whose port is taken says so and leaves nothing behind`() async throws {
+    @Test func `a demo whose port is taken says so and leaves nothing running`() async throws {
         let address = try #require(SocketAddress(ip: "127.0.0.1", port: 0))
         let taken = try ListeningSocket(address)
         let demo = try await Demo(port: taken.address.port ?? 0, console: .off, report: { _ in })

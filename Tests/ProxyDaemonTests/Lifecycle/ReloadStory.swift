@@ -280,7 +280,7 @@ import Testing
         }
     }
 
-    @Test func `a channel that was made anew goes on counting, in the same file`() async throws {
+    @Test func `a rebuilt channel keeps its counters and its log file`() async throws {
         let origin = try await origin()
         let upstream = "upstream: \"http://127.0.0.1:\(origin.port)\""
         try await DaemonHarness.run(channels: "orders: { \(upstream) }") { proxy async throws in

@@ -170,7 +170,7 @@ import Testing
     }
 
     @Test(.enabled(if: hasIPv6, "the machine has no ::1"))
-    func `nobody else sits on the other address of localhost`() async throws {
+    func `no other process may listen on the other address of localhost`() async throws {
         let taken = try ListeningSocket(try #require(SocketAddress(ip: "::1", port: 0)))
         let port = try #require(taken.address.port)
         let server = try await SignInServer.start()
@@ -202,7 +202,7 @@ import Testing
         }
     }
 
-    @Test func `nobody renews while a sign-out revokes, whose tokens nobody would revoke`()
+    @Test func `no renewal runs while a sign-out revokes, since its tokens would not be revoked`()
         async throws
     {
         let server = try await SignInServer.start()
@@ -306,7 +306,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `metadata that is not to be had matters where an endpoint is not configured`(
+    func `missing metadata matters where an endpoint is not configured`(
         isConfigured: Bool
     ) async throws {
         let server = try await SignInServer.start()
@@ -347,7 +347,7 @@ import Testing
         }
     }
 
-    @Test func `a page that is closed or loaded anew loses no sign-in`() async throws {
+    @Test func `a page that is closed or reloaded loses no sign-in`() async throws {
         let server = try await SignInServer.start()
         try await DaemonHarness.run(channels: server.channel()) { proxy in
             let terminal = Terminal()

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Tokens that the server has rotated and the store does not hold.
-@Suite struct OAuthSalvages {
+@Suite struct UnsavedTokenTests {
     private func harness(
         _ store: any TokenStoring,
         beside other: OAuthHarness? = nil,
@@ -45,7 +45,7 @@ import Testing
         #expect(try directory.names.contains { $0.contains("corrupt-") })
     }
 
-    @Test func `a corrupt file is written anew without a token request`() async throws {
+    @Test func `a corrupt file is rewritten without a token request`() async throws {
         let directory = try TokenDirectory()
         let store = FileTokenStore(directory: directory.path, family: "orders")
         let harness = harness(store)
@@ -233,7 +233,7 @@ import Testing
         #expect(store.record?.refreshToken == Secret("refresh-3"))
     }
 
-    @Test func `who signs in here wins over whoever has done it elsewhere before`() async throws {
+    @Test func `a sign-in here wins over an earlier one elsewhere`() async throws {
         let store = WatchedStore()
         let harness = harness(store)
         _ = try await harness.token()
@@ -249,7 +249,7 @@ import Testing
         #expect(store.record?.refreshToken == Secret("refresh-2"))
     }
 
-    @Test func `a refresh token that was replaced meanwhile is not presented`() async throws {
+    @Test func `a refresh token that has been replaced is not presented`() async throws {
         let store = WatchedStore()
         let harness = harness(store)
         _ = try await harness.token()

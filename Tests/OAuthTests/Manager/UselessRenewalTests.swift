@@ -3,8 +3,8 @@ import OAuth
 import TestSupport
 import Testing
 
-/// Renewals that help nobody: an API that refuses what no token helps with, without saying so.
-@Suite struct OAuthVainRenewals {
+/// Renewals that do not help: an API that refuses requests for a reason that no token cures, without saying so.
+@Suite struct UselessRenewalTests {
     private let harness = OAuthHarness()
 
     init() {

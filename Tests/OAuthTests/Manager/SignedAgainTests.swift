@@ -4,12 +4,12 @@ import OAuth
 import TestSupport
 import Testing
 
-/// What is signed anew, and a store that others have the lock of.
-@Suite struct OAuthAnewTests {
+/// Requests that are signed again, and a store whose lock another process holds.
+@Suite struct SignedAgainTests {
     @Test(arguments: [
         OAuthConfiguration.Grant.clientCredentials, .refreshToken(initial: Secret("initial")),
     ])
-    func `a lock file that cannot be opened holds up nobody`(
+    func `a lock file that cannot be opened holds up no request`(
         grant: OAuthConfiguration.Grant
     ) async throws {
         let directory = try TokenDirectory()
@@ -38,7 +38,8 @@ import Testing
         }
     }
 
-    @Test func `a death behind a request that was signed anew blames no lost answer`() async throws
+    @Test func `a death after a request that was signed again is not blamed on a lost answer`()
+        async throws
     {
         let harness = try signing()
         harness.server.script(refusal("invalid_client"), refusal("invalid_grant"))
@@ -48,7 +49,9 @@ import Testing
         #expect(harness.requests == 2)
     }
 
-    @Test func `a note is taken back when what was signed anew is refused as well`() async throws {
+    @Test func `a note is taken back when the request that was signed again is refused as well`()
+        async throws
+    {
         let harness = try signing()
         harness.server.script(refusal("invalid_client"), refusal("invalid_client"))
         _ = await harness.failure()

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Complaints of the users of other libraries that no other suite answers.
-@Suite struct OAuthPains {
+@Suite struct KnownComplaintsTests {
     @Test func `a dead refresh token is kept, with the reason`() async throws {
         let store = MemoryTokenStore()
         let harness = OAuthHarness(grant: .refreshToken(initial: Secret("initial")), store: store)

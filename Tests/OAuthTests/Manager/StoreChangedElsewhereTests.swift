@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// What other processes and people do to the store.
-@Suite struct OAuthOutsideChanges {
+@Suite struct StoreChangedElsewhereTests {
     private func harness(
         _ store: any TokenStoring,
         beside other: OAuthHarness? = nil,
@@ -49,7 +49,7 @@ import Testing
         #expect(harness.requests == 1)
     }
 
-    @Test func `another person's refresh token ends the token at hand`() async throws {
+    @Test func `another person's refresh token ends the current token`() async throws {
         let store = signedIn()
         let harness = harness(store)
         _ = try await harness.token()
@@ -67,7 +67,7 @@ import Testing
         #expect(harness.server.requests.last?.form["refresh_token"] == "somebody-else")
     }
 
-    @Test func `a sign-in behind a sign-out is news, whatever its revision`() async throws {
+    @Test func `a sign-in after a sign-out is news, whatever its revision`() async throws {
         let store = signedIn()
         let harness = harness(store)
         _ = try await harness.token()
@@ -193,7 +193,7 @@ import Testing
         #expect(harness.requests == 1)
     }
 
-    @Test func `a sign-in presents its grant once and starts the family anew`() async throws {
+    @Test func `a sign-in presents its grant once and starts a new family`() async throws {
         let store = signedIn()
         let harness = harness(store)
         _ = try await harness.token()
@@ -208,7 +208,7 @@ import Testing
         #expect(store.record?.refreshToken == Secret("refresh-2"))
     }
 
-    @Test func `a sign-in ends the tokens of whoever was signed in, for every audience`()
+    @Test func `a sign-in ends the tokens of the previous sign-in, for every audience`()
         async throws
     {
         let store = signedIn()
