@@ -1,4 +1,4 @@
-/// Why a 401 was not followed by a replay; the raw value is the word in the log.
+/// Why a 401 was passed on to the app; the raw value is the word in the log.
 public enum NotReplayed: String, Sendable, Hashable {
     /// The credential is one that is never renewed.
     case staticCredential = "static_credential"
@@ -12,22 +12,22 @@ public enum NotReplayed: String, Sendable, Hashable {
     case stepUpRequired = "step_up_required"
     /// Another proof of possession was refused as well.
     case proofRefused = "proof_refused"
-    /// The body was read and is too long to be kept.
+    /// The body was not kept, or not all of it arrived.
     case bodyNotReplayable = "body_not_replayable"
-    /// The channel replays nothing; the credential was renewed all the same.
+    /// The channel replays nothing; the credential was renewed if that could help.
     case replayOff = "replay_off"
-    /// The exchange had its one replay.
+    /// The replay got a 401, too.
     case alreadyReplayed = "already_replayed"
-    /// The token was refused again right after it was renewed.
+    /// A new token was refused as well, so renewals pause.
     case tokenRefusedAgain = "token_refused_again"
-    /// The token endpoint gave the very same token.
+    /// The token endpoint returned the refused token again.
     case sameToken = "same_token"
     /// Too many renewals within a short time.
     case excess = "excess"
-    /// The token endpoint failed.
+    /// The renewal failed, or renewals pause after a failure.
     case refreshFailed = "refresh_failed"
     /// A person must sign in again.
     case reauthorizationRequired = "reauthorization_required"
-    /// The renewal took longer than the exchange may wait.
+    /// The exchange could not wait any longer, or too many wait already.
     case waitTimeout = "wait_timeout"
 }

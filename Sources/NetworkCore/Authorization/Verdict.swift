@@ -4,7 +4,7 @@ public struct Rejection: Sendable {
     public enum Intent: Sendable, Hashable {
         /// Send the request again, if there is a better credential.
         case replay
-        /// Nothing, for this reason. The credential is renewed all the same.
+        /// Nothing, for this reason. The credential is renewed if that may help.
         case report(NotReplayed)
         /// Nothing: this was the replay.
         case afterReplay
@@ -38,10 +38,10 @@ public enum Verdict: Sendable, Hashable {
     /// Send the request again: there is another credential now.
     case replay
     /// Send the request again with this credential: it serves the replay alone, and is not given to
-    /// anybody who asks.
+    /// other requests.
     case replayOnce(Credential)
     /// Send the request again with another proof of possession: the token was not judged. With this
-    /// credential, where it is one that is not given to anybody who asks.
+    /// credential, if it is one that is not given to other requests.
     case proveAgain(Credential?)
     /// Give the app the 401 as it is, and why.
     case passThrough(NotReplayed)

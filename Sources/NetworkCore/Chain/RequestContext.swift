@@ -82,7 +82,7 @@ extension RequestContext {
 
 /// Why a request was sent again.
 public enum RetryReason: Sendable, Hashable, CustomStringConvertible {
-    /// A 401 on a token that was then renewed.
+    /// A 401 on a token, which another has replaced since.
     case unauthorized
     /// A 401 on a proof of possession (DPoP), which was then made again.
     case proof
@@ -116,7 +116,7 @@ public struct AuthorizationFacts: Sendable {
         get { ageTaken.value }
         set { ageTaken.value = newValue }
     }
-    /// Whether this exchange waited for a refresh.
+    /// Whether a replay of this exchange got another token.
     public var isRefreshed = false
     /// How long this exchange waited for tokens, in whole nanoseconds; `nil` if it did not wait.
     ///

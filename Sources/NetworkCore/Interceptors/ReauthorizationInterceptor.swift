@@ -14,8 +14,8 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
     ///
     /// - Parameters:
     ///   - authorizer: judges a 401; the same that signs.
-    ///   - replays: whether a request is sent again. If not, a 401 still has the token renewed, for
-    ///     the next request. Default yes.
+    ///   - replays: whether a request is sent again. If not, a 401 still renews the token, if that
+    ///     may help the next request. Default yes.
     ///   - replayLimit: how many bytes of a streamed request body are kept for the second attempt.
     ///     Default 64 KiB.
     ///   - spill: where longer bodies are kept; `nil` if they are not.
@@ -71,7 +71,7 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
             } catch let error as NetworkError
                 where error.mayLackCredential && context.attempts == sent
             {
-                // The new token ended before it was used: the upstream's own words are better.
+                // The new token expired before it was used; the upstream's 401 is more informative.
                 guard let content else { throw error }
                 response.body = content.isEmpty ? .empty : .bytes(content)
                 context.withdrawAttempt()
@@ -154,7 +154,7 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
         return ReplayDecision(verdict, to: intent, after: context.retries)
     }
 
-    /// Makes a 401 the answer.
+    /// Returns the 401 to the caller.
     private func leave(
         _ response: Response,
         as reason: NotReplayed,

@@ -109,7 +109,7 @@ struct TimedAuthorizer: Authorizing {
             }
         } catch {
             // The 401 says more than the time does.
-            return .passThrough(.refreshFailed)
+            return .passThrough(.waitTimeout)
         }
     }
 

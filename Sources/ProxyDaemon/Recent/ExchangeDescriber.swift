@@ -105,7 +105,7 @@ struct ExchangeDescriber {
             text += "; the app's own credential was replaced"
         }
         if let reason = plain("auth.not_replayed") {
-            text += "; the request was not repeated after the 401 (\(reason)"
+            text += "; the 401 was passed on (\(reason)"
             text += NotReplayed(rawValue: reason).map { ": \($0.explanation))" } ?? ")"
         }
         return text

@@ -11,30 +11,36 @@ extension NotReplayed {
             """
         case .foreignChallenge:
             "the API requires another authentication scheme than the channel uses"
-        case .insufficientScope: "the token lacks a scope; add it to auth.oauth.scopes"
+        case .insufficientScope:
+            """
+            the token lacks a scope: add it to auth.oauth.scopes and sign in again, or configure a \
+            refresh token that has it
+            """
         case .invalidRequest: "the API says that the request is invalid, not the token"
         case .stepUpRequired: "the API requires stronger authentication: netproxy login"
         case .proofRefused: "the API rejected a second DPoP proof; check the clock"
         case .bodyNotReplayable:
             """
-            the body was too long to keep; the next request has a new token, and a larger \
-            retry.replay_body or retry.spill keeps more
+            the body was too long to keep or did not arrive in full; a larger retry.replay_body or \
+            retry.spill keeps more, and the next request has a new token if one was issued
             """
         case .replayOff:
-            "retry.unauthorized is false, so the app must retry; the next request has a new token"
+            "retry.unauthorized is false, so the app must retry; a new token was requested"
         case .alreadyReplayed:
             "the API rejected the new token too; check scope, audience and account"
         case .tokenRefusedAgain:
             """
-            the API rejected two tokens in a row, so none is fetched for 10 s; check scope, audience \
-            and account
+            the API rejected a new token as well, so renewals pause for 10 s, or for up to a minute if \
+            it does not say invalid_token; check scope, audience and account
             """
         case .sameToken: "the token endpoint returned the same token again"
-        case .excess: "too many renewals within 30 s; does the API reject every token?"
-        case .refreshFailed: "the token endpoint failed; see netproxy token CHANNEL"
+        case .excess:
+            "too many renewals within 30 s; does the API reject every token, or revoke them?"
+        case .refreshFailed: "the renewal failed; see netproxy token CHANNEL"
         case .reauthorizationRequired:
             "sign-in required; see netproxy token CHANNEL"
-        case .waitTimeout: "the renewal took longer than the request could wait"
+        case .waitTimeout:
+            "the renewal took longer than the request could wait, or too many requests wait already"
         }
     }
 }
