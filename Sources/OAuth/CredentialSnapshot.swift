@@ -18,7 +18,7 @@ final class CredentialSnapshot: Sendable {
         var signedInUntil: UnixTime?
         /// Whether the manager wants to know that a request with the token succeeded: it is new or in
         /// doubt.
-        var wantsWord = false
+        var wantsAcceptanceReport = false
     }
 
     enum Reading {
@@ -56,5 +56,5 @@ final class CredentialSnapshot: Sendable {
         }
     }
 
-    var wantsWord: Bool { content.withLock { $0.wantsWord } }
+    var wantsAcceptanceReport: Bool { content.withLock { $0.wantsAcceptanceReport } }
 }

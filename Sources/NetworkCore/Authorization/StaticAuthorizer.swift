@@ -1,6 +1,6 @@
 /// A credential that never changes: a bearer token, a user name with its password, or an API key.
 ///
-/// A 401 to it is the app's to see: there is nothing to renew, so nothing is replayed.
+/// A 401 to it is passed on to the app: there is nothing to renew, so nothing is replayed.
 public struct StaticAuthorizer: Authorizing {
     /// `bearer`, `basic` or `header`.
     public let kind: String

@@ -12,7 +12,7 @@ import System
 public final class ReplayBuffer: Sendable {
     /// Whether what is read is kept.
     ///
-    /// It only ever goes down this table:
+    /// Transitions only go down this table:
     ///
     /// | | another body is available | cancelling a body reaches the source |
     /// |---|---|---|

@@ -157,7 +157,7 @@ public actor OAuthManager: Authorizing {
 
     /// Learns that a request with the credential was not refused.
     public nonisolated func accepted(_ credential: Credential) {
-        guard let generation = credential.generation, snapshot.wantsWord else { return }
+        guard let generation = credential.generation, snapshot.wantsAcceptanceReport else { return }
         // Called once per token and doubt; the request does not wait for it.
         Task { await handle(.answered(generation: generation, .accepted)) }
     }

@@ -6,7 +6,7 @@ extension CredentialSnapshot.Content {
         let (isSignedIn, signedInUntil) = engine.signedIn
         self.init(isSignedIn: isSignedIn)
         self.signedInUntil = signedInUntil
-        wantsWord = engine.trial != nil || engine.current?.standing.doubt == .suspected
+        wantsAcceptanceReport = engine.trial != nil || engine.current?.standing.doubt == .suspected
         guard engine.trial == nil, let current = engine.current else { return }
         let backoff = engine.backoff
         if current.isUsable(at: now, backoff) {

@@ -100,7 +100,7 @@ struct RenewalBackoff {
         return isNews
     }
 
-    /// Takes the death back: the store holds another refresh token than the one that died.
+    /// Clears the dead state: the store holds another refresh token than the one that died.
     mutating func revive() { death = nil }
 
     /// Lets the next token be requested at once; what went wrong last is still reported.

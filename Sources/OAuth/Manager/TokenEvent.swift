@@ -42,7 +42,7 @@ enum TokenAction {
     case startPause
     /// Release the requests that wait for the end of the pause.
     case endPause
-    /// Make the next request that is answered news again.
+    /// Report the next successful response again.
     case unprove(Credential)
 }
 

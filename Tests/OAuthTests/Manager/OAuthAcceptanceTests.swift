@@ -3,8 +3,8 @@ import OAuth
 import TestSupport
 import Testing
 
-/// What the authors of Alamofire's authentication interceptor found worth a test each, on the way in
-/// (a request wants a token) and on the way back (a request was refused).
+/// What the authors of Alamofire's authentication interceptor found worth a test each, before sending
+/// (a request wants a token) and after a 401 (a request was refused).
 @Suite struct OAuthAcceptance {
     private let error503 = AuthorizationServerModel.Mishap.respond(503, "", [:])
 
@@ -12,7 +12,7 @@ import Testing
         OAuthHarness(grant: .refreshToken(initial: Secret("initial")), store: store)
     }
 
-    @Test func `on the way in all who wait get the error of the renewal`() async throws {
+    @Test func `before sending, all who wait get the error of the renewal`() async throws {
         let harness = OAuthHarness()
         harness.server.script(error503)
         harness.server.gate.close()
@@ -86,7 +86,7 @@ import Testing
         #expect(harness.requests == 1)
     }
 
-    @Test func `on the way in a missing credential is an error that asks for a person`() async {
+    @Test func `before sending, a missing credential is an error that asks for a person`() async {
         let harness = OAuthHarness(grant: .refreshToken(initial: nil))
         let error = await harness.failure()
         #expect(error?.kind == .reauthorizationRequired)
@@ -94,7 +94,7 @@ import Testing
         #expect(harness.requests == 0)
     }
 
-    @Test func `on the way back a missing credential passes the 401 on`() async throws {
+    @Test func `after a 401, a missing credential passes the 401 on`() async throws {
         let store = MemoryTokenStore()
         let harness = refresh(store)
         _ = try await harness.token()
@@ -129,7 +129,7 @@ import Testing
         #expect(verdict == .passThrough(.sameToken))
     }
 
-    @Test func `on the way back all who wait get the error of the renewal`() async throws {
+    @Test func `after a 401, all who wait get the error of the renewal`() async throws {
         let harness = OAuthHarness()
         _ = try await harness.token()
         harness.server.script(error503)

@@ -12,7 +12,8 @@ import Testing
         #expect(harness.requests == 20)
     }
 
-    @Test func `on the way in too many renewals are refused with the time to wait`() async throws {
+    @Test func `before sending, too many renewals are refused with the time to wait`() async throws
+    {
         let harness = OAuthHarness()
         // Every token ends at once, so every request wants one.
         harness.server.setLifetime("0")
@@ -38,7 +39,7 @@ import Testing
             harness.server.revokeAccess()
         }
         #expect(harness.requests == 30)
-        // Whoever else renews it for ever would have this one do the same.
+        // Otherwise another client that keeps renewing would keep this one renewing, too.
         #expect(try await harness.send().0.status == 401)
         #expect(harness.requests == 30)
         #expect(await harness.manager.status().lastFailure?.detail.contains("30 times") == true)
@@ -186,7 +187,7 @@ import Testing
         harness.server.gate.open()
     }
 
-    @Test func `on the way in a credential from outside ends a failure`() async throws {
+    @Test func `before sending, a credential from outside ends a failure`() async throws {
         let store = MemoryTokenStore()
         let harness = OAuthHarness(grant: .refreshToken(initial: nil), store: store)
         #expect(await harness.failure()?.kind == .reauthorizationRequired)
@@ -196,7 +197,7 @@ import Testing
         #expect(harness.requests == 0)
     }
 
-    @Test func `on the way back a credential from outside is replayed with`() async throws {
+    @Test func `after a 401, a credential from outside is replayed with`() async throws {
         let store = MemoryTokenStore()
         let harness = OAuthHarness(grant: .refreshToken(initial: nil), store: store)
         try await harness.manager.signIn(with: .refreshToken(Secret("initial")))
