@@ -29,7 +29,7 @@ def block(language, part):
     check(False, f"the README has no {language} block with {part!r}")
 
 
-def typed(proxy, command, **variables):
+def typed(proxy, command, seconds=60, **variables):
     """Runs one of the README's commands in the daemon's directory."""
     names = os.path.join(proxy.directory, "bin")
     os.makedirs(names, exist_ok=True)
@@ -39,7 +39,7 @@ def typed(proxy, command, **variables):
         HOME=proxy.directory, NETPROXY_CONFIG=proxy.config_path, **variables)
     environment["PATH"] = f"{names}:{environment['PATH']}"
     done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, timeout=60, env=environment,
+                          stderr=subprocess.PIPE, timeout=seconds, env=environment,
                           cwd=proxy.directory)
     words = (done.stdout + done.stderr).decode(errors="replace")
     check(done.returncode == 0, f"exit {done.returncode}: {words[-600:]}")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""netproxy against software that others wrote: nginx, curl, django-oauth-toolkit, HTTP clients.
+"""netproxy against software that others wrote: nginx, curl, django-oauth-toolkit, API clients.
 
     run.py --netproxy PATH [--only CASE]... [--list] [--keep]
 
@@ -25,11 +25,14 @@ import cases_grants  # noqa: F401
 import cases_messages  # noqa: F401
 import cases_pressure  # noqa: F401
 import cases_readme  # noqa: F401
+import cases_recipes  # noqa: F401
 import cases_refusals  # noqa: F401
 import cases_routing  # noqa: F401
+import cases_sdks  # noqa: F401
 import cases_strict  # noqa: F401
 import cases_tls  # noqa: F401
 import cases_tokens  # noqa: F401
+import cases_tools  # noqa: F401
 import cases_upgrade  # noqa: F401
 from harness import CASES, Failure, Skipped
 from world import World

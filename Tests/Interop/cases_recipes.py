@@ -1,0 +1,177 @@
+"""The README's recipes, typed: each row's channel and command are taken from the file.
+
+Only the hosts, ports, paths and secrets that a reader replaces are replaced here.
+"""
+
+import json
+import os
+import re
+
+import sdk_apis
+from cases_clients import program
+from cases_readme import typed
+from cases_tools import GIT, Served, hosting, image, rclone_serving, registry, write
+from guarded import CREDENTIAL, basic
+from harness import case, check, equal, free_port
+from proxy import Netproxy, to_yaml
+from world import HERE
+
+TRIED = set()
+
+
+def rows():
+    """The README's table of recipes: client -> (channel, command)."""
+    with open(os.path.join(HERE, "..", "..", "README.md"), encoding="utf-8") as file:
+        section = file.read().partition("\n## Recipes\n")[2].partition("\n## ")[0]
+    found = re.findall(r"^\| ([^|]+) \| `([^`]+)` \| `([^`]+)` \|$", section, re.M)
+    return {client: (channel, command) for client, channel, command in found}
+
+
+def recipe(function):
+    """A case for the row of a client, which is the function's name without `recipe_`."""
+    TRIED.add(function.__name__.removeprefix("recipe_").replace("_", "-"))
+    return case(function)
+
+
+class Recipe(Netproxy):
+    """netproxy with the channel of one row, and the row's command with the same replacements."""
+
+    def __init__(self, world, client, api):
+        super().__init__(world, {})
+        self.secret_sources.append(api)
+        channel, self.line = rows()[client]
+        self.replaced = {":8080": f":{self.port}", "/run/netproxy": self.directory}
+        for port in re.findall(r"127\.0\.0\.1(:\d+)", channel):
+            self.replaced.setdefault(port, f":{free_port()}")
+        channel = self.local(channel).replace("SECRET", f'"literal:{CREDENTIAL}"')
+        channel = re.sub(r"upstream: https://[^/, ]+", f"upstream: {api.base}", channel)
+        del self.config["channels"]
+        if "netproxy exec" in self.line:
+            # The key that it lends is demanded.
+            self.config["defaults"] = {"access": {"key": "literal:only-the-owner"}}
+        self.text = f"{to_yaml(self.config)}\nchannels:\n  {channel}\n"
+
+    def local(self, text):
+        for there, here in self.replaced.items():
+            text = text.replace(there, here)
+        return text
+
+    def write_config(self, text=None):
+        super().write_config(text or self.text)
+
+    def type(self, **variables):
+        return typed(self, ["sh", "-c", self.local(self.line)], seconds=20, **variables)
+
+
+def app(world, client, api, *arrived):
+    """A recipe whose command runs an app in Python."""
+    with api, Recipe(world, client, api) as proxy:
+        places = os.path.join(HERE, "clients")
+        write(os.path.join(proxy.directory, "app.py"),
+              f"import sys\nsys.path.insert(0, {places!r})\nimport sdks\n"
+              f"sdks.main({client!r})\n".encode())
+        python = os.path.join(proxy.directory, "bin", "python3")
+        write(python, f'#!/bin/sh\nexec {world.python} "$@"\n'.encode())
+        os.chmod(python, 0o755)
+        equal(proxy.type().strip(), "ok", "the app's output")
+        api.check(*arrived)
+
+
+@recipe
+def recipe_openai(world):
+    app(world, "openai", sdk_apis.openai(), "GET /v1/models", "POST /v1/files")
+
+
+@recipe
+def recipe_anthropic(world):
+    app(world, "anthropic", sdk_apis.anthropic(), "POST /v1/messages", "GET /v1/models")
+
+
+@recipe
+def recipe_google_genai(world):
+    app(world, "google-genai", sdk_apis.google_genai(), "GET /v1/models",
+        "POST /upload/v1/files")
+
+
+@recipe
+def recipe_stripe(world):
+    app(world, "stripe", sdk_apis.stripe(), "GET /v1/customers", "POST /v1/customers")
+
+
+@recipe
+def recipe_slack_sdk(world):
+    app(world, "slack_sdk", sdk_apis.slack(), "POST /api/chat.postMessage")
+
+
+@recipe
+def recipe_hvac(world):
+    app(world, "hvac", sdk_apis.vault(), "LIST /v1/secret/metadata/app")
+
+
+@recipe
+def recipe_kubernetes(world):
+    app(world, "kubernetes", sdk_apis.kubernetes(),
+        "GET /api/v1/namespaces/default/pods/web/exec")
+
+
+@recipe
+def recipe_node(world):
+    program("node")
+    with sdk_apis.openai() as api, Recipe(world, "node", api) as proxy:
+        os.symlink(os.path.join(HERE, "clients", "node_api.mjs"),
+                   os.path.join(proxy.directory, "app.mjs"))
+        equal(proxy.type().strip(), "ok", "the app's output")
+        api.check("GET /v1/models", "POST /v1/files")
+
+
+@recipe
+def recipe_git(world):
+    host, _ = hosting(world)
+    with host, Recipe(world, "git", host) as proxy:
+        proxy.type(**GIT)
+        check(os.path.isdir(os.path.join(proxy.directory, "app", ".git")), "nothing was cloned")
+        host.check("GET /acme/app.git/info/refs")
+
+
+@recipe
+def recipe_rclone(world):
+    program("rclone")
+    with Served(world, basic("app"), rclone_serving("webdav")) as server:
+        write(os.path.join(server.files, "a.txt"), b"content")
+        with Recipe(world, "rclone", server) as proxy:
+            proxy.type()
+        equal(os.listdir(os.path.join(server.files, "done")), ["b.txt"], "what was moved")
+        server.check("MOVE /a.txt")
+
+
+@recipe
+def recipe_restic(world):
+    program("restic")
+    with Served(world, basic("app"), rclone_serving("restic")) as server:
+        with Recipe(world, "restic", server) as proxy:
+            proxy.type(RESTIC_PASSWORD="of the repository")
+        server.check("POST /config")
+
+
+@recipe
+def recipe_skopeo(world):
+    program("skopeo")
+    with Served(world, basic("app"), registry) as server:
+        with Recipe(world, "skopeo", server) as proxy:
+            image(os.path.join(proxy.directory, "layout"))
+            proxy.type()
+        server.check("PUT /v2/acme/app/manifests/1")
+
+
+@recipe
+def recipe_gh(world):
+    program("gh")
+    with sdk_apis.github() as api, Recipe(world, "gh", api) as proxy:
+        equal(json.loads(proxy.type())["login"], "ada", "login")
+        api.check("GET /user")
+
+
+@case
+def recipes_are_all_tried(_):
+    equal(set(rows()), {name.replace("slack-sdk", "slack_sdk") for name in TRIED},
+          "clients in the README's table")
