@@ -30,8 +30,8 @@ package struct InterceptorStack: Sendable {
 
     /// Edits fields.
     package var headers: DefaultHeadersInterceptor?
-    /// Interceptors that need no fixed place: a program's own, and those that only look at a request and
-    /// its response.
+    /// Interceptors that see one request and one response per exchange: a program's own, and any of
+    /// netproxy's that need no other place.
     package var interceptors: [any RequestInterceptor] = []
     /// Repeats what failed.
     package var retry: RetryInterceptor?

@@ -1,3 +1,5 @@
+import HTTPMessage
+
 /// One upstream API as configured, with `defaults` merged in.
 package struct ChannelConfiguration: Sendable, Equatable {
     package var name: String
@@ -82,5 +84,17 @@ package struct ChannelConfiguration: Sendable, Equatable {
         package var methods: [String]
         /// Patterns of allowed paths below the upstream's URL, such as `/orders/*`; empty means all.
         package var paths: [String]
+    }
+}
+
+extension ChannelConfiguration {
+    /// Which fields the channel edits, apart from its credential: every key that does so is listed here.
+    package var editedFields: EditedFields {
+        EditedFields(
+            removed: headers.remove.compactMap(HTTPFieldName.init),
+            defaults: headers.defaults.compactMap { HTTPFieldName($0.name) },
+            replaced: (headers.set.map(\.name) + headers.secrets.map(\.name))
+                .compactMap(HTTPFieldName.init)
+        )
     }
 }

@@ -1,3 +1,5 @@
+package import HTTPMessage
+
 /// Header fields that a channel adds, replaces and removes, in the order of the file.
 package struct HeaderRules: Sendable, Hashable {
     /// Added if the request does not have the field.
@@ -24,4 +26,17 @@ package struct HeaderField: Sendable, Hashable {
         self.name = name
         self.value = value
     }
+}
+
+/// The names of the fields that a channel edits: `netproxy why` explains them, and no app may imitate
+/// them.
+package struct EditedFields {
+    /// Removed from the app's request.
+    package var removed: [HTTPFieldName]
+    /// Added if the request does not have the field.
+    package var defaults: [HTTPFieldName]
+    /// Set to the channel's value, whatever the app sent.
+    package var replaced: [HTTPFieldName]
+
+    package var all: [HTTPFieldName] { removed + defaults + replaced }
 }

@@ -33,7 +33,7 @@ final class Channel {
         self.loop = loop
         let log = LogBuffer(shared.log)
         self.log = log
-        ruleFields = Array(shared.configuration.headers.rareNames.prefix(64))
+        ruleFields = Array(shared.configuration.editedFields.rare.prefix(64))
         if let samples = shared.samples {
             pools = []
             chain = shared.stack.chain(to: samples.timed(by: SystemClock()))
@@ -128,10 +128,7 @@ final class Channel {
     }
 }
 
-extension HeaderRules {
-    /// The names in the rules that are not known fields: whether a request has them is noted one by one.
-    var rareNames: [HTTPFieldName] {
-        let names = remove + defaults.map(\.name) + set.map(\.name) + secrets.map(\.name)
-        return names.compactMap { HTTPFieldName($0) }.filter { $0.known == nil }
-    }
+extension EditedFields {
+    /// Those that are not known fields: whether a request has them is noted one by one.
+    var rare: [HTTPFieldName] { all.filter { $0.known == nil } }
 }

@@ -72,9 +72,8 @@ final class ChannelShared: Sendable {
             return try ParentProxy(settings, password, for: "channel \(configuration.name): proxy")
         }
         credentialFields = configuration.credentialFields
-        let rules = configuration.headers
-        let ruled = (rules.set.map(\.name) + rules.remove).compactMap(HTTPFieldName.init)
-        ruledFields = (credentialFields + ruled)
+        let edited = configuration.editedFields
+        ruledFields = (credentialFields + edited.replaced + edited.removed)
             .filter { $0.text.contains { $0 == "-" || $0 == "_" } }
         trace = configuration.trace
         loggedHeaders = configuration.log.headers.compactMap { HTTPFieldName($0) }

@@ -29,17 +29,18 @@ extension InterceptorStack {
                 spill: spill
             )
         }
-        guard let authorizer else { return }
-        var signing = Signing(by: authorizer, for: origin, replayLimit: retrying.replayBody.bytes)
-        signing.replays = retrying.unauthorized
-        signing.spill = spill
-        signing.onClientCredential =
-            switch configuration.onClientCredential {
-            case .replace: .replace
-            case .keep: .keep
-            case .reject: .reject
-            }
-        self.signing = signing
+        signing = authorizer.map {
+            var signing = Signing(by: $0, for: origin, replayLimit: retrying.replayBody.bytes)
+            signing.replays = retrying.unauthorized
+            signing.spill = spill
+            signing.onClientCredential =
+                switch configuration.onClientCredential {
+                case .replace: .replace
+                case .keep: .keep
+                case .reject: .reject
+                }
+            return signing
+        }
     }
 }
 

@@ -73,7 +73,7 @@ struct ExchangeDescriber {
     // MARK: - What was sent
 
     private var headers: String {
-        let changes = HeaderChanges(exchange, rules: configuration?.headers)
+        let changes = HeaderChanges(exchange, rules: configuration?.editedFields)
         var parts: [String] = []
         for (word, names) in [
             ("added", changes.added), ("replaced", changes.replaced), ("removed", changes.removed),

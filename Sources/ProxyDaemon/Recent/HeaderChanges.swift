@@ -10,8 +10,8 @@ struct HeaderChanges {
     private let rare: [HTTPFieldName]
 
     /// Compares the upstream request with the app's, and applies the channel's rules to the difference.
-    init(_ exchange: RecentExchange, rules: HeaderRules?) {
-        rare = rules?.rareNames ?? []
+    init(_ exchange: RecentExchange, rules: EditedFields?) {
+        rare = rules?.rare ?? []
         present = Set(
             KnownField.allCases.filter { exchange.fields.contains($0) }.map(HTTPFieldName.init)
         )
@@ -28,13 +28,9 @@ struct HeaderChanges {
             }
         }
         guard let rules else { return }
-        for name in rules.remove.compactMap({ HTTPFieldName($0) }) { remove(name) }
-        for field in rules.defaults {
-            guard let name = HTTPFieldName(field.name), !present.contains(name) else { continue }
-            add(name)
-        }
-        for text in rules.set.map(\.name) + rules.secrets.map(\.name) {
-            guard let name = HTTPFieldName(text) else { continue }
+        for name in rules.removed { remove(name) }
+        for name in rules.defaults where !present.contains(name) { add(name) }
+        for name in rules.replaced {
             if present.contains(name) { replaced.append(name.text) } else { add(name) }
         }
     }

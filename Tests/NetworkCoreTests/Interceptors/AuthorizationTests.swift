@@ -4,7 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite struct OAuthInterceptors {
+@Suite struct AuthorizationTests {
     private func send(
         _ headers: HTTPHeaders,
         _ policy: AuthorizationInterceptor.ClientCredentialPolicy,

@@ -3,7 +3,7 @@ import NetworkCore
 import TestSupport
 import Testing
 
-@Suite struct OAuthReplayBuffers {
+@Suite struct ReplayBufferTests {
     private func text(_ body: HTTPBody) async throws -> String {
         String(decoding: try await body.collect(upTo: 1 << 20).array, as: UTF8.self)
     }
