@@ -15,7 +15,7 @@
 ///     }
 ///
 /// An interceptor calls `next` at most once, unless its documentation says otherwise; each call sends
-/// an attempt. Its place in the order is a line of `InterceptorStack`.
+/// an attempt. Where it stands in the order, `InterceptorStack` says.
 public protocol RequestInterceptor: Sendable {
     /// Sends the request on with `next`, or answers by itself.
     ///
