@@ -30,6 +30,11 @@ public enum Grammar {
     /// Whether a byte is a decimal digit.
     @inlinable public static func isDigit(_ byte: UInt8) -> Bool { byte &- 0x30 < 10 }
 
+    /// Whether a byte is an ASCII letter or digit.
+    package static func isAlphanumeric(_ byte: UInt8) -> Bool {
+        isDigit(byte) || (byte | 0x20) &- 0x61 < 26
+    }
+
     /// The value of a hexadecimal digit; `nil` for any other byte.
     @inlinable public static func hexValue(_ byte: UInt8) -> UInt8? {
         if byte &- 0x30 < 10 { return byte &- 0x30 }

@@ -48,6 +48,21 @@ public struct HTTPFieldName: Sendable, Hashable, CustomStringConvertible,
         return differs
     }
 
+    /// Whether another name can be taken for this one: it has a byte that servers fold.
+    package var mayBeImitated: Bool {
+        text.utf8.contains { !Grammar.isAlphanumeric($0) }
+    }
+
+    /// What servers see of a name that fold it: lower case, and `-` for all but letters and digits.
+    package static func likeness(of name: some StringProtocol) -> String {
+        String(
+            decoding: name.utf8.map {
+                Grammar.isAlphanumeric($0) ? Grammar.lowercased($0) : UInt8(ascii: "-")
+            },
+            as: UTF8.self
+        )
+    }
+
     /// Hashes the name in lower case.
     public func hash(into hasher: inout Hasher) {
         for byte in text.utf8 { hasher.combine(Grammar.lowercased(byte)) }

@@ -163,6 +163,24 @@ public struct HTTPHeaders: Sendable {
         }
     }
 
+    /// Whether a line has a name that servers take for another one.
+    package func hasImitation(of name: HTTPFieldName) -> Bool {
+        hasOthers && name.mayBeImitated && !others { name.isImitated(by: $0) }.isEmpty
+    }
+
+    /// The names of the lines that are no known fields and satisfy a condition, in order.
+    package func others(where matches: (Span<UInt8>) -> Bool) -> [HTTPFieldName] {
+        guard hasOthers else { return [] }
+        var names: [HTTPFieldName] = []
+        let lines = arena.lines
+        for index in lines.indices where lines[index].tag == HTTPHeaders.unknown {
+            let bytes = arena.bytes(of: lines[index])
+            guard matches(bytes.extracting(lines[index].name)) else { continue }
+            names.append(HTTPFieldName(stringLiteral: bytes.string(in: lines[index].name)))
+        }
+        return names
+    }
+
     private func firstIndex(of name: HTTPFieldName) -> Int? {
         if let known = name.known, !contains(known) { return nil }
         let lines = arena.lines

@@ -57,6 +57,19 @@ public struct UpstreamOptions: Sendable {
     /// The variables `http_proxy` and `https_proxy` are ignored.
     public var proxy: ParentProxy?
 
+    /// What the `Host` of requests says.
+    package enum SentHost: Sendable, Hashable {
+        /// The origin's authority.
+        case origin
+        /// What the request's own field says, where it has one.
+        case request
+        /// A name with or without a port.
+        case name(String)
+    }
+
+    /// What the `Host` of requests says.
+    package var host = SentHost.origin
+
     /// Which addresses of the origin may be dialled.
     package var destinations = DestinationPolicy.any
 

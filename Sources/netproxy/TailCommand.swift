@@ -4,6 +4,17 @@ import ProxyConfig
 import RequestLog
 import System
 
+extension CurlCommand.Place {
+    fileprivate init(_ placement: CredentialPlacement) {
+        self =
+            switch placement {
+            case .header(let name, let prefix): .field(name: name, prefix: prefix)
+            case .query(let name, _): .parameter(name)
+            case .path: .path
+            }
+    }
+}
+
 struct TailCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "tail",
@@ -123,7 +134,12 @@ struct TailCommand: AsyncParsableCommand {
             printed,
             wholeQueries: Set(
                 configuration.channels.filter { $0.log.query == .full }.map(\.name)
-            )
+            ),
+            places: Dictionary(
+                configuration.channels.compactMap { channel in
+                    channel.placement.map { (channel.name, CurlCommand.Place($0)) }
+                }
+            ) { first, _ in first }
         )
         let first = count ?? (since == nil ? 10 : .max)
         try StandardOutput.write(bytes: printer.render(try tail.last(first)))

@@ -64,7 +64,7 @@ def exec_runs_real_clients(world):
     key = world.unique("permanent")
     channel = dict(world.channel("/files"), access={"key": "literal:" + key})
     with Netproxy(world, {"files": channel}) as proxy:
-        equal(curl(proxy, proxy.url("/files/hello.txt")).status, 407, "without a key")
+        equal(curl(proxy, proxy.url("/files/hello.txt")).status, 401, "without a key")
         script = ("import os, sys, urllib.request\n"
                   "request = urllib.request.Request(os.environ['NETPROXY_FILES_URL'] + '/hello.txt')\n"
                   "request.add_header('Proxy-Authorization', 'Bearer ' + os.environ['NETPROXY_KEY'])\n"
@@ -88,7 +88,7 @@ def exec_runs_real_clients(world):
         equal(code, 7, "exit code of the program")
         answer = curl(proxy, "-H", "Proxy-Authorization: Bearer " + output.strip(),
                       proxy.url("/files/hello.txt"))
-        equal(answer.status, 407, "the key after the program has ended")
+        equal(answer.status, 401, "the key after the program has ended")
         equal(ran(proxy, "/nonexistent/program")[0], 127, "a program that does not exist")
         code, output = ran(proxy, "true", channels=["nobody"])
         equal(code, 64, "an unknown channel")

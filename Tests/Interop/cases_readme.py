@@ -117,7 +117,7 @@ def readme_exec(world):
     lines = [line for line in block("bash", "exec -- python3").splitlines() if line]
     equal(len(lines), 2, "lines of the README's block")
     with stubbed(world, access={"key": "literal:only-the-owner"}) as proxy:
-        equal(curl(proxy, proxy.url("/orders/42")).status, 407, "status without a key")
+        equal(curl(proxy, proxy.url("/orders/42")).status, 401, "status without a key")
         with open(os.path.join(proxy.directory, "report.py"), "w", encoding="utf-8") as file:
             file.write(REPORT)
         for line in lines:

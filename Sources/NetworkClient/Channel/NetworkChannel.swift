@@ -14,6 +14,9 @@ public struct NetworkChannel: Sendable {
     public var host: String?
     /// Supplies the credential.
     public var authorizer: (any Authorizing)?
+    /// Where the credential goes in a request; `nil`: into the field of the authorizer, which is
+    /// `Authorization` for all but `StaticAuthorizer.header`.
+    public var credentialPlace: CredentialPlace?
     /// Interceptors of every call, outermost first, around retries and authorization.
     public var interceptors: [any RequestInterceptor]
     /// Records what happens.
@@ -145,6 +148,7 @@ extension NetworkChannel {
         stack.signing = signer.map {
             InterceptorStack.Signing(by: $0, for: origin, replayLimit: replayLimit)
         }
+        stack.signing?.place = credentialPlace
         let originGuard = OriginGuard(
             host: host,
             credential: signer == nil ? .none : .only(origin, inClear: allowsInsecureCredentials)

@@ -2,7 +2,8 @@ public import FoundationEssentials
 
 /// Where an API lives: scheme, host, port and the path that all of its endpoints share.
 ///
-/// `https://api.example.com/v1`: `http` or `https`, no user information, query or fragment. An
+/// `https://api.example.com/v1`: `{credential}` in the path is where a `CredentialPlace.path()` puts the
+/// credential; otherwise `http` or `https`, no user information, query or fragment. An
 /// invalid text is kept, and building a request from it throws `http_request_error`: no text traps.
 public struct BaseURL: Sendable, Hashable, ExpressibleByStringInterpolation,
     CustomStringConvertible
@@ -63,11 +64,19 @@ public struct BaseURL: Sendable, Hashable, ExpressibleByStringInterpolation,
         guard let authority = Authority(bytes.span) else { return nil }
         var path = rest[slash...]
         while path.last == UInt8(ascii: "/") { path.removeLast() }
-        guard PercentEncoding.isPath(Substring(path)) else { return nil }
+        guard isPath(Substring(path)) else { return nil }
         return (
             Origin(scheme: scheme, host: authority.host, port: authority.port),
             String(Substring(path))
         )
+    }
+
+    /// Whether a text is a path as it stands; it may have a place for the credential.
+    private static func isPath(_ text: Substring) -> Bool {
+        guard text.utf8.contains(UInt8(ascii: "{")) else { return PercentEncoding.isPath(text) }
+        return PathTemplate(String(text)).map {
+            PercentEncoding.isPath($0.filled(with: "")[...])
+        } ?? false
     }
 
     private static func starts(_ text: Substring.UTF8View, with prefix: String) -> Bool {

@@ -8,6 +8,8 @@ public struct Credential: Sendable {
     private final class Facts: Sendable, CustomReflectable {
         let name: HTTPFieldName
         let value: Secret
+        /// The value without its scheme.
+        let bare: Secret
         /// The field itself, which all requests share.
         let field: HTTPHeaders
         let generation: Int?
@@ -30,6 +32,7 @@ public struct Credential: Sendable {
         ) {
             self.name = name
             self.value = value
+            bare = name == .authorization ? Credential.withoutScheme(value) : value
             var field = HTTPHeaders()
             field.append(name, validated: value.reveal())
             self.field = field
@@ -47,6 +50,8 @@ public struct Credential: Sendable {
     public var name: HTTPFieldName { facts.name }
     /// The value of that field, scheme included.
     public var value: Secret { facts.value }
+    /// The value without its authentication scheme: the token, or a key as it is.
+    package var bare: Secret { facts.bare }
     /// The field itself, to be attached to requests.
     var field: HTTPHeaders { facts.field }
     /// Which token of its manager it is; nothing for a credential that never changes.
@@ -80,6 +85,13 @@ public struct Credential: Sendable {
             }
         }
         return secrets
+    }
+
+    /// What follows the scheme in `Authorization` (RFC 9110 §11.4).
+    private static func withoutScheme(_ value: Secret) -> Secret {
+        let words = value.reveal().split(separator: " ", maxSplits: 1)
+        guard words.count == 2 else { return value }
+        return Secret(String(words[1].drop { $0 == " " }))
     }
 
     /// Whether a request that carried it was answered with something else than a refusal.

@@ -9,6 +9,8 @@ package struct InterceptorStack: Sendable {
     package struct Signing: Sendable {
         /// Supplies the credential.
         package var authorizer: any Authorizing
+        /// Where in a request the credential goes; `nil`: into the authorizer's own field.
+        package var place: CredentialPlace?
         /// Where the credential may go.
         package var origin: Origin
         /// Whether a request is sent again after a 401.
@@ -71,6 +73,7 @@ package struct InterceptorStack: Sendable {
                 signing.map {
                     AuthorizationInterceptor(
                         authorizer: $0.authorizer,
+                        place: $0.place,
                         origins: [$0.origin],
                         onClientCredential: $0.onClientCredential
                     )

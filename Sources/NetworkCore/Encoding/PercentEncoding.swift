@@ -11,6 +11,11 @@ package enum PercentEncoding {
         unreserved(text).replacing("%20", with: "+")
     }
 
+    /// What no segment of a path may hold is encoded, slashes and `%` included (RFC 3986 §3.3).
+    static func segment(_ text: String) -> String {
+        encode(text) { isPathByte($0) && $0 != UInt8(ascii: "/") }
+    }
+
     /// What no path may hold is encoded; slashes and what is encoded already stay.
     static func path(_ text: String) -> String {
         let bytes = Array(text.utf8)

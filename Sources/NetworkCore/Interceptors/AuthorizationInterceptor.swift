@@ -1,5 +1,5 @@
-/// Adds the credential to each attempt: exactly one credential field, and only towards the origins
-/// it is meant for.
+/// Adds the credential to each attempt: exactly one in its place, and only towards the origins it is
+/// meant for.
 public struct AuthorizationInterceptor: RequestInterceptor {
     /// What happens to a request that brings its own credential.
     public enum ClientCredentialPolicy: String, Sendable {
@@ -12,6 +12,7 @@ public struct AuthorizationInterceptor: RequestInterceptor {
     }
 
     private let authorizer: any Authorizing
+    private let place: CredentialPlace
     private let origins: [Origin]
     private let onClientCredential: ClientCredentialPolicy
 
@@ -19,15 +20,18 @@ public struct AuthorizationInterceptor: RequestInterceptor {
     ///
     /// - Parameters:
     ///   - authorizer: gives the credential.
+    ///   - place: where it goes; `nil` for the authorizer's own field.
     ///   - origins: where the credential may go, in the sense of RFC 9700 §4.9.1; a request to any
     ///     other origin goes without it.
     ///   - onClientCredential: what happens to a credential the request brings.
     public init(
         authorizer: any Authorizing,
+        place: CredentialPlace? = nil,
         origins: [Origin],
         onClientCredential: ClientCredentialPolicy = .replace
     ) {
         self.authorizer = authorizer
+        self.place = place ?? .header(authorizer.fieldName)
         self.origins = origins
         self.onClientCredential = onClientCredential
     }
@@ -41,7 +45,7 @@ public struct AuthorizationInterceptor: RequestInterceptor {
         context: inout RequestContext,
         next: RequestChain
     ) async throws -> Response {
-        guard var facts = try begin(request, authorizer.fieldName, &context) else {
+        guard var facts = try begin(request, &context) else {
             return try await next.send(request, context: &context)
         }
         // So that a failure below still says which kind of credential was wanted.
@@ -62,7 +66,8 @@ public struct AuthorizationInterceptor: RequestInterceptor {
             facts.isRefreshed = true
         }
         var authorized = request
-        sign(&authorized, with: credential, facts, &context)
+        try place.put(credential, in: &authorized)
+        note(credential, facts, &context)
         try AuthorizationInterceptor.prove(&authorized, with: credential)
         let response = try await next.send(authorized, context: &context)
         credential.proof?.learn(from: response.headers, of: request.origin)
@@ -78,36 +83,36 @@ public struct AuthorizationInterceptor: RequestInterceptor {
     /// Signs the request in place, if that takes no wait and can be undone: with a current credential
     /// that a response has proved, that needs no proof of possession, and that takes no other's place.
     func sign(_ request: inout Request, _ context: inout RequestContext) -> Bool {
-        let field = authorizer.fieldName
-        guard context.ownCredential == nil, let credential = authorizer.currentCredential(),
-            credential.isProven, !credential.isBound, credential.name == field,
-            origins.contains(request.origin), !request.headers.contains(field)
+        guard case .header(let field) = place.location,
+            context.ownCredential == nil, let credential = authorizer.currentCredential(),
+            credential.isProven, !credential.isBound, origins.contains(request.origin),
+            !request.headers.contains(field), !request.headers.hasImitation(of: field)
         else { return false }
-        sign(&request, with: credential, newFacts(context), &context)
+        place.put(credential, as: field, in: &request.headers)
+        note(credential, newFacts(context), &context)
         return true
     }
 
     /// Takes the credential out again.
     func unsign(_ request: inout Request) {
-        request.headers.remove(authorizer.fieldName)
+        if let field = place.fieldName { request.headers.remove(field) }
     }
 
     /// The facts before there is a credential; `nil` if the request is sent without the channel's.
     private func begin(
         _ request: Request,
-        _ field: HTTPFieldName,
         _ context: inout RequestContext
     ) throws -> AuthorizationFacts? {
         var facts = newFacts(context)
         // An earlier attempt's facts must not make this one look signed.
         context.authorization = nil
         guard origins.contains(request.origin) else { return nil }
-        facts.overrodeClient = request.headers.contains(field)
+        facts.overrodeClient = place.isOccupied(in: request)
         if facts.overrodeClient {
             switch onClientCredential {
             case .replace: break
             case .keep: return nil
-            case .reject: throw AuthorizationInterceptor.denied(field)
+            case .reject: throw AuthorizationInterceptor.denied(place)
             }
         }
         return facts
@@ -121,9 +126,8 @@ public struct AuthorizationInterceptor: RequestInterceptor {
         return facts
     }
 
-    private func sign(
-        _ request: inout Request,
-        with credential: Credential,
+    private func note(
+        _ credential: Credential,
         _ facts: consuming AuthorizationFacts,
         _ context: inout RequestContext
     ) {
@@ -131,8 +135,6 @@ public struct AuthorizationInterceptor: RequestInterceptor {
         facts.age = credential.age(by: authorizer.clock)
         context.authorization = facts
         context.sentCredential = credential
-        request.headers.remove(credential.name)
-        request.headers.attach(credential.field)
     }
 
     /// Adds the proof that a bound token goes with: its own for each attempt (RFC 9449 §4.1).
@@ -152,12 +154,18 @@ public struct AuthorizationInterceptor: RequestInterceptor {
         }
     }
 
-    private static func denied(_ field: HTTPFieldName) -> NetworkError {
-        NetworkError(
+    private static func denied(_ place: CredentialPlace) -> NetworkError {
+        let own =
+            switch place.location {
+            case .header(let field): "\(field) field"
+            case .query(let parameter): "\(parameter.name) parameter in the query"
+            case .path: "credential in the path"
+            }
+        return NetworkError(
             .httpRequestDenied,
             side: .downstream,
             retry: .safe,
-            detail: "the request brings its own \(field) field; send it without one",
+            detail: "the request brings its own \(own); send it without one",
             status: 403
         )
     }

@@ -9,7 +9,7 @@ public struct Redaction: Sendable, Hashable {
     public var fields: Set<HTTPFieldName>
     /// Parameters of the query whose values are left out.
     ///
-    /// Case, `_` and `-` do not count, and neither does nesting: `access_token` is `accessToken` and
+    /// Case, `_`, `-` and the like do not count, and neither does nesting: `access_token` is `accessToken` and
     /// `login[access-token]`, too.
     public var parameters: Set<String> {
         didSet { words = Redaction.words(parameters) }
@@ -153,8 +153,10 @@ public struct Redaction: Sendable, Hashable {
     ///
     /// `%61ccess_token` is another spelling of `access_token`, which servers decode.
     package func hides(parameter name: Substring) -> Bool {
-        PercentEncoding.decoded(name).split(whereSeparator: { "[].".contains($0) })
-            .contains { words.contains(Redaction.word($0)) }
+        let decoded = PercentEncoding.decoded(name)
+        return words.contains(Redaction.word(decoded[...]))
+            || decoded.split(whereSeparator: { "[].".contains($0) })
+                .contains { words.contains(Redaction.word($0)) }
     }
 
     private static func words(_ parameters: Set<String>) -> Set<String> {
@@ -162,11 +164,15 @@ public struct Redaction: Sendable, Hashable {
     }
 
     private static func word(_ name: Substring) -> String {
-        name.lowercased().filter { $0 != "_" && $0 != "-" }
+        name.lowercased().filter { $0.isLetter || $0.isNumber }
     }
 
     /// A text without some secrets, also where they stand encoded.
-    package static func hiding(_ secrets: [Secret], in text: String) -> String {
-        secrets.reduce(text) { SecretSearch($1).hiding(in: $0) }
+    package static func hiding(
+        _ secrets: [Secret],
+        in text: String,
+        by mark: String = Redaction.mark
+    ) -> String {
+        secrets.reduce(text) { SecretSearch($1).hiding(in: $0, by: mark) }
     }
 }

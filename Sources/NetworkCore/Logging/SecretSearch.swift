@@ -23,7 +23,7 @@ struct SecretSearch {
     }
 
     /// The text with a mark in place of the secret.
-    func hiding(in text: String) -> String {
+    func hiding(in text: String, by mark: String = Redaction.mark) -> String {
         guard bytes.count >= SecretSearch.shortest else { return text }
         let source = Array(text.utf8)
         var shown: [UInt8] = []
@@ -31,15 +31,15 @@ struct SecretSearch {
         while position < source.count {
             if source[position...].starts(with: bytes) {
                 // As it is, before what is in it counts as an escape.
-                shown += Redaction.mark.utf8
+                shown += mark.utf8
                 position += bytes.count
             } else if let end = SecretSearch.end(of: bytes, in: source, from: position) {
-                shown += Redaction.mark.utf8
+                shown += mark.utf8
                 position = end
             } else if let end = endOfBase64(in: source, from: position) {
                 // What its neighbours share with it goes too.
                 while let last = shown.last, SecretSearch.isBase64(last) { shown.removeLast() }
-                shown += Redaction.mark.utf8
+                shown += mark.utf8
                 position = end
             } else {
                 shown.append(source[position])

@@ -43,13 +43,26 @@ package final class UpstreamPeer {
         HeadEncoder.encodeRequest(
             method: request.method,
             target: targetPrefix.isEmpty ? request.target : absoluteForm(of: request.target),
-            host: request.origin.authority,
+            host: host(of: request),
             headers: request.headers,
             framing: framing,
             hopFields: targetPrefix.isEmpty
                 ? HopFields.of(request.headers) : hopFields(forProxy: request.headers),
             into: output
         )
+    }
+
+    private func host(of request: borrowing Request) -> String {
+        switch options.host {
+        case .origin: return request.origin.authority
+        case .name(let name): return name
+        case .request:
+            // HTTP/1.0 needs none, and an empty one names no host.
+            guard let host = request.headers[.host], !host.isEmpty else {
+                return request.origin.authority
+            }
+            return host
+        }
     }
 
     /// What the request says to the proxy on the way.

@@ -51,6 +51,8 @@ package final class UpstreamRests: Sendable {
 package struct UpstreamRoute {
     let pool: OriginPool
     let basePath: String
+    /// The base path, if it has a place for a credential.
+    let template: PathTemplate?
 
     /// Makes a route.
     ///
@@ -60,6 +62,19 @@ package struct UpstreamRoute {
     package init(_ pool: OriginPool, basePath: String) {
         self.pool = pool
         self.basePath = basePath
+        template = PathTemplate(basePath)
+    }
+}
+
+extension UpstreamRoute {
+    /// The target of another route, below the base path of this one; `nil` if it is not below the other's.
+    fileprivate func target(_ target: String, from other: UpstreamRoute) -> String? {
+        // A credential has been put in its place by now.
+        if let template, let match = other.template?.match(target) {
+            return template.filled(with: match.value) + match.rest
+        }
+        guard target.hasPrefix(other.basePath) else { return nil }
+        return basePath + target.dropFirst(other.basePath.count)
     }
 }
 
@@ -144,9 +159,8 @@ package struct FailoverTransport: HTTPTransport {
         let (first, route) = (routes.value.all[0], routes.value.all[index])
         var request = request
         request.origin = route.pool.peer.origin
-        if first.basePath != route.basePath, request.target.hasPrefix(first.basePath) {
-            let rest = request.target.dropFirst(first.basePath.count)
-            request.target = route.basePath + rest
+        if first.basePath != route.basePath, let moved = route.target(request.target, from: first) {
+            request.target = moved
             // What follows the base path may be empty or a query; the other upstream may have none.
             if !request.target.hasPrefix("/") { request.target = "/" + request.target }
         }

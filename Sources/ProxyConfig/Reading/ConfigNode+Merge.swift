@@ -70,11 +70,16 @@ extension ConfigNode {
         )
     }
 
-    /// Removes the default's kind of credential if the channel has one: there can be only one.
+    /// Removes the default's kind of credential if the channel has one, and where that goes: there can
+    /// be only one.
     private static func withoutReplacedKinds(_ base: [Entry], own: [Entry]) -> [Entry] {
         let kinds = Set(AuthenticationKey.kinds.map(\.rawValue))
         let ownKinds = Set(own.lazy.filter { !$0.value.isNull }.map(\.key)).intersection(kinds)
         guard !ownKinds.isEmpty else { return base }
-        return base.filter { !kinds.contains($0.key) || ownKinds.contains($0.key) }
+        let places = Set(AuthenticationKey.places.map(\.rawValue))
+        return base.filter { entry in
+            if places.contains(entry.key) { return base.contains { ownKinds.contains($0.key) } }
+            return !kinds.contains(entry.key) || ownKinds.contains(entry.key)
+        }
     }
 }

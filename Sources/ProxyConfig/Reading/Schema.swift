@@ -26,7 +26,12 @@ enum RotationKey: String, SectionKey {
 }
 
 enum ChannelKey: String, SectionKey {
-    case upstream, match, log, headers, trace, auth, retry, timeouts, pool, tls, access, proxy, stub
+    case upstream, host, match, log, headers, trace, auth, retry, timeouts, pool, tls, access
+    case rewrite, proxy, stub
+}
+
+enum RewriteKey: String, SectionKey {
+    case links, cookies
 }
 
 enum AnswerKey: String, SectionKey {
@@ -46,12 +51,15 @@ enum HeadersKey: String, SectionKey {
 }
 
 enum AuthenticationKey: String, SectionKey {
-    case oauth, bearer, basic, header, exec
+    case oauth, bearer, basic, header, exec, name, prefix
+    case location = "in"
     case onClientCredential = "on_client_credential"
     case allowInsecure = "allow_insecure"
 
     /// The kinds of credentials, of which a channel has at most one.
     static let kinds: [AuthenticationKey] = [.oauth, .bearer, .basic, .header, .exec]
+    /// Where it goes.
+    static let places: [AuthenticationKey] = [.location, .name, .prefix]
 }
 
 enum OAuthKey: String, SectionKey {
@@ -152,6 +160,7 @@ package enum ConfigurationSchema {
         + paths(PoolKey.self, under: "channels.*.pool.")
         + paths(TLSKey.self, under: "channels.*.tls.")
         + paths(ChannelAccessKey.self, under: "channels.*.access.")
+        + paths(RewriteKey.self, under: "channels.*.rewrite.")
         + paths(ProxyKey.self, under: "channels.*.proxy.")
         + paths(ProxyKey.self, under: "channels.*.auth.oauth.proxy.")
         + paths(AnswerKey.self, under: "channels.*.stub[*].")

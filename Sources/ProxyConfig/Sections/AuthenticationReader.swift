@@ -13,10 +13,11 @@ struct AuthenticationReader {
                 at: Place(position: second.keyPosition, key: second.path)
             )
         }
-        if kinds.isEmpty, section[.onClientCredential] != nil {
+        let details = [AuthenticationKey.onClientCredential] + AuthenticationKey.places
+        for key in details where kinds.isEmpty && section[key] != nil {
             section.reading.require(
                 "has no effect without a credential (bearer, basic, header, exec or oauth)",
-                at: section.place(of: .onClientCredential)
+                at: section.place(of: key)
             )
         }
         // Every kind is read, so that the errors of all are reported.
@@ -27,12 +28,12 @@ struct AuthenticationReader {
         switch kind {
         case .oauth: oauth()
         case .bearer:
-            section.secret(.bearer) { .fieldValue($0, after: "Bearer ") }
-                .map(Authentication.bearer) ?? .none
+            section.secret(.bearer, as: mention(after: "Bearer ")).map(Authentication.bearer)
+                ?? .none
         case .basic: basic()
         case .header: header()
         case .exec: exec()
-        case .onClientCredential, .allowInsecure: .none
+        case .onClientCredential, .allowInsecure, .location, .name, .prefix: .none
         }
     }
 
@@ -55,17 +56,118 @@ struct AuthenticationReader {
 
     private func header() -> Authentication {
         let header = section.section(.header, HeaderCredentialKey.self)
-        let name = header.quietValue(
-            .name,
-            expected: "a header name that netproxy does not write itself"
-        ) { text in
-            Grammar.isToken(text) && !HeaderRulesReader.isReserved(text) ? text : nil
-        }
+        let name = header.quietValue(.name, expected: Self.ownName, parse: fieldName)
         if header[.name] == nil { header.require(.name) }
         if header[.value] == nil { header.require(.value) }
         guard let value = header.secret(.value, as: { .fieldValue($0, after: "") }), let name
         else { return .none }
         return .header(name: name, value: value)
+    }
+
+    // MARK: - Where it goes
+
+    private enum Location: String, CaseIterable {
+        case header, query, path
+    }
+
+    private var location: Location { section.choice(.location, default: .header) }
+
+    /// Where a credential goes; nil without one.
+    func placement(of credential: Authentication) -> CredentialPlacement? {
+        switch credential {
+        case .none: return nil
+        case .header(let name, _):
+            for key in AuthenticationKey.places {
+                guard section[key] != nil, key != .location || location != .header else { continue }
+                section.reading.report(
+                    "does not go with header, which has its own name and value; use bearer instead",
+                    at: section.place(of: key)
+                )
+            }
+            return .header(name: name, prefix: nil)
+        case .basic where location != .header:
+            section.reading.report(
+                "basic goes into a header field; use bearer for a secret elsewhere",
+                at: section.place(of: .location)
+            )
+            return nil
+        case .basic, .bearer, .oauth, .exec: break
+        }
+        let placement = placement()
+        if case .oauth(let settings) = credential, settings.proofKey != nil,
+            placement != .header(name: "Authorization", prefix: nil)
+        {
+            let key = AuthenticationKey.places.first { section[$0] != nil } ?? .location
+            section.reading.report(
+                "a token bound to dpop_key goes into Authorization (RFC 9449); remove this, or dpop_key",
+                at: section.place(of: key)
+            )
+        }
+        return placement
+    }
+
+    private func placement() -> CredentialPlacement? {
+        switch location {
+        case .header: return field()
+        case .query:
+            if section[.name] == nil {
+                section.require(.name, "required with in: query, such as name: key")
+            }
+            return section.text(.name).map { .query(name: $0, prefix: prefix() ?? "") }
+        case .path:
+            if section[.name] != nil {
+                section.reading.report(
+                    "a place in the path has no name; it is where the upstream's URL says "
+                        + CredentialPlacement.marker,
+                    at: section.place(of: .name)
+                )
+            }
+            return .path(prefix: prefix() ?? "")
+        }
+    }
+
+    private func field() -> CredentialPlacement? {
+        let name =
+            section[.name] == nil
+            ? "Authorization" : section.quietValue(.name, expected: Self.ownName, parse: fieldName)
+        let prefix = prefix()
+        guard let name else { return nil }
+        if HTTPFieldName(name) == .cookie, prefix.map(Self.isCookieName) != true {
+            section.reading.report(
+                "a cookie needs its name in front, such as prefix: 'session='",
+                at: section.place(of: section[.prefix] == nil ? .name : .prefix)
+            )
+        }
+        return .header(name: name, prefix: prefix)
+    }
+
+    private static let ownName = "a header name that netproxy does not write itself"
+
+    private func fieldName(_ text: String) -> String? {
+        Grammar.isToken(text) && !HeaderRulesReader.isReserved(text) ? text : nil
+    }
+
+    private static func isCookieName(_ prefix: String) -> Bool {
+        guard let equals = prefix.firstIndex(of: "=") else { return false }
+        return Grammar.isToken(String(prefix[..<equals]))
+    }
+
+    /// What stands in front of the secret; blanks at its end count.
+    private func prefix() -> String? {
+        if section.isOff(.prefix) { return "" }
+        let expected = "a text without control characters or leading spaces"
+        return section.quietValue(.prefix, expected: expected) { text in
+            Grammar.isFieldValue("\(text)x") ? text : nil
+        }
+    }
+
+    /// How a secret is checked that goes into a field after this text, unless the place has its own.
+    private func mention(
+        after usual: String
+    ) -> (SecretReference) -> Mention.Resource {
+        guard location == .header else { return Mention.Resource.secret }
+        let prefix = section[.prefix]?.text ?? usual
+        return { .fieldValue($0, after: prefix) }
     }
 
     private func exec() -> Authentication {

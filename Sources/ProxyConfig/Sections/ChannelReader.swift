@@ -13,14 +13,21 @@ struct ChannelReader {
                 ? Section(nil, path: channel.path, position: channel.position, in: reading)
                 : channel.section(.auth, AuthenticationKey.self)
         )
+        let credential = authentication.authentication()
         let configuration = ChannelConfiguration(
             name: name,
             upstreams: upstreams(),
+            host: channel.value(
+                .host,
+                expected: "upstream, app or a host name with or without a port",
+                parse: SentHost.init(text:)
+            ) ?? .upstream,
             match: match(),
             log: log(),
             headers: HeaderRulesReader(section: channel.section(.headers, HeadersKey.self)).rules(),
             trace: channel.choice(.trace, default: .pass),
-            authentication: authentication.authentication(),
+            authentication: credential,
+            placement: authentication.placement(of: credential),
             onClientCredential: authentication.section.choice(
                 .onClientCredential,
                 default: .replace
@@ -31,10 +38,12 @@ struct ChannelReader {
             pool: pool(),
             tls: TLSReader(section: channel.section(.tls, TLSKey.self)).tls(),
             access: access(),
+            rewrite: rewrite(),
             proxy: channel.proxy(.proxy),
             stub: stub()
         )
         checkCredentialsStayPrivate(in: configuration)
+        checkPlace(of: configuration)
         checkRules(of: configuration)
         checkClientCertificate(of: configuration)
         checkPins(of: configuration)
@@ -54,6 +63,28 @@ struct ChannelReader {
             "tokens cannot be bound to a key where the channel has more than one upstream",
             at: section.section(.oauth, OAuthKey.self).place(of: .proofKey)
         )
+    }
+
+    /// A credential in the path has its place in every upstream's URL, and no other credential has.
+    private func checkPlace(of configuration: ChannelConfiguration) {
+        let items = channel[.upstream].map { $0.items ?? [$0] } ?? []
+        guard items.count == configuration.upstreams.count else { return }
+        for (item, upstream) in zip(items, configuration.upstreams) {
+            switch (configuration.placement, upstream.hasCredentialPlace) {
+            case (.path, false):
+                reading.require(
+                    "auth.in: path needs the place of the credential in the URL's path, such as "
+                        + "https://api.example.com/bot\(CredentialPlacement.marker)",
+                    at: item.place
+                )
+            case (.path, true), (_, false): break
+            case (_, true):
+                reading.require(
+                    "\(CredentialPlacement.marker) needs a credential with auth.in: path",
+                    at: item.place
+                )
+            }
+        }
     }
 
     /// Pins for a connection without TLS would only look like protection.
@@ -170,6 +201,18 @@ struct ChannelReader {
         )
     }
 
+    private func rewrite() -> Set<RewrittenPart> {
+        guard let node = channel[.rewrite] else { return [] }
+        guard node.entries != nil else {
+            return channel.flag(.rewrite, default: false) ? Set(RewrittenPart.allCases) : []
+        }
+        let parts = channel.section(.rewrite, RewriteKey.self)
+        var rewritten: Set<RewrittenPart> = []
+        if parts.flag(.links, default: false) { rewritten.insert(.links) }
+        if parts.flag(.cookies, default: false) { rewritten.insert(.cookies) }
+        return rewritten
+    }
+
     private func access() -> ChannelConfiguration.Access {
         let access = channel.section(.access, ChannelAccessKey.self)
         return ChannelConfiguration.Access(
@@ -211,11 +254,23 @@ struct ChannelReader {
 
     /// A rule for the credential's field would replace the credential, or be mistaken for the app's.
     private func checkRules(of configuration: ChannelConfiguration) {
-        guard let field = configuration.authentication.fieldName?.lowercased() else { return }
+        let field = configuration.placement?.fieldName
+        var proof: String?
+        if case .oauth(let settings) = configuration.authentication, settings.proofKey != nil {
+            proof = "DPoP"
+        }
         let rules = channel.section(.headers, HeadersKey.self)
         for entry in [rules[.default], rules[.set], rules[.secret]].flatMap({ $0?.entries ?? [] })
-        where entry.key.lowercased() == field && !entry.value.isNull {
-            reading.report("auth sets \(entry.key); remove this rule, or auth", at: entry.place)
+        where !entry.value.isNull {
+            let likeness = HTTPFieldName.likeness(of: entry.key)
+            if let field, likeness == HTTPFieldName.likeness(of: field) {
+                reading.report("auth sets \(field); remove this rule, or auth", at: entry.place)
+            } else if let proof, likeness == HTTPFieldName.likeness(of: proof) {
+                reading.report(
+                    "auth.oauth.dpop_key sets \(proof); remove this rule, or dpop_key",
+                    at: entry.place
+                )
+            }
         }
     }
 

@@ -5,11 +5,14 @@ package struct ChannelConfiguration: Sendable, Equatable {
     package var name: String
     /// At least one, unless there is a stub; the others are tried in order after the first.
     package var upstreams: [UpstreamURL]
+    package var host: SentHost
     package var match: Match
     package var log: LogOptions
     package var headers: HeaderRules
     package var trace: Trace
     package var authentication: Authentication
+    /// Where the credential goes; nil without one.
+    package var placement: CredentialPlacement?
     package var onClientCredential: OnClientCredential
     package var allowInsecure: Bool
     package var retry: Retry
@@ -17,6 +20,7 @@ package struct ChannelConfiguration: Sendable, Equatable {
     package var pool: Pool
     package var tls: UpstreamTLS
     package var access: Access
+    package var rewrite: Set<RewrittenPart>
     /// The proxy through which the upstream is reached.
     package var proxy: ProxySettings?
     /// Answers given instead of contacting the upstream; the first match is used.
@@ -63,7 +67,7 @@ package struct ChannelConfiguration: Sendable, Equatable {
         case sampled
     }
 
-    /// What happens if the app itself sends the credential's header field.
+    /// What happens if the app's request already has something in the credential's place.
     package enum OnClientCredential: String, Sendable, CaseIterable {
         case replace
         case keep

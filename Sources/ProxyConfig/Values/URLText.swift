@@ -21,6 +21,7 @@ struct URLText {
         case bytes = "a URL must not contain spaces, control bytes or characters outside ASCII"
         case encoding =
             "a URL must not contain characters that must be percent-encoded, or a % without two digits"
+        case marker = "{credential} stands once at most, and only in the path"
         case dotSegment = "a URL must not contain . or .. segments"
     }
 

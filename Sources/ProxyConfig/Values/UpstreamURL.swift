@@ -11,13 +11,33 @@ package struct UpstreamURL: Sendable, Hashable {
         self.basePath = basePath
     }
 
+    /// Whether the path has a place for the credential.
+    package var hasCredentialPlace: Bool { basePath.contains(CredentialPlacement.marker) }
+
     init(text: String) throws(URLText.Fault) {
-        let url = try URLText(text)
+        // The marker is no part of a URL's syntax: what remains without it is.
+        let parts = text.split(
+            separator: CredentialPlacement.marker,
+            maxSplits: 2,
+            omittingEmptySubsequences: false
+        )
+        if parts.count > 1 {
+            let authority = parts[0].firstRange(of: "://").map { parts[0][$0.upperBound...] }
+            guard parts.count == 2, authority?.contains("/") == true else { throw .marker }
+        }
+        let plain = parts.joined()
+        let url = try URLText(plain)
         guard url.query == nil else { throw .query }
         guard !url.path.split(separator: "/").contains(where: URLText.isDotSegment) else {
             throw .dotSegment
         }
         var path = url.path[...]
+        if parts.count == 2 {
+            let inPath = parts[0].utf8.count - (plain.utf8.count - url.path.utf8.count)
+            path =
+                url.path.prefix(inPath) + CredentialPlacement.marker
+                + url.path.dropFirst(inPath)
+        }
         while path.hasSuffix("/") { path = path.dropLast() }
         self.init(origin: url.origin, basePath: String(path))
     }

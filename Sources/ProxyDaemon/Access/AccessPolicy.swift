@@ -14,7 +14,9 @@ final class AccessPolicy: Sendable {
     private let users: [UInt32]
     /// The key that apps must send, if any.
     private let key: Secret?
-    /// The fields that may carry it besides `Proxy-Authorization`.
+    /// Where the channel's credential goes: client libraries put there what they take for an API key.
+    private let place: CredentialPlace?
+    /// The fields that may carry the key besides `Proxy-Authorization`.
     private let keyFields: [HTTPFieldName]
     /// The channel, and the keys that were lent for it.
     private let lent: (channel: String, keys: ClientKeys)?
@@ -26,23 +28,25 @@ final class AccessPolicy: Sendable {
     ///   - origins: web origins that may call the channel.
     ///   - users: user ids that may; all of them if empty.
     ///   - key: the channel's own.
-    ///   - credentialField: the field of the channel's credential: a client library that can send an API
-    ///     key there can send this key.
+    ///   - place: where the channel's credential goes: a client library that can send an API key there
+    ///     can send this key.
     ///   - lent: the channel, and the keys that were lent.
     init(
         hosts: [String] = [],
         origins: [String] = [],
         users: [UInt32] = [],
         key: Secret? = nil,
-        credentialField: HTTPFieldName? = nil,
+        place: CredentialPlace? = nil,
         lent: (channel: String, keys: ClientKeys)? = nil
     ) {
         self.hosts = hosts
         self.origins = origins
         self.users = users
         self.key = key
-        keyFields =
-            [.authorization] + [credentialField].compactMap { $0 == .authorization ? nil : $0 }
+        self.place = place
+        // Of cookies, the others would go with it.
+        let further = place?.fieldName.map { $0 == .authorization || $0 == .cookie ? [] : [$0] }
+        keyFields = [.authorization] + (further ?? [])
         self.lent = lent
     }
 
@@ -52,15 +56,18 @@ final class AccessPolicy: Sendable {
     ///   - head: the request.
     ///   - isChannelHost: whether a channel claims a host.
     ///   - userID: the peer's, on a unix socket.
-    /// - Returns: the fields in which the app sent a key for this proxy instead of an API key; they must
-    ///   not be forwarded.
-    /// - Throws: `http_request_denied` with 421, 403 or 407.
+    ///   - role: what the app takes netproxy for; by default, what the form of its target says.
+    ///   - ownCredential: what the app has put in the path in the credential's place.
+    /// - Returns: where the app sent a key for this proxy instead of an API key; it must not be forwarded.
+    /// - Throws: `http_request_denied` with 421, 403, 401 or 407.
     @discardableResult
     func check(
         _ head: RequestHead,
         isChannelHost: (Authority) -> Bool,
-        userID: UInt32?
-    ) throws(NetworkError) -> [HTTPFieldName] {
+        userID: UInt32?,
+        role: PerceivedRole? = nil,
+        ownCredential: String? = nil
+    ) throws(NetworkError) -> ShownKeys {
         try checkHost(head, isChannelHost: isChannelHost)
         if head.headers.contains(HTTPFieldName.origin)
             || head.headers.contains(HTTPFieldName.secFetchSite)
@@ -75,7 +82,17 @@ final class AccessPolicy: Sendable {
                 throw denied(403, "user \(userID) is not listed in access.users")
             }
         }
-        return try checkKey(head.headers)
+        do throws(WrongKey) {
+            return try checkKey(head, ownCredential)
+        } catch {
+            // Clients that know no proxy answer only an origin's challenge (RFC 9110 §11.6.1, §11.7.1).
+            let status: HTTPStatus =
+                switch role ?? PerceivedRole(head.target) {
+                case .origin: 401
+                case .proxy: 407
+                }
+            throw denied(status, detail(of: error))
+        }
     }
 
     /// Checks the `Host` of a request in origin-form.
@@ -137,27 +154,49 @@ final class AccessPolicy: Sendable {
     /// URL and an API key rarely accept another field.
     ///
     /// A lent key is valid for its channels only, even where no key is required.
-    private func checkKey(_ headers: HTTPHeaders) throws(NetworkError) -> [HTTPFieldName] {
+    private func checkKey(
+        _ head: RequestHead,
+        _ ownCredential: String?
+    ) throws(WrongKey) -> ShownKeys {
+        let headers = head.headers
         var isOpen = key == nil
         if headers.contains(KnownField.proxyAuthorization) {
             let shown = headers[.proxyAuthorization].flatMap(PresentedKey.key)
             if let shown, try opens(shown) { isOpen = true }
-            guard isOpen else { throw missingKey() }
+            guard isOpen else { throw .missing }
         }
-        guard key != nil || lent?.keys.isAnyOut == true else { return [] }
-        let shown = try keyFields(of: headers)
-        guard isOpen || !shown.isEmpty else { throw missingKey() }
+        guard key != nil || lent?.keys.isAnyOut == true else { return ShownKeys() }
+        var shown = ShownKeys(fields: try keyFields(of: headers))
+        if let parameter = place?.parameter, let target = head.target.pathAndQuery {
+            for value in parameter.values(in: target) where try opens(withoutPrefix(value)) {
+                shown.isInQuery = true
+            }
+        }
+        if let ownCredential {
+            let value = PercentEncoding.decodedSegment(ownCredential[...])
+            shown.isInPath = try opens(withoutPrefix(value))
+        }
+        guard isOpen || shown != ShownKeys() else { throw .missing }
         return shown
     }
 
+    /// A value from the credential's place without what stands in front of the credential there.
+    private func withoutPrefix(_ value: String) -> String {
+        guard let prefix = place?.prefix, value.hasPrefix(prefix) else { return value }
+        return String(value.dropFirst(prefix.count))
+    }
+
     /// The fields with a key instead of an API key: some client libraries fill two.
-    private func keyFields(of headers: HTTPHeaders) throws(NetworkError) -> [HTTPFieldName] {
+    private func keyFields(of headers: HTTPHeaders) throws(WrongKey) -> [HTTPFieldName] {
         var fields: [HTTPFieldName] = []
         for field in keyFields where headers.contains(field) {
             for value in headers.values(of: field) {
                 // The field of a credential may have any scheme, or none.
-                let bare = field == .authorization ? nil : value
-                for shown in [PresentedKey.key(in: value), bare] {
+                let isPlace = field == place?.fieldName
+                let hasPrefix = field != .authorization || place?.prefix != nil
+                let bare = isPlace && hasPrefix ? withoutPrefix(value) : nil
+                let whole = isPlace && field != .authorization ? value : nil
+                for shown in [PresentedKey.key(in: value), bare, whole] {
                     if let shown, try opens(shown), fields.last != field { fields.append(field) }
                 }
             }
@@ -172,24 +211,29 @@ final class AccessPolicy: Sendable {
         }
     }
 
-    private func missingKey() -> NetworkError {
-        let places = ["Proxy-Authorization"] + keyFields.map(\.text)
-        return denied(
-            407,
-            "missing access.key in \(places.joined(separator: " or "))"
-        )
+    private enum WrongKey: Error {
+        case missing, elsewhere
+    }
+
+    private func detail(of error: WrongKey) -> String {
+        switch error {
+        case .missing:
+            let places = ["Proxy-Authorization"] + keyFields.map(\.text)
+            return "missing access.key in \(places.joined(separator: " or "))"
+        case .elsewhere: return "the key was lent for other channels"
+        }
     }
 
     /// Whether a key opens the channel.
     ///
-    /// - Throws: `http_request_denied` with 407 for a key of other channels.
-    private func opens(_ text: String) throws(NetworkError) -> Bool {
+    /// - Throws: for a key of other channels.
+    private func opens(_ text: String) throws(WrongKey) -> Bool {
         let shown = Secret(text)
         if let key, key == shown { return true }
         guard let lent else { return false }
         switch lent.keys.standing(of: shown, at: lent.channel) {
         case .lent(let opens): return opens || key == nil
-        case .elsewhere: throw denied(407, "the key was lent for other channels")
+        case .elsewhere: throw .elsewhere
         case .unknown: return false
         }
     }
@@ -197,6 +241,30 @@ final class AccessPolicy: Sendable {
     private func denied(_ status: HTTPStatus, _ detail: String) -> NetworkError {
         NetworkError(.httpRequestDenied, side: .downstream, detail: detail, status: status)
     }
+}
+
+/// What an app takes netproxy for, which decides how it can be asked for a key.
+enum PerceivedRole: Sendable {
+    /// The API itself.
+    case origin
+    /// A proxy.
+    case proxy
+
+    /// What the form of a request target says.
+    init(_ target: RequestTarget) {
+        self =
+            switch target {
+            case .origin, .asterisk: .origin
+            case .absolute, .authority: .proxy
+            }
+    }
+}
+
+/// Where an app has shown a key for this proxy in the place of an API key.
+struct ShownKeys: Equatable {
+    var fields: [HTTPFieldName] = []
+    var isInQuery = false
+    var isInPath = false
 }
 
 /// Extracts the key from `Proxy-Authorization` or `Authorization`: `Bearer KEY`, or Basic with KEY as the

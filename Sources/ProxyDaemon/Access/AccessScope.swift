@@ -10,10 +10,10 @@ final class AccessScope: Sendable {
     private static let otherMethods = [
         "x-http-method-override", "x-http-method", "x-method-override", "x-method",
     ]
-    /// Fields that make some servers use another path, or that name a second one (RFC 4918 §10.3).
+    /// Fields that make some servers use another path.
     private static let otherPaths = [
         "x-original-url", "x-rewrite-url", "x-original-uri", "x-forwarded-uri",
-        "x-envoy-original-path", "destination",
+        "x-envoy-original-path",
     ]
 
     /// All methods if empty.
@@ -38,6 +38,16 @@ final class AccessScope: Sendable {
     func check(_ head: borrowing RequestHead, target: String) throws(NetworkError) {
         if !methods.isEmpty { try checkMethod(head.method, head.headers, target) }
         if !paths.isEmpty { try checkPath(target, head.headers) }
+    }
+
+    /// Checks the second place that a field of a request names.
+    ///
+    /// - Throws: `http_request_denied` with 403.
+    func check(_ second: SecondTarget, in field: HTTPFieldName) throws(NetworkError) {
+        guard !paths.isEmpty else { return }
+        guard let path = second.path, paths.contains(where: { $0.matches(path) }),
+            !AccessScope.isAmbiguous(path)
+        else { throw denied("\(field) names a path that access.paths does not allow") }
     }
 
     private func checkMethod(
@@ -76,7 +86,7 @@ final class AccessScope: Sendable {
             throw denied("path not allowed by access.paths: \(allowed)")
         }
         // A pattern says nothing about a path that servers read differently.
-        if TargetPath(path).hasDotSegments || AccessScope.isReadTwice(path) {
+        if AccessScope.isAmbiguous(path) {
             throw denied(
                 "ambiguous path (dot segments, //, ;, %3B, %25, %3F, %23, control characters or invalid "
                     + "UTF-8) in a channel with access.paths"
@@ -85,6 +95,10 @@ final class AccessScope: Sendable {
         if let field = AccessScope.first(of: AccessScope.otherPaths, in: headers) {
             throw denied("\(field) asks for another path, which access.paths does not allow")
         }
+    }
+
+    private static func isAmbiguous(_ path: String) -> Bool {
+        TargetPath(path).hasDotSegments || isReadTwice(path)
     }
 
     /// Whether a path has empty segments, which some servers merge; parameters, which some drop (RFC 3986

@@ -124,7 +124,7 @@ final class ChannelAssembly: Sendable {
             origins: configuration.access.origins,
             users: configuration.access.users,
             key: key,
-            credentialField: configuration.authentication.fieldName.flatMap { HTTPFieldName($0) },
+            place: configuration.credentialPlace,
             lent: (configuration.name, clientKeys)
         )
         let log = logs.log(
@@ -134,7 +134,8 @@ final class ChannelAssembly: Sendable {
                 category: configuration.log.category,
                 query: QueryMode(configuration.log.query),
                 headers: configuration.log.headers.compactMap { HTTPFieldName($0) },
-                credentialFields: configuration.credentialFields
+                credentialFields: configuration.credentialFields,
+                credentialParameter: configuration.credentialPlace?.parameter?.name
             )
         )
         if configuration.retry.spill != nil {

@@ -1,4 +1,5 @@
 import EventIO
+import HTTP1
 import HTTPMessage
 import NetworkCore
 import OriginTransport
@@ -19,6 +20,10 @@ final class ChannelShared: Sendable {
     let access: AccessPolicy
     let scope: AccessScope
     let authorizer: (any Authorizing)?
+    /// Where the credential goes; `nil` without one.
+    let place: CredentialPlace?
+    /// The upstreams, as their responses name them.
+    let names: UpstreamNames
     let tls: TLSContext?
     /// Another proxy on the way to the upstreams.
     private let proxy: ParentProxy?
@@ -52,6 +57,8 @@ final class ChannelShared: Sendable {
             basePath: configuration.upstreams.first?.basePath ?? ""
         )
         self.log = log
+        place = configuration.credentialPlace
+        names = UpstreamNames(configuration)
         upstreams = configuration.upstreams.map { upstream in
             (upstream.origin, upstream.basePath)
         }
@@ -73,7 +80,10 @@ final class ChannelShared: Sendable {
         }
         credentialFields = configuration.credentialFields
         let edited = configuration.editedFields
-        ruledFields = (credentialFields + edited.replaced + edited.removed)
+        // The credential's own place is for the interceptor, which may keep or refuse what is there.
+        let own = place?.fieldName
+        ruledFields =
+            (credentialFields.filter { $0 != own } + edited.replaced + edited.removed)
             .filter { $0.text.contains { $0 == "-" || $0 == "_" } }
         trace = configuration.trace
         loggedHeaders = configuration.log.headers.compactMap { HTTPFieldName($0) }
@@ -86,6 +96,49 @@ final class ChannelShared: Sendable {
             origin: origin,
             spillDirectory: spillDirectory
         )
+    }
+
+    /// Whether a response with these fields may need `references`.
+    func edits(_ headers: HTTPHeaders) -> Bool {
+        editsInterim || !headers.knownFields.isDisjoint(with: ResponseReferences.known)
+    }
+
+    /// Whether every response may.
+    var editsInterim: Bool {
+        !configuration.rewrite.isEmpty || (place != nil && place?.fieldName == nil)
+    }
+
+    /// What responses refer to, with a credential that was sent.
+    func references(_ view: AppView, _ credential: Credential?) -> ResponseReferences {
+        ResponseReferences(
+            view: view,
+            rewritten: configuration.rewrite,
+            reflection: CredentialReflection(of: credential, in: place, names)
+        )
+    }
+
+    /// A target without the credential in it.
+    func shown(_ target: String) -> String {
+        if let parameter = place?.parameter { return parameter.removed(from: target) }
+        guard case .path = place?.location else { return target }
+        return names.all.lazy.compactMap { $0.shown(target) }.first ?? target
+    }
+
+    /// A target of the first upstream with a value in the credential's place.
+    func target(_ target: String, with value: String) -> String {
+        guard case .path(let template) = place?.location, let template,
+            let match = template.match(target)
+        else { return target }
+        return template.filled(with: value) + match.rest
+    }
+
+    /// The upstream's scheme and the authority that requests name it by.
+    func sentName(hostOf head: RequestHead) -> String {
+        switch configuration.host {
+        case .upstream: "\(origin)"
+        case .app: "\(origin.scheme.rawValue)://\(head.host.map(\.description) ?? origin.authority)"
+        case .name(let name): "\(origin.scheme.rawValue)://\(name)"
+        }
     }
 
     var name: String { configuration.name }
@@ -123,6 +176,12 @@ final class ChannelShared: Sendable {
         options.queueTimeout = configuration.pool.wait
         options.serverName = configuration.tls.serverName
         options.proxy = proxy
+        options.host =
+            switch configuration.host {
+            case .upstream: .origin
+            case .app: .request
+            case .name(let name): .name(name)
+            }
         return options
     }
 }
@@ -146,8 +205,25 @@ extension ChannelConfiguration {
     /// whose values are never shown.
     var credentialFields: [HTTPFieldName] {
         var names = headers.secrets.map(\.name)
-        if case .header(let name, _) = authentication { names.append(name) }
+        if let name = placement?.fieldName, HTTPFieldName(name) != .authorization {
+            names.append(name)
+        }
         return names.compactMap { HTTPFieldName($0) }
+    }
+}
+
+extension ChannelConfiguration {
+    /// Where the credential goes; `nil` without one.
+    var credentialPlace: CredentialPlace? {
+        switch placement {
+        case .header(let name, let prefix):
+            HTTPFieldName(name).map { .header($0, prefix: prefix) }
+        case .query(let name, let prefix): .query(name, prefix: prefix)
+        case .path(let prefix):
+            // A stub has no upstream, and so no place.
+            PathTemplate(upstreams.first?.basePath ?? "").map { .path(in: $0, prefix: prefix) }
+        case nil: nil
+        }
     }
 }
 

@@ -31,6 +31,7 @@ extension InterceptorStack {
         }
         signing = authorizer.map {
             var signing = Signing(by: $0, for: origin, replayLimit: retrying.replayBody.bytes)
+            signing.place = configuration.credentialPlace
             signing.replays = retrying.unauthorized
             signing.spill = spill
             signing.onClientCredential =

@@ -26,7 +26,7 @@ struct SampleTransport: HTTPTransport {
 
     private let samples: [Sample]
     /// What the requests' paths begin with, and the samples' do not.
-    private let basePath: String
+    private let base: UpstreamNames.Name?
 
     /// Makes the answers.
     ///
@@ -35,7 +35,7 @@ struct SampleTransport: HTTPTransport {
     ///   - inputs: the contents of the files it names.
     /// - Throws: an error that names a file which cannot be served.
     init(_ channel: ChannelConfiguration, _ inputs: ChannelInputs) throws {
-        basePath = channel.upstreams.first?.basePath ?? ""
+        base = UpstreamNames(channel).all.first
         samples = try (channel.stub ?? []).map { sample in
             Sample(
                 methods: sample.methods.compactMap { HTTPMethod(rawValue: $0) },
@@ -138,7 +138,9 @@ struct SampleTransport: HTTPTransport {
         if case .stream(let source, _) = request.body {
             while try await source.next() != nil {}
         }
-        let path = PathPattern.path(of: request.target, below: basePath)
+        // Without a credential in it: an answer may repeat it.
+        let target = base?.shown(request.target) ?? request.target
+        let path = PathPattern.path(of: target, below: base?.basePath ?? "")
         guard let sample = samples.first(where: { $0.fits(request.method, path) }) else {
             return nothing(for: request.method, path, &context)
         }

@@ -58,6 +58,10 @@ enum ErrorResponder {
         if let seconds = error.retryAfter ?? wait {
             response.headers.append(.retryAfter, validated: String(max(seconds, 1)))
         }
+        if status == 401 {
+            // To clients that take netproxy for the API: what they send in answer may hold the key.
+            response.headers.append(.wwwAuthenticate, validated: "Basic realm=\"netproxy\"")
+        }
         if status == 407 {
             // What `access.key` accepts: some clients send a key only when they are asked for this scheme.
             response.headers.append(.proxyAuthenticate, validated: "Bearer realm=\"netproxy\"")

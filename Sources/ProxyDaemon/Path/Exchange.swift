@@ -14,6 +14,8 @@ struct Exchange: ~Copyable {
     private(set) var rule: RoutingRule?
     /// The listener's own channel, if it has one.
     var dedicated: String?
+    /// What the app takes netproxy for.
+    var role = PerceivedRole.origin
     /// What the log will say; `end` completes it.
     var record: ExchangeRecord
     /// The known fields of the app's request.
@@ -22,6 +24,8 @@ struct Exchange: ~Copyable {
     private(set) var forwarded = KnownFieldSet.none
     /// Which of the fields that only the channel's rules name the request had.
     private(set) var rareFields: UInt64 = 0
+    /// Which fields of the response led past netproxy.
+    var leads = LeadsAway()
     private let started: UInt64
 
     /// Begins with a head.
@@ -119,9 +123,14 @@ struct Exchange: ~Copyable {
     }
 
     /// Notes where the request goes, and what it was made of.
-    mutating func noteDestination(of request: borrowing Request) {
+    mutating func noteDestination(of request: borrowing Request, showing target: String) {
         forwarded = request.headers.knownFields
-        noteDestination(request.origin, request.target)
+        noteDestination(request.origin, target)
+    }
+
+    /// Shows a target without what the app has put in the place of the credential.
+    mutating func hide(_ ownCredential: String) {
+        record.target = record.target.replacing(ownCredential, with: PathTemplate.marker)
     }
 
     private mutating func noteDestination(_ origin: Origin, _ target: String) {
@@ -150,8 +159,22 @@ struct Exchange: ~Copyable {
             rule: rule,
             fields: fields,
             forwarded: forwarded,
-            rareFields: rareFields
+            rareFields: rareFields,
+            leads: leads
         )
+    }
+
+    /// How the app names what the upstream names otherwise; `nil` without a channel or an upstream.
+    var view: AppView? {
+        channel.flatMap { channel in
+            AppView(
+                channel.shared.names,
+                answering: record.context.destination?.origin,
+                authority: head.host,
+                appTarget: head.target.pathAndQuery ?? "",
+                upstreamTarget: record.target
+            )
+        }
     }
 
     /// Whether netproxy ended it with an error.
@@ -203,7 +226,8 @@ struct Exchange: ~Copyable {
     /// Completes the record.
     mutating func end(at now: UInt64, bytesIn: Int, clientUID: UInt32?) {
         if let destination = record.context.destination {
-            noteDestination(destination.origin, destination.target)
+            let target = channel?.shared.shown(destination.target) ?? destination.target
+            noteDestination(destination.origin, target)
         }
         record.clientUID = clientUID
         record.bytesIn = bytesIn

@@ -71,6 +71,9 @@ final class ProxyHandler {
                 } catch {
                     throw NetworkError(ofExchange: error)
                 }
+                if let channel = exchange.channel, channel.shared.edits(response.headers) {
+                    edit(&response.headers, &exchange)
+                }
                 response.headers.append(.via, validated: requests.via(exchange.record.context))
             }
             return await deliver(response, on: app, &exchange)
@@ -95,6 +98,7 @@ final class ProxyHandler {
     private func begin(on app: DownstreamConnection) -> Exchange {
         var head = app.takeHead()
         var dedicated = app.listener.channel
+        let role = PerceivedRole(head.target)
         if case .absolute = head.target,
             let own = listenAddresses.listener(
                 namedBy: head.target,
@@ -106,6 +110,7 @@ final class ProxyHandler {
         }
         var exchange = Exchange(of: consume head, from: app.peer, on: loop, id: requestIDs.next())
         exchange.dedicated = dedicated
+        exchange.role = role
         exchange.noteRequest()
         return exchange
     }
@@ -142,7 +147,10 @@ final class ProxyHandler {
         if let channel = exchange.channel {
             exchange.beginTrace(in: &request, as: channel.trace)
         }
-        exchange.noteDestination(of: request)
+        exchange.noteDestination(of: request, showing: plan.shownTarget)
+        if let channel = exchange.channel, channel.shared.editsInterim {
+            editInterim(of: &exchange)
+        }
         if !plan.refusedNominations.isEmpty { warn(of: plan.refusedNominations, in: exchange) }
         return .send(request)
     }
@@ -157,19 +165,34 @@ final class ProxyHandler {
         let channel = table.channels[route.channel]
         exchange.enter(channel, by: route.rule)
         app.request.idleTimeout = channel.idleTimeout
-        let keyFields = try channel.access.check(
+        if let own = route.ownCredential { exchange.hide(own) }
+        let keys = try channel.access.check(
             exchange.head,
             isChannelHost: { table.isChannelHost($0) },
-            userID: app.peer.userID
+            userID: app.peer.userID,
+            role: exchange.role,
+            ownCredential: route.ownCredential
         )
         try channel.shared.scope.check(exchange.head, target: route.target)
-        return ForwardPlan(
+        for field in SecondTarget.fields(in: exchange.head.headers) {
+            try mapSecondTargets(in: field, of: route.channel, on: app, &exchange)
+        }
+        var plan = ForwardPlan(
             origin: channel.origin,
             target: route.target,
-            keyFields: keyFields,
+            shownTarget: route.target,
+            keyFields: keys.fields,
             credentialFields: channel.credentialFields,
             ruledFields: channel.shared.ruledFields
         )
+        if let own = route.ownCredential, !keys.isInPath {
+            plan.target = channel.shared.target(route.target, with: own)
+        }
+        if keys.isInQuery, let parameter = channel.shared.place?.parameter {
+            plan.target = parameter.removed(from: plan.target)
+            plan.shownTarget = plan.target
+        }
+        return plan
     }
 
     /// The response to a request that goes no further.

@@ -48,6 +48,7 @@ struct UnclaimedRequests {
                 ForwardPlan(
                     origin: Origin(scheme: scheme, host: authority.host, port: authority.port),
                     target: target,
+                    shownTarget: target,
                     keyFields: keyFields(of: head)
                 )
             )

@@ -6,8 +6,11 @@ import NetworkCore
 /// Where a request goes, and what is special about some of its fields.
 struct ForwardPlan {
     let origin: Origin
-    /// Path and query for the upstream, byte for byte.
-    let target: String
+    /// Path and query for the upstream, byte for byte; a credential in the path is its marker, unless
+    /// the app brings one.
+    var target: String
+    /// The same without a credential that the app brings.
+    var shownTarget: String
     /// The fields in which the app presented a key for this proxy: they are removed.
     var keyFields: [HTTPFieldName] = []
     /// The fields of the channel's credential, which `Connection` must not name.

@@ -22,6 +22,7 @@ struct ExchangeDescriber {
             steps.append(("attempt \(attempts)", lastAttempt))
         }
         steps.append(("response", response))
+        if let links { steps.append(("links", links)) }
         return steps
     }
 
@@ -99,6 +100,13 @@ struct ExchangeDescriber {
         if let generation = plain("auth.generation") { text += " token, generation \(generation)" }
         if let age = plain("auth.age_s") { text += ", \(age) s old" }
         text += ", from \(authentication.source)"
+        switch configuration?.placement {
+        case .query(let name, _): text += ", in the query as \(name)"
+        case .path: text += ", in the path"
+        case .header(let name, _) where HTTPFieldName(name) != .authorization:
+            text += ", in \(name)"
+        case .header, nil: break
+        }
         if line["auth.refreshed"] == .flag(true) { text += "; renewed for this exchange" }
         if let wait = plain("auth.wait_ms") { text += "; waited \(wait) ms for it" }
         if line["auth.overrode_client"] == .flag(true) {
@@ -193,6 +201,35 @@ struct ExchangeDescriber {
         }
         if let side = plain("aborted_by") { parts.append("aborted by the \(side)") }
         return parts.joined(separator: ", ")
+    }
+}
+
+extension ExchangeDescriber {
+    /// What in the response leads an app past netproxy, and how to keep it here.
+    private var links: String? {
+        let own = exchange.leads.fields(leadingTo: .upstream)
+        let links = own.filter { $0 != .cookie }.map(\.name.text)
+        var parts: [String] = []
+        if !links.isEmpty {
+            parts.append(
+                "\(links.joined(separator: ", ")) leads to the upstream itself, past netproxy: "
+                    + "rewrite: true maps it to what the app used"
+            )
+        }
+        if own.contains(.cookie) {
+            parts.append(
+                "Set-Cookie is for the upstream's own host, path or https, so the app does not send it "
+                    + "back to netproxy: rewrite: true maps it"
+            )
+        }
+        let elsewhere = exchange.leads.fields(leadingTo: .elsewhere).map(\.name.text)
+        if !elsewhere.isEmpty {
+            parts.append(
+                "\(elsewhere.joined(separator: ", ")) leads to another server or out of the upstream's "
+                    + "base path: an app that follows it leaves netproxy"
+            )
+        }
+        return parts.isEmpty ? nil : parts.joined(separator: "; ")
     }
 }
 

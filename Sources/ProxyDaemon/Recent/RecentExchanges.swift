@@ -23,6 +23,8 @@ final class RecentExchanges {
         var forwarded = KnownFieldSet.none
         /// Which of the channel's rule fields outside the table of known fields the request had, one bit each.
         var rareFields: UInt64 = 0
+        /// Which fields of the response led past netproxy.
+        var leads = LeadsAway()
         /// Kept in an object, because most exchanges have none.
         var earlierAttempts: EarlierAttempts?
     }
@@ -119,6 +121,7 @@ struct RecentExchange: Sendable {
     let fields: KnownFieldSet
     let forwarded: KnownFieldSet
     let rareFields: UInt64
+    let leads: LeadsAway
     let earlierAttempts: [AttemptFacts]
 
     init(line: [UInt8], _ note: RecentExchanges.Note) {
@@ -128,6 +131,7 @@ struct RecentExchange: Sendable {
         fields = note.fields
         forwarded = note.forwarded
         rareFields = note.rareFields
+        leads = note.leads
         earlierAttempts = note.earlierAttempts?.facts ?? []
     }
 }

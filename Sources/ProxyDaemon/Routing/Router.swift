@@ -23,8 +23,10 @@ final class Router: Sendable {
     struct Route {
         /// Position in the configuration's list of channels.
         let channel: Int
-        /// Path and query for the upstream, byte for byte.
+        /// Path and query for the upstream, byte for byte; a credential in the path is its marker here.
         let target: String
+        /// What the app has put in the path in the credential's place.
+        var ownCredential: String?
         /// The rule that chose it.
         let rule: RoutingRule
     }
@@ -35,6 +37,7 @@ final class Router: Sendable {
         let port: UInt16
         let isDefaultPort: Bool
         let basePath: String
+        let template: PathTemplate?
 
         /// Whether an authority with the same host names it, with or without a port.
         func isNamed(by authority: Authority) -> Bool {
@@ -45,6 +48,8 @@ final class Router: Sendable {
     /// The channels' names for messages, each with its path unless that is its name.
     private let names: [String]
     private let basePaths: [String]
+    /// The base paths that have a place for a credential.
+    private let templates: [PathTemplate?]
     private let channelsByName: [String: Int]
     private let channelsByHost: HostIndex
     private let upstreamsByHost: [String: [Upstream]]
@@ -58,6 +63,7 @@ final class Router: Sendable {
             return isUsual ? channel.name : "\(channel.name) (\(channel.match.path))"
         }
         basePaths = channels.map { $0.upstreams.first?.basePath ?? "" }
+        templates = basePaths.map { PathTemplate($0) }
         var byName: [String: Int] = [:]
         var byHost: [String: Int] = [:]
         var byUpstream: [String: [Upstream]] = [:]
@@ -71,7 +77,8 @@ final class Router: Sendable {
                         channel: index,
                         port: upstream.origin.port,
                         isDefaultPort: upstream.origin.hasDefaultPort,
-                        basePath: upstream.basePath
+                        basePath: upstream.basePath,
+                        template: PathTemplate(upstream.basePath)
                     )
                 )
             }
@@ -198,6 +205,10 @@ final class Router: Sendable {
     ) throws(NetworkError) -> Route {
         for upstream in upstreamsByHost[authority.host] ?? []
         where upstream.isNamed(by: authority) && isCandidate(upstream) {
+            if let template = upstream.template {
+                guard let match = template.match(target) else { continue }
+                return try inPlace(match, of: upstream.channel, target, by: rule)
+            }
             let base = upstream.basePath
             guard target == "*" ? base.isEmpty : Router.begins(target, with: base) else { continue }
             // A route has the base path of the first upstream; failover replaces it.
@@ -230,7 +241,32 @@ final class Router: Sendable {
             return Route(channel: channel, target: (base.isEmpty ? "/" : base) + target, rule: rule)
         }
         guard TargetPath.staysUnder("", target) else { throw Router.leaves() }
+        // A client library sends the whole path that it knows, with its own credential in it.
+        if let template = templates[channel], template.isRecognizable,
+            let match = template.match(target)
+        {
+            return try inPlace(match, of: channel, target, by: rule)
+        }
         return Route(channel: channel, target: base.isEmpty ? target : base + target, rule: rule)
+    }
+
+    /// The route of a path that has a value in the credential's place.
+    private func inPlace(
+        _ match: PathTemplate.Match,
+        of channel: Int,
+        _ target: String,
+        by rule: RoutingRule
+    ) throws(NetworkError) -> Route {
+        guard TargetPath.staysUnder("", target),
+            match.rest.utf8.first != UInt8(ascii: "/")
+                || TargetPath.staysUnder("", String(match.rest))
+        else { throw Router.leaves() }
+        return Route(
+            channel: channel,
+            target: basePaths[channel] + match.rest,
+            ownCredential: match.isPlaceholder ? nil : String(match.value),
+            rule: rule
+        )
     }
 
     /// The longest base path comes first, because it says most about the request.

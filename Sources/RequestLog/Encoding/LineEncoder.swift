@@ -19,6 +19,7 @@ package struct LineEncoder {
         self.labels = labels
         var redaction = Redaction.standard
         redaction.fields.formUnion(labels.credentialFields)
+        if let parameter = labels.credentialParameter { redaction.parameters.insert(parameter) }
         self.redaction = redaction
         query = QueryText(mode: labels.query, redaction: redaction)
         let output = OutputBuffer()

@@ -14,6 +14,8 @@ package struct LogLabels: Sendable {
     package var headers: [HTTPFieldName]
     /// The fields with the channel's credentials; their values are never shown.
     package var credentialFields: [HTTPFieldName]
+    /// The parameter of the query with the channel's credential; its value is never shown.
+    package var credentialParameter: String?
 
     /// Creates the labels of a channel's log.
     package init(
@@ -22,7 +24,8 @@ package struct LogLabels: Sendable {
         category: String? = nil,
         query: QueryMode = .keys,
         headers: [HTTPFieldName] = [],
-        credentialFields: [HTTPFieldName] = []
+        credentialFields: [HTTPFieldName] = [],
+        credentialParameter: String? = nil
     ) {
         self.channel = channel
         self.subsystem = subsystem
@@ -30,6 +33,7 @@ package struct LogLabels: Sendable {
         self.query = query
         self.headers = headers
         self.credentialFields = credentialFields
+        self.credentialParameter = credentialParameter
     }
 }
 

@@ -2,20 +2,42 @@ import NetworkCore
 
 /// A curl command that repeats a logged request, with placeholders in angle brackets for what is not in the log.
 package struct CurlCommand: Sendable, CustomStringConvertible {
+    /// Where a channel's credential goes in a request.
+    package enum Place: Sendable, Equatable {
+        /// A field; without a prefix, what stands in front is that of the credential's kind.
+        case field(name: String, prefix: String?)
+        case parameter(String)
+        /// Where the logged path has `{credential}`.
+        case path
+    }
+
     /// The command, quoted for a POSIX shell.
     package let description: String
 
     /// Creates the command; nil if the line has no request that could be sent.
     ///
-    /// `query` is the channel's query mode; it matters if a line is ambiguous.
-    package init?(_ line: LogLine, query: QueryMode = .keys) {
+    /// `query` is the channel's query mode; it matters if a line is ambiguous. `place` is where the
+    /// channel's credential goes, if not into the field of its kind.
+    package init?(_ line: LogLine, query: QueryMode = .keys, place: Place? = nil) {
         guard let url = RequestURL(line, query: query),
             let method = line["method"]?.text
         else { return nil }
         let hasBody = (line["bytes_in"]?.integer ?? 0) > 0
         var words = ["curl"]
         words += CurlWords.method(method, hasContent: hasBody)
-        words += CurlWords.url(url.description, isAsterisk: url.isAsterisk)
+        let kind = line["auth.kind"]?.text
+        let owner = line["channel"]?.text.map { "of channel \($0)" } ?? "of the channel"
+        var target = url.description
+        if kind != nil {
+            switch place {
+            case .parameter(let name) where !url.isAsterisk:
+                target += (target.contains("?") ? "&" : "?") + "\(name)=<credential \(owner)>"
+            case .path:
+                target = target.replacing(PathTemplate.marker, with: "<credential \(owner)>")
+            case .parameter, .field, nil: break
+            }
+        }
+        words += CurlWords.url(target, isAsterisk: url.isAsterisk)
         var names: Set<String> = []
         if case .object(let fields)? = line["headers"] {
             for field in fields {
@@ -23,8 +45,8 @@ package struct CurlCommand: Sendable, CustomStringConvertible {
                 words += CurlWords.field(field.name, field.value.plain)
             }
         }
-        if let kind = line["auth.kind"]?.text, !names.contains("authorization") {
-            words += ["-H", Self.credential(kind, channel: line["channel"]?.text)]
+        if let kind, let field = Self.field(kind, place, owner), !names.contains(field.name) {
+            words += ["-H", CurlWords.quoted(field.line)]
         }
         if let count = line["bytes_in"]?.integer, count > 0 {
             words += ["--data-binary", "'@<the body of \(count) bytes>'"]
@@ -32,13 +54,28 @@ package struct CurlCommand: Sendable, CustomStringConvertible {
         description = words.joined(separator: " ")
     }
 
-    private static func credential(_ kind: String, channel: String?) -> String {
-        let owner = channel.map { "of channel \($0)" } ?? "of the channel"
-        return switch kind {
-        case "basic": CurlWords.quoted("Authorization: Basic <credential \(owner)>")
-        case "header": CurlWords.quoted("<credential field \(owner)>")
-        default: CurlWords.quoted("Authorization: Bearer <token \(owner)>")
+    /// The field with the credential, and its name in lower case; nil if it is elsewhere.
+    private static func field(
+        _ kind: String,
+        _ place: Place?,
+        _ owner: String
+    ) -> (name: String, line: String)? {
+        var name = "Authorization"
+        var prefix =
+            switch kind {
+            case "basic": "Basic "
+            case "header": ""
+            default: "Bearer "
+            }
+        switch place {
+        case .parameter, .path: return nil
+        case .field(let own, let text): (name, prefix) = (own, text ?? prefix)
+        case nil where kind == "header":
+            return (name.lowercased(), "<credential field \(owner)>")
+        case nil: break
         }
+        let value = kind == "basic" || kind == "header" ? "credential" : "token"
+        return (name.lowercased(), "\(name): \(prefix)<\(value) \(owner)>")
     }
 }
 

@@ -16,6 +16,7 @@ package struct LogPrinter {
 
     private let rendering: Rendering
     private let wholeQueries: Set<String>
+    private let places: [String: CurlCommand.Place]
     private var archive = HARDocument()
     private var isBegun = false
     /// The date printed last.
@@ -23,10 +24,16 @@ package struct LogPrinter {
 
     /// Creates a printer.
     ///
-    /// `wholeQueries` are the channels that log whole queries; a line alone may be ambiguous.
-    package init(_ rendering: Rendering, wholeQueries: Set<String> = []) {
+    /// `wholeQueries` are the channels that log whole queries; a line alone may be ambiguous. `places`
+    /// says for channels where their credential goes.
+    package init(
+        _ rendering: Rendering,
+        wholeQueries: Set<String> = [],
+        places: [String: CurlCommand.Place] = [:]
+    ) {
         self.rendering = rendering
         self.wholeQueries = wholeQueries
+        self.places = places
     }
 
     /// The output for some lines.
@@ -38,7 +45,8 @@ package struct LogPrinter {
             case .archive:
                 archive.append(line, query: queryMode(of: line), to: output)
             case .curl:
-                if let command = CurlCommand(line, query: queryMode(of: line)) {
+                let place = line["channel"]?.text.flatMap { places[$0] }
+                if let command = CurlCommand(line, query: queryMode(of: line), place: place) {
                     output.append("\(command)\n")
                 }
             case .json:

@@ -77,8 +77,8 @@ import Testing
     @Test(
         arguments: [
             ("Bearer a:b", nil), ("bearer  a:b", nil), ("Basic dTphOmI=", nil),
-            ("Bearer a", 407), ("Bearer a:b:c", 407), ("Basic dTpi", 407), ("Basic YTpi", 407),
-            ("Token a:b", 407), ("a:b", 407), ("Bearer", 407),
+            ("Bearer a", 401), ("Bearer a:b:c", 401), ("Basic dTpi", 401), ("Basic YTpi", 401),
+            ("Token a:b", 401), ("a:b", 401), ("Bearer", 401),
         ] as [(String, Int?)]
     )
     func `a key is a bearer token, or the password of any user`(value: String, status: Int?) throws
@@ -90,16 +90,16 @@ import Testing
     @Test(
         arguments: [
             ("Authorization: Bearer sesame", nil), ("Authorization: Basic dTpzZXNhbWU=", nil),
-            ("X-Key: sesame", nil), ("x-key: Token sesame", 407), ("X-Key: Bearer sesame", nil),
-            ("Authorization: sesame", 407), ("Authorization: Bearer other", 407),
-            ("X-Api-Key: sesame", 407), ("X-Key: other", 407),
+            ("X-Key: sesame", nil), ("x-key: Token sesame", 401), ("X-Key: Bearer sesame", nil),
+            ("Authorization: sesame", 401), ("Authorization: Bearer other", 401),
+            ("X-Api-Key: sesame", 401), ("X-Key: other", 401),
         ] as [(String, Int?)]
     )
     func `a key may replace an API key`(field: String, status: Int?) throws {
-        let policy = AccessPolicy(key: Secret("sesame"), credentialField: "X-Key")
+        let policy = AccessPolicy(key: Secret("sesame"), place: .header("X-Key"))
         #expect(try refusal(policy, field) == status)
         // A key in Proxy-Authorization decides, if there is one.
-        #expect(try refusal(policy, "Proxy-Authorization: Bearer other", field) == 407)
+        #expect(try refusal(policy, "Proxy-Authorization: Bearer other", field) == 401)
     }
 
     @Test func `a key that replaces an API key is reported, so that it is not forwarded`() throws {
@@ -108,7 +108,7 @@ import Testing
         let policy = AccessPolicy(lent: ("orders", keys))
         func fields(_ value: String, _ others: String...) throws -> [HTTPFieldName] {
             let head = try head(["Host: localhost", "Authorization: \(value)"] + others)
-            return try policy.check(head, isChannelHost: { _ in false }, userID: nil)
+            return try policy.check(head, isChannelHost: { _ in false }, userID: nil).fields
         }
         let shown = "Bearer \(grant.key.reveal())"
         #expect(try fields(shown) == [.authorization])
@@ -123,27 +123,45 @@ import Testing
     }
 
     @Test func `a key in two fields is forwarded in neither`() throws {
-        let policy = AccessPolicy(key: Secret("sesame"), credentialField: "X-Key")
+        let policy = AccessPolicy(key: Secret("sesame"), place: .header("X-Key"))
         let head = try head(["Host: localhost", "Authorization: Bearer sesame", "X-Key: sesame"])
-        let fields = try policy.check(head, isChannelHost: { _ in false }, userID: nil)
+        let fields = try policy.check(head, isChannelHost: { _ in false }, userID: nil).fields
         #expect(fields == [.authorization, "X-Key"])
+    }
+
+    @Test(arguments: [
+        ("GET", "http://orders.test/1", 407), ("GET", "/1", 401), ("OPTIONS", "*", 401),
+    ])
+    func `a missing key is asked for as the target's form expects`(
+        method: String,
+        target: String,
+        status: Int
+    ) throws {
+        let bytes = Array("\(method) \(target) HTTP/1.1\r\nHost: orders.test\r\n\r\n".utf8)
+        var decoder = RequestHeadDecoder()
+        let head = try #require(try decoder.decode(bytes.span)).head
+        let policy = AccessPolicy(key: Secret("sesame"))
+        let error = #expect(throws: NetworkError.self) {
+            try policy.check(head, isChannelHost: { _ in true }, userID: nil)
+        }
+        #expect(error?.status?.rawValue == status)
     }
 
     @Test func `a lent key is valid for its channels`() throws {
         let keys = ClientKeys()
         let policy = AccessPolicy(key: Secret("own"), lent: ("orders", keys))
-        for (channel, status) in [("orders", nil), ("bills", 407)] as [(String, Int?)] {
+        for (channel, status) in [("orders", nil), ("bills", 401)] as [(String, Int?)] {
             let key = keys.issue(for: [channel], opening: [channel]).key.reveal()
             #expect(try refusal(policy, "Proxy-Authorization: Bearer \(key)") == status)
         }
         let closed = keys.issue(for: ["orders"], opening: []).key.reveal()
-        #expect(try refusal(policy, "Proxy-Authorization: Bearer \(closed)") == 407)
+        #expect(try refusal(policy, "Proxy-Authorization: Bearer \(closed)") == 401)
     }
 
     @Test func `a lent key is refused elsewhere, even where no key is required`() throws {
         let keys = ClientKeys()
         let policy = AccessPolicy(lent: ("orders", keys))
-        for (channels, status) in [(["orders"], nil), (["bills"], 407), (nil, nil)]
+        for (channels, status) in [(["orders"], nil), (["bills"], 401), (nil, nil)]
             as [(Set<String>?, Int?)]
         {
             let grant = keys.issue(for: channels, opening: [])

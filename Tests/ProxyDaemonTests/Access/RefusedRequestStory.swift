@@ -116,15 +116,26 @@ import Testing
         #expect(answer.status == 200)
     }
 
-    @Test func `a channel with a key requires it`() async throws {
-        let access = "{ key: 'literal:sesame' }"
-        let (answer, _, _, reached) = try await refusal(of: Raw.get("/orders/1"), access: access)
+    @Test func `a proxy's client is asked as one`() async throws {
+        let target = "http://orders.localhost/1"
+        let request = Raw.get(target).replacing("Host: localhost", with: "Host: orders.localhost")
+        let (answer, _, _, reached) = try await refusal(of: request, access: "{ key: 'literal:k' }")
         #expect(answer.status == 407)
         // Both are accepted; a client that waits for a challenge, such as curl --proxy-anyauth, sends what is named.
         #expect(
             answer.values("Proxy-Authenticate")
                 == ["Bearer realm=\"netproxy\"", "Basic realm=\"netproxy\""]
         )
+        #expect(answer.values("WWW-Authenticate").isEmpty)
+        #expect(reached == 0)
+    }
+
+    @Test func `a channel with a key requires it`() async throws {
+        let access = "{ key: 'literal:sesame' }"
+        let (answer, _, _, reached) = try await refusal(of: Raw.get("/orders/1"), access: access)
+        // A client that knows no proxy, such as git, sends a password only when it is asked for one.
+        #expect(answer.status == 401)
+        #expect(answer["WWW-Authenticate"] == "Basic realm=\"netproxy\"")
         #expect(reached == 0)
         let (opened, _, _, _) = try await refusal(
             of: Raw.get("/orders/1", "Proxy-Authorization: Bearer sesame"),

@@ -42,8 +42,8 @@ import Testing
         try await run { proxy in
             let (lease, wire) = try await lease("?channel=orders", proxy)
             #expect(try await status("/orders/1", key: lease.key, proxy) == 200)
-            #expect(try await status("/bills/1", key: lease.key, proxy) == 407)
-            #expect(try await status("/free/1", key: lease.key, proxy) == 407)
+            #expect(try await status("/bills/1", key: lease.key, proxy) == 401)
+            #expect(try await status("/free/1", key: lease.key, proxy) == 401)
             #expect(try await status("/orders/1", key: "permanent", proxy) == 200)
             try await wire.close()
             var last = 200
@@ -51,7 +51,7 @@ import Testing
             for _ in 0..<1000 where last == 200 {
                 last = try await status("/orders/1", key: lease.key, proxy)
             }
-            #expect(last == 407)
+            #expect(last == 401)
         }
     }
 
@@ -81,7 +81,7 @@ import Testing
             #expect(refusal.body.contains("bills demands a key"))
             let (lease, wire) = try await lease("", proxy)
             #expect(lease.channels.map(\.name) == ["free"])
-            #expect(try await status("/bills/1", key: lease.key, proxy) == 407)
+            #expect(try await status("/bills/1", key: lease.key, proxy) == 401)
             try await wire.close()
         }
     }

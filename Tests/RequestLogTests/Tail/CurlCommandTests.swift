@@ -44,6 +44,33 @@ import Testing
         #expect(CurlCommand(line)?.description == command)
     }
 
+    @Test(arguments: [
+        (
+            CurlCommand.Place.parameter("key"), "/v1/42?a=1",
+            "'https://h/v1/42?a=1&key=<credential C>'"
+        ),
+        (.parameter("key"), "/v1/42", "'https://h/v1/42?key=<credential C>'"),
+        (.path, "/bot{credential}/a", "'https://h/bot<credential C>/a'"),
+        (.field(name: "X-Key", prefix: ""), "/v1", "https://h/v1 -H 'X-Key: <token C>'"),
+        (
+            .field(name: "Authorization", prefix: "Token "), "/v1",
+            "https://h/v1 -H 'Authorization: Token <token C>'"
+        ),
+    ])
+    func `a curl command names the credential in its place`(
+        place: CurlCommand.Place,
+        target: String,
+        command: String
+    ) throws {
+        var record = Samples.retried()
+        (record.scheme, record.host, record.target) = ("https", "h", target)
+        let labels = LogLabels(channel: "orders", query: .full)
+        let line = try #require(Samples.parsed(Samples.line(record, labels)))
+        let expected = command.replacing(" C>", with: " of channel orders>")
+        let found = CurlCommand(line, query: .full, place: place)?.description
+        #expect(found == "curl \(expected)")
+    }
+
     @Test func `a curl command names the credential once`() throws {
         var record = Samples.retried()
         record.host = "h"

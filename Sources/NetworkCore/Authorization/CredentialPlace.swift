@@ -1,0 +1,168 @@
+/// Where a credential goes in a request, and what stands in front of it there.
+///
+/// An authorizer brings its credential for a field; a place puts the same credential elsewhere, for
+/// APIs that want it under another name, in the query or in the path.
+public struct CredentialPlace: Sendable, Hashable {
+    package enum Location: Sendable, Hashable {
+        case header(HTTPFieldName)
+        case query(QueryParameter)
+        /// In this base path; `nil`: at the first marker in the path.
+        case path(PathTemplate?)
+    }
+
+    package let location: Location
+    /// What stands in front of the secret; `nil`: the authentication scheme that it came with.
+    package let prefix: String?
+
+    package init(_ location: Location, prefix: String?) {
+        self.location = location
+        self.prefix = prefix
+    }
+
+    /// In a field.
+    ///
+    /// - Parameters:
+    ///   - name: the field's name.
+    ///   - prefix: what stands in front of the secret, such as `Token ` with its blank; `nil` for
+    ///     the scheme that goes with the credential, such as `Bearer `.
+    /// - Returns: the place.
+    public static func header(_ name: HTTPFieldName, prefix: String? = nil) -> CredentialPlace {
+        CredentialPlace(.header(name), prefix: prefix)
+    }
+
+    /// In the query, after the request's own parameters; percent-encoded.
+    ///
+    /// - Parameters:
+    ///   - name: the parameter's name.
+    ///   - prefix: what stands in front of the secret.
+    /// - Returns: the place.
+    public static func query(_ name: String, prefix: String = "") -> CredentialPlace {
+        CredentialPlace(.query(QueryParameter(name)), prefix: prefix)
+    }
+
+    /// In the path, where the base URL says `{credential}`; percent-encoded where a segment needs it.
+    ///
+    /// - Parameter prefix: what stands in front of the secret.
+    /// - Returns: the place.
+    public static func path(prefix: String = "") -> CredentialPlace {
+        CredentialPlace(.path(nil), prefix: prefix)
+    }
+
+    /// Returns the place below a base path that holds the marker.
+    package static func path(in template: PathTemplate, prefix: String) -> CredentialPlace {
+        CredentialPlace(.path(template), prefix: prefix)
+    }
+
+    /// The field, if it is in one.
+    package var fieldName: HTTPFieldName? {
+        if case .header(let name) = location { name } else { nil }
+    }
+
+    /// The parameter, if it is in the query.
+    package var parameter: QueryParameter? {
+        if case .query(let parameter) = location { parameter } else { nil }
+    }
+
+    /// The name of the cookie, if it is one of several in their field.
+    private var cookieName: Substring? {
+        guard fieldName == .cookie, let prefix, let equals = prefix.firstIndex(of: "=") else {
+            return nil
+        }
+        return prefix[..<equals]
+    }
+}
+
+extension CredentialPlace {
+    /// Whether a request brings a value in this place, or in what servers take for it.
+    package func isOccupied(in request: Request) -> Bool {
+        switch location {
+        case .header(let name):
+            if let cookieName {
+                return request.headers.values(of: name).contains {
+                    CredentialPlace.pairs(of: $0).contains {
+                        CredentialPlace.isCookie($0, named: cookieName)
+                    }
+                }
+            }
+            return request.headers.contains(name) || request.headers.hasImitation(of: name)
+        case .query(let parameter): return parameter.isPresent(in: request.target)
+        case .path(let template):
+            guard let match = template?.match(request.target) else { return false }
+            return !match.isPlaceholder
+        }
+    }
+
+    /// Takes out what a request brings in this place, and puts a credential there.
+    ///
+    /// - Throws: `http_request_error` if the path has no place for it, and `credential_unavailable` for a
+    ///   credential that is bound to a key, which has its place in `Authorization` (RFC 9449 §7.1).
+    package func put(_ credential: Credential, in request: inout Request) throws(NetworkError) {
+        guard !credential.isBound || self == .header(.authorization) else {
+            throw NetworkError(
+                .credentialUnavailable,
+                side: .proxy,
+                retry: .safe,
+                detail: "a token that is bound to a key goes into Authorization, and nowhere else"
+            )
+        }
+        switch location {
+        case .header(let name): put(credential, as: name, in: &request.headers)
+        case .query(let parameter):
+            // The target of OPTIONS * has no query.
+            guard request.target != "*" else { return }
+            let target = parameter.removed(from: request.target)
+            request.target = parameter.appended(value(of: credential), to: target)
+        case .path(let template):
+            let value = encodedInPath(credential)
+            if let template, let match = template.match(request.target) {
+                request.target = template.filled(with: value) + match.rest
+            } else if template == nil, let whole = PathTemplate(TargetPath(request.target)) {
+                request.target = whole.filled(with: value)
+            } else {
+                throw .unsendable(
+                    "the path has no place for the credential: write "
+                        + "\(PathTemplate.marker) in the base URL's path"
+                )
+            }
+        }
+    }
+
+    /// Puts a credential into a field, in place of what is there and of what servers take for it.
+    func put(
+        _ credential: Credential,
+        as name: HTTPFieldName,
+        in headers: inout HTTPHeaders
+    ) {
+        var others: [Substring] = []
+        if let cookieName {
+            others = headers.values(of: name).flatMap(CredentialPlace.pairs)
+                .filter { !CredentialPlace.isCookie($0, named: cookieName) }
+        }
+        headers.remove(name)
+        if name.mayBeImitated { headers.removeImitations(of: [name]) }
+        if prefix == nil, credential.name == name { return headers.attach(credential.field) }
+        let value = value(of: credential)
+        headers.append(name, validated: (others + [value[...]]).joined(separator: "; "))
+    }
+
+    /// The secret with what stands in front of it, not encoded.
+    package func value(of credential: Credential) -> String {
+        guard let prefix else { return credential.value.reveal() }
+        return prefix + credential.bare.reveal()
+    }
+
+    /// The value as it stands in a path.
+    package func encodedInPath(_ credential: Credential) -> String {
+        PercentEncoding.segment(value(of: credential))
+    }
+
+    /// The pairs of a `Cookie` field (RFC 6265 §4.2.1).
+    private static func pairs(of cookies: String) -> [Substring] {
+        cookies.split(separator: ";").map { $0.drop { $0 == " " || $0 == "\t" } }
+    }
+
+    private static func isCookie(_ pair: Substring, named name: Substring) -> Bool {
+        let own = pair.prefix { $0 != "=" }
+        return own.prefix { $0 != " " && $0 != "\t" } == name
+    }
+}

@@ -1,0 +1,83 @@
+/// A parameter of a query, found in every spelling that a server may read as its name.
+///
+/// Servers decode names, and many fold them further: PHP trims blanks and turns `.` into `_`, others
+/// ignore case, and `key[]` is a value of `key`. `;` separates parameters in HTML 4.
+package struct QueryParameter: Sendable, Hashable {
+    /// The name as it is configured.
+    package let name: String
+    private let likeness: String
+
+    /// Describes a parameter by its decoded name.
+    package init(_ name: String) {
+        self.name = name
+        likeness = HTTPFieldName.likeness(of: name)
+    }
+
+    /// Whether the query of a target has the parameter.
+    package func isPresent(in target: String) -> Bool {
+        pieces(of: target).contains(where: isNamed)
+    }
+
+    /// The decoded values in the query of a target.
+    package func values(in target: String) -> [String] {
+        pieces(of: target).filter(isNamed).map { piece in
+            PercentEncoding.decoded(piece.drop { $0 != "=" }.dropFirst())
+        }
+    }
+
+    /// A target or URL without the parameter, and otherwise byte for byte the same.
+    package func removed(from target: String) -> String {
+        guard isPresent(in: target), let query = QueryParameter.query(of: target) else {
+            return target
+        }
+        var kept = ""
+        var rest = target[query]
+        var separator: Substring = ""
+        while true {
+            let piece = rest.prefix(while: QueryParameter.isWithinPiece)
+            if !isNamed(piece) { kept += (kept.isEmpty ? "" : separator) + piece }
+            guard piece.endIndex < rest.endIndex else { break }
+            separator = rest[piece.endIndex...].prefix(1)
+            rest = rest[piece.endIndex...].dropFirst()
+        }
+        let before = target[..<target.index(before: query.lowerBound)]
+        return before + (kept.isEmpty ? "" : "?" + kept) + target[query.upperBound...]
+    }
+
+    /// A target with the parameter after the others.
+    package func appended(_ value: String, to target: String) -> String {
+        let pair = PercentEncoding.unreserved(name) + "=" + PercentEncoding.unreserved(value)
+        guard let query = QueryParameter.query(of: target) else { return "\(target)?\(pair)" }
+        let isOpen = query.isEmpty || target.hasSuffix("&")
+        return target + (isOpen ? "" : "&") + pair
+    }
+
+    private func isNamed(_ piece: Substring) -> Bool {
+        let decoded = PercentEncoding.decoded(piece.prefix { $0 != "=" }).drop { $0 == " " }
+        if HTTPFieldName.likeness(of: decoded) == likeness { return true }
+        guard let bracket = decoded.firstIndex(of: "[") else { return false }
+        return HTTPFieldName.likeness(of: decoded[..<bracket]) == likeness
+    }
+
+    private func pieces(of target: String) -> [Substring] {
+        guard let query = QueryParameter.query(of: target) else { return [] }
+        return target[query].split { !QueryParameter.isWithinPiece($0) }
+    }
+
+    /// The query of a target or URL, without its question mark.
+    private static func query(of target: String) -> Range<String.Index>? {
+        let bytes = target.utf8
+        guard
+            let mark = bytes.firstIndex(where: {
+                $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#")
+            }),
+            bytes[mark] == UInt8(ascii: "?")
+        else { return nil }
+        let start = bytes.index(after: mark)
+        return start..<(bytes[start...].firstIndex(of: UInt8(ascii: "#")) ?? bytes.endIndex)
+    }
+
+    private static func isWithinPiece(_ character: Character) -> Bool {
+        character != "&" && character != ";"
+    }
+}

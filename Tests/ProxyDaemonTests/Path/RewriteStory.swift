@@ -1,0 +1,108 @@
+import TestSupport
+import Testing
+
+/// Links and cookies of an upstream on their way to the app.
+@Suite struct RewriteStory {
+    private func run(
+        _ channel: String,
+        fields: @escaping @Sendable (_ host: String) -> [String],
+        _ story: (DaemonHarness) async throws -> Void
+    ) async throws {
+        let origin = try await OriginServer.start { request in
+            Raw.response("200 OK", fields: fields(request["Host"] ?? ""))
+        }
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: 'http://127.0.0.1:\(origin.port)/v1', \(channel) }",
+            story
+        )
+    }
+
+    @Test func `links and cookies of the upstream's own lead back to the app`() async throws {
+        try await run("rewrite: true") { host in
+            [
+                "Location: http://\(host)/v1/new?x=1", "Content-Location: /v1/42",
+                "Link: <http://\(host)/v1/items?page=2>; rel=\"next\"; title=\"<a>\", </v1/x>; rel=up",
+                "Link: <https://other.example/v1/y>; rel=alternate", "Refresh: 5; URL='/v1/late'",
+                "Set-Cookie: sid=1; Path=/v1; Domain=api.example.com; Secure; HttpOnly",
+                "Set-Cookie: all=2; Path=/; SameSite=None; Secure; Partitioned",
+                "Set-Cookie: deep=3; path=/v1/items; SameSite=Lax; Expires=Wed, 09 Jun 2027 10:18:14 GMT",
+                "Set-Cookie: plain=4",
+            ]
+        } _: { proxy in
+            let answer = try await proxy.exchange(Raw.get("/orders/items"))
+            #expect(answer["Location"] == "http://localhost/orders/new?x=1")
+            #expect(answer["Content-Location"] == "/orders/42")
+            #expect(
+                answer.values("Link") == [
+                    "<http://localhost/orders/items?page=2>; rel=\"next\"; title=\"<a>\", "
+                        + "</orders/x>; rel=up",
+                    "<https://other.example/v1/y>; rel=alternate",
+                ]
+            )
+            #expect(answer["Refresh"] == "5; URL='/orders/late'")
+            #expect(
+                answer.values("Set-Cookie") == [
+                    "sid=1; Path=/orders; HttpOnly", "all=2; Path=/orders",
+                    "deep=3; Path=/orders/items; SameSite=Lax; Expires=Wed, 09 Jun 2027 10:18:14 GMT",
+                    "plain=4",
+                ]
+            )
+        }
+    }
+
+    @Test func `either part is mapped alone`() async throws {
+        let fields = ["Location: /v1/new", "Set-Cookie: a=1; Path=/v1"]
+        for (part, location, path) in [
+            ("links", "/orders/new", "/v1"), ("cookies", "/v1/new", "/orders"),
+        ] {
+            try await run("rewrite: { \(part): true }") { _ in
+                fields
+            } _: { proxy in
+                let answer = try await proxy.exchange(Raw.get("/orders/items"))
+                #expect(answer["Location"] == location)
+                #expect(answer["Set-Cookie"] == "a=1; Path=\(path)")
+            }
+        }
+    }
+
+    @Test func `early hints are mapped like the response`() async throws {
+        let origin = try await OriginServer.start { _ in
+            "HTTP/1.1 103 Early Hints\r\nLink: </v1/style.css>; rel=preload\r\n\r\n" + Raw.ok()
+        }
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: 'http://127.0.0.1:\(origin.port)/v1', rewrite: true }"
+        ) { proxy in
+            let app = try await RawClient.connect(to: proxy.port, sending: Raw.get("/orders/x"))
+            let hint = try await app.message(.none)
+            #expect(hint["Link"] == "</orders/style.css>; rel=preload")
+            #expect(try await app.message().status == 200)
+        }
+    }
+
+    @Test func `what leads away is passed on, and why says so`() async throws {
+        try await run("auth: { bearer: 'literal:t' }") { host in
+            [
+                "Location: http://\(host)/v1/new", "Link: <https://other.example/x>; rel=next",
+                "Set-Cookie: sid=1; Secure",
+            ]
+        } _: { proxy in
+            let answer = try await proxy.exchange(Raw.get("/orders/x", "X-Request-Id: away"))
+            #expect(answer["Location"]?.hasSuffix("/v1/new") == true)
+            #expect(answer["Set-Cookie"] == "sid=1; Secure")
+            let why = try await proxy.ask(Raw.get("/why/away")).body
+            #expect(why.contains("Location leads to the upstream itself, past netproxy"))
+            #expect(why.contains("Set-Cookie is for the upstream's own host, path or https"))
+            #expect(why.contains("Link leads to another server"))
+            #expect(!why.contains("other.example"))
+        }
+    }
+
+    @Test func `relative links need no word`() async throws {
+        try await run("auth: { bearer: 'literal:t' }") { _ in
+            ["Location: next", "Link: <?page=2>; rel=next", "Set-Cookie: sid=1; HttpOnly"]
+        } _: { proxy in
+            _ = try await proxy.exchange(Raw.get("/orders/x", "X-Request-Id: stays"))
+            #expect(try await !proxy.ask(Raw.get("/why/stays")).body.contains("links"))
+        }
+    }
+}
