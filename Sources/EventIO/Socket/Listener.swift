@@ -13,6 +13,8 @@ import System
     private let onAccept: (StreamSocket) -> Void
     private var event: OpaquePointer?
     private let burst: Int
+    /// Whether another process may go on with the socket.
+    private let isInherited: Bool
     private var pause: ActionTimer?
     private let usesReserve: Bool
     private let onStall: ((String) -> Void)?
@@ -47,6 +49,7 @@ import System
         self.usesReserve = usesReserve
         self.onStall = onStall
         address = socket.address
+        isInherited = socket.isInherited
         descriptor = duplicate(socket.descriptor)
         burst = betterPlace == nil ? 64 : 1
         guard descriptor >= 0 else { throw .system(describe(errno: systemError())) }
@@ -79,9 +82,26 @@ import System
         _ = Glibc.close(descriptor)
     }
 
+    /// The most connections that are accepted before a close: as many as wait by default.
+    private static let lastBurst = 4096
+
+    /// Accepts the connections that wait, before a close: the kernel would reset them, though their
+    /// clients take them for open.
+    ///
+    /// Those at a socket of systemd's are left to the next process.
+    package func acceptWaiting() {
+        guard unsafe event != nil, !isInherited else { return }
+        loop.preconditionCurrent()
+        accept(atMost: Listener.lastBurst, to: nil)
+    }
+
     func ready() {
         // One at a time where several loops share the socket, so that each gets its share.
-        for _ in 0..<burst {
+        accept(atMost: burst, to: betterPlace)
+    }
+
+    private func accept(atMost count: Int, to betterPlace: BetterPlace?) {
+        for _ in 0..<count {
             var storage = sockaddr_storage()
             var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
             // SAFETY: the storage is large enough for every family, and lives for the call.

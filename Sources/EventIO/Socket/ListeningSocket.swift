@@ -7,6 +7,8 @@ package struct ListeningSocket: ~Copyable, Sendable {
     let descriptor: Int32
     /// Where it listens; with the port that the system chose, if it was asked to.
     package let address: SocketAddress
+    /// Whether systemd opened it.
+    package let isInherited: Bool
     private let place: Place?
 
     /// The path of a unix socket, and the file it had there.
@@ -79,6 +81,7 @@ package struct ListeningSocket: ~Copyable, Sendable {
             place = nil
             address = socket.localAddress ?? wanted
         }
+        isInherited = false
         self.descriptor = descriptor
     }
 
@@ -98,6 +101,7 @@ package struct ListeningSocket: ~Copyable, Sendable {
         _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
         self.descriptor = descriptor
         self.address = address
+        isInherited = true
         place = nil
     }
 

@@ -161,6 +161,14 @@ extension StreamSocket {
             && postFault == nil
     }
 
+    /// Whether something can be read now, even if the loop has not taken the kernel's report of it yet.
+    package func hasArrived() -> Bool {
+        guard !isClosed, unsafe !isAborted else { return false }
+        unsafe readiness.becameReadable()
+        probe()
+        return unsafe readiness.mayBeReadable
+    }
+
     /// Reads once where the kernel's state is not known, so that `isQuiet` is right.
     package func probe() {
         // A lost message makes the socket count as readable, whatever the kernel says.

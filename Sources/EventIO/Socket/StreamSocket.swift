@@ -13,7 +13,8 @@ import System
     let descriptor: SocketDescriptor
     // SAFETY: one thread reads and writes these, in single loads and stores, so that no access overlaps.
     @exclusivity(unchecked) var readiness = SocketReadiness()
-    @exclusivity(unchecked) private(set) var isAborted = false
+    /// Whether `abort()` was called.
+    @exclusivity(unchecked) package private(set) var isAborted = false
     @exclusivity(unchecked) private var hasClosed = false
     /// Where the loop may read for the waiting reader.
     @exclusivity(unchecked) var fetch = Fetch()

@@ -119,14 +119,18 @@ final class DownstreamConnection {
     func nextHead() async throws -> Bool {
         // The last response may still be on its way, under its own timeout.
         request = CurrentRequest(number: request.number + 1, idleTimeout: request.idleTimeout)
-        if buffer.isEmpty {
+        while buffer.isEmpty {
             buffer.release(to: loop.slabs)
             guard let deadline = awaitRequest() else { return false }
             do throws(IOError) {
                 try await socket.waitReadable(until: deadline, into: buffer)
+                break
             } catch {
                 if error == .timedOut, state.requestWaitTimedOut(at: deadline) { reader = nil }
-                return false
+                // A drain ends the wait, but not every connection that waits.
+                guard error == .aborted, state.shutdown == .draining, !socket.isAborted else {
+                    return false
+                }
             }
         }
         state.beginReceiving()
@@ -148,6 +152,10 @@ final class DownstreamConnection {
                 try await socket.waitReadable(until: deadline, into: buffer)
                 state.resumeReceiving()
             } catch {
+                if error == .aborted, state.shutdown == .draining, !socket.isAborted {
+                    _ = socket.hasArrived()
+                    continue
+                }
                 guard error == .timedOut, hasBegun else { return false }
                 throw error
             }
@@ -172,10 +180,11 @@ final class DownstreamConnection {
     /// Until when to wait for a request; `nil` where there is none to wait for, or none with a task.
     private func awaitRequest() -> UInt64? {
         // A new connection counts as readable until it was looked at.
-        if state.shutdown == .none { socket.probe() }
+        if state.shutdown != .cut { socket.probe() }
         switch state.awaitRequest(now: loop.now) {
         case .leave: return nil
         case .wait(let deadline): return deadline
+        case .takeArrived: return socket.hasArrived() ? loop.now : nil
         case .parkIfQuiet(let deadline):
             guard socket.isQuiet else { return deadline }
             state.park()
@@ -309,8 +318,11 @@ final class DownstreamConnection {
     /// - Returns: whether it was resting.
     func wake() -> Bool { state.wake() }
 
-    /// Ends the connection if it waits for a request; else after its exchange.
-    func drain() { perform(state.drain()) }
+    /// Ends the connection after its exchange, or after a request that is about to come.
+    func drain() {
+        let timeout = bounds.headTimeout.nanoseconds
+        perform(state.drain(now: loop.now, firstRequestWithin: timeout))
+    }
 
     /// Ends the connection now, in the middle of what it does; an app whose response has not begun is
     /// told why.

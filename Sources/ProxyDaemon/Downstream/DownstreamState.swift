@@ -15,6 +15,10 @@ import HTTP1
 /// | closed     | –    | none       | none       | no               | never                          |
 ///
 /// `shutdown` goes only from `none` to `draining` to `cut`; it may change in every phase.
+///
+/// A drain does not end every connection that waits. Its app has seen the connection accepted, and
+/// many apps do not repeat a request that gets no answer: one that has not sent its first request yet
+/// keeps some time for it, and one that has is looked at once more before it ends.
 struct DownstreamState {
     /// How long an app may keep a connection open without a request, like nginx's 75 s.
     static let keepAlive: UInt64 = 75_000_000_000
@@ -49,7 +53,7 @@ struct DownstreamState {
     /// What to do with the socket when the connection is to end.
     enum EndAction: Equatable {
         case none
-        /// Wake the task that reads, so that it finds out.
+        /// Wake the task that reads, so that it finds out what is wanted now.
         case cancelRead
         case abort
     }
@@ -62,6 +66,8 @@ struct DownstreamState {
         case wait(until: UInt64)
         /// Park the connection if nothing more arrives at once, else wait.
         case parkIfQuiet(elseWaitUntil: UInt64)
+        /// Read what is here already, and end the connection if that is nothing.
+        case takeArrived
     }
 
     private(set) var phase = Phase.waiting
@@ -72,6 +78,8 @@ struct DownstreamState {
     private var served = 0
     /// Until when the connection may stay open without a request.
     private(set) var idleDeadline = UInt64.max
+    /// Until when a connection that is drained may send its first request.
+    private var graceEnd: UInt64 = 0
     /// Until when the head that has begun must be complete: counted from its first byte.
     private var headDeadline: UInt64?
     /// How long the task waits for a request before it parks the connection; `nil` if it never does.
@@ -107,7 +115,11 @@ struct DownstreamState {
     mutating func awaitRequest(now: UInt64) -> WaitAction {
         let wasParked = isParked
         phase = .waiting
-        guard shutdown == .none else { return .leave }
+        switch shutdown {
+        case .none: break
+        case .draining: return served == 0 && now < graceEnd ? .wait(until: graceEnd) : .takeArrived
+        case .cut: return .leave
+        }
         // A connection that was parked has waited already.
         if !wasParked { idleDeadline = now &+ DownstreamState.keepAlive }
         guard let parkDelay else { return .wait(until: idleDeadline) }
@@ -140,9 +152,15 @@ struct DownstreamState {
     ///
     /// - Returns: how long to wait; `nil` where no request is wanted.
     mutating func awaitHead(now: UInt64) -> UInt64? {
-        guard shutdown == .none else { return nil }
-        phase = .waiting
-        return now &+ DownstreamState.keepAlive
+        switch shutdown {
+        case .none:
+            phase = .waiting
+            return now &+ DownstreamState.keepAlive
+        case .draining where served == 0 && now < graceEnd:
+            phase = .waiting
+            return graceEnd
+        case .draining, .cut: return nil
+        }
     }
 
     /// A head is incomplete.
@@ -185,10 +203,24 @@ struct DownstreamState {
 
     // MARK: - Its end
 
-    /// Ends the connection if it waits for a request, else after its exchange.
-    mutating func drain() -> EndAction {
-        if shutdown == .none { shutdown = .draining }
-        return phase == .waiting || isParked ? .cancelRead : .none
+    /// How long a connection that is drained may take to send its first request: at least the first
+    /// after the drain began, at most the second after it was accepted.
+    static let grace: ClosedRange<UInt64> = 1_000_000_000...5_000_000_000
+
+    /// Ends the connection after its exchange; if it waits for a request, after one that is here
+    /// already, or after its first.
+    ///
+    /// The first request has the time of `timeout`, in nanoseconds, since the connection was accepted,
+    /// within the bounds of ``grace``: an app that has just connected is about to ask, one that connected
+    /// long ago probably is not.
+    mutating func drain(now: UInt64, firstRequestWithin timeout: UInt64) -> EndAction {
+        guard shutdown == .none else { return .none }
+        shutdown = .draining
+        guard phase == .waiting || isParked else { return .none }
+        let opened = idleDeadline == .max ? now : idleDeadline &- DownstreamState.keepAlive
+        let grace = DownstreamState.grace
+        graceEnd = max(opened &+ min(timeout, grace.upperBound), now &+ grace.lowerBound)
+        return .cancelRead
     }
 
     /// Ends the connection in the middle of what it does; an app whose response has not begun gets one

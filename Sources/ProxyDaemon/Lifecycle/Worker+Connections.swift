@@ -20,25 +20,33 @@ extension Worker {
 
     /// Takes a connection that another loop has accepted.
     private func adopt(_ accepted: AcceptedSocket, listener: Int, channel: String?) {
-        // A listener that is not here may be about to come; one that was here is closed.
-        let own = listeners[listener]
-        guard !isDraining, own != nil || listener > lastListener,
-            // A socket that the system cannot watch is closed.
-            let socket = try? accepted.open(on: loop)
-        else {
+        // A socket that the system cannot watch is closed.
+        guard let socket = try? accepted.open(on: loop) else {
             load?.remove()
             return
         }
-        serve(socket, listener: listener, channel: own == nil ? channel : own?.channel)
+        // A listener that is not here may be about to come; one that was here is closed, and its last
+        // connections end like those that were here before.
+        let own = listeners[listener]
+        let isClosed = own == nil && listener <= lastListener
+        let connection = serve(
+            socket,
+            listener: listener,
+            channel: own == nil ? channel : own?.channel
+        )
+        if isDraining || isClosed { connection?.drain() }
     }
 
     /// Serves a connection that counts already.
-    func serve(_ socket: StreamSocket, listener: Int, channel: String?) {
+    ///
+    /// - Returns: the connection; `nil` if the process has too many.
+    @discardableResult
+    func serve(_ socket: StreamSocket, listener: Int, channel: String?) -> DownstreamConnection? {
         guard shared.connectionCount.add(upTo: limits.connections) else {
             // Cheaper than a response, and the client sees the reset.
             socket.reset()
             load?.remove()
-            return
+            return nil
         }
         let connection = DownstreamConnection(
             socket,
@@ -46,8 +54,10 @@ extension Worker {
             listener: DownstreamConnection.Source(number: listener, channel: channel)
         )
         connections[ObjectIdentifier(connection)] = connection
+        heap.began(connections.count)
         connection.beginParked()
         leaveToLoop(connection)
+        return connection
     }
 
     /// One task for as long as the connection has something to do; it never leaves the loop.
@@ -89,12 +99,15 @@ extension Worker {
         connection.socket.onPeerClosed = nil
         if connection.state.phase == .resting { load?.remove() }
         leaveToLoop(connection)
-        parkedCount += 1
-        guard parkedCount == Worker.trimThreshold else { return }
+        if heap.parked() { trimLater() }
+    }
+
+    /// Returns memory to the system a little later, when more of it is free.
+    private func trimLater() {
         let trimmer =
             trimmer
             ?? ActionTimer { [unowned self] in
-                parkedCount = 0
+                heap.trimmed()
                 HeapMemory.returnUnused()
             }
         self.trimmer = trimmer
@@ -117,6 +130,7 @@ extension Worker {
         connections[ObjectIdentifier(connection)] = nil
         load?.remove()
         shared.connectionCount.remove()
+        if heap.ended(leaving: connections.count) { trimLater() }
         if connections.isEmpty { onDrained?() }
     }
 }

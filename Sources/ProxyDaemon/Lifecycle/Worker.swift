@@ -11,8 +11,7 @@ import RequestLog
 final class Worker {
     /// How long a task stays with an idle connection.
     static let parkDelay = Duration.seconds(1)
-    /// After this many parked connections, the memory of their tasks is returned to the system.
-    static let trimThreshold = 64
+    /// How long after many connections were parked or ended their memory is returned to the system.
     static let trimDelay = Duration.milliseconds(500)
     /// How long a client whose exchange is cut may take to read the reason.
     private static let lastWord = Duration.milliseconds(500)
@@ -27,6 +26,7 @@ final class Worker {
     var limits: Limits
     let handler: ProxyHandler
     var listeners: [Int: (listener: Listener, channel: String?)] = [:]
+    private var isAccepting = true
     var isDraining = false
     var connections: [ObjectIdentifier: DownstreamConnection] = [:]
     /// Channels of a configuration that is about to come into force.
@@ -37,7 +37,7 @@ final class Worker {
     private var isFlusherArmed = false
     var trimmer: ActionTimer?
     private var cutter: ActionTimer?
-    var parkedCount = 0
+    var heap = UnusedHeap()
     var onDrained: (() -> Void)?
     /// The number of the listener that was opened last.
     var lastListener = 0
@@ -105,7 +105,7 @@ final class Worker {
         number: Int,
         channel: String?
     ) throws(IOError) {
-        guard !isDraining else { return }
+        guard isAccepting else { return }
         let listener = try Listener(
             socket,
             on: loop,
@@ -132,15 +132,22 @@ final class Worker {
     /// Accepts no more at a socket; what came over it ends after its exchange, at the latest when
     /// `limit` is over.
     func stopListening(_ number: Int, within limit: Duration) {
-        listeners.removeValue(forKey: number)?.listener.close()
+        let listener = listeners[number]?.listener
+        // Clients whose connections wait to be accepted take them for open.
+        listener?.acceptWaiting()
+        listener?.close()
+        listeners[number] = nil
         handler.listenAddresses.remove(number)
-        let affected = connections.values.filter { $0.listener.number == number }
-        for connection in affected { connection.drain() }
-        guard !affected.isEmpty else { return }
-        let timer = ActionTimer {
-            for connection in affected { connection.cut() }
+        for connection in connections(of: number) { connection.drain() }
+        // Also those that another loop has handed over by then.
+        let timer = ActionTimer { [weak self] in
+            for connection in self?.connections(of: number) ?? [] { connection.cut() }
         }
         loop.schedule(timer, at: loop.deadline(after: limit))
+    }
+
+    private func connections(of listener: Int) -> [DownstreamConnection] {
+        connections.values.filter { $0.listener.number == listener }
     }
 
     /// Puts other limits in force, for connections to come.
@@ -202,12 +209,20 @@ final class Worker {
 
     // MARK: - Ending
 
-    /// Accepts no more and ends idle connections; calls `completion` when all have ended.
+    /// Accepts no more, after what waits to be accepted, and gets no more from other loops.
+    func stopAccepting() {
+        isAccepting = false
+        if let load { shared.spread?.leave(load) }
+        for listener in listeners.values {
+            listener.listener.acceptWaiting()
+            listener.listener.close()
+        }
+        listeners = [:]
+    }
+
+    /// Ends connections after their exchanges; calls `completion` when all have ended.
     func drain(_ completion: @escaping () -> Void) {
         isDraining = true
-        if let load { shared.spread?.leave(load) }
-        for listener in listeners.values { listener.listener.close() }
-        listeners = [:]
         onDrained = completion
         for connection in connections.values { connection.drain() }
         if connections.isEmpty { completion() }
@@ -255,6 +270,8 @@ final class Worker {
         for channel in handler.channels.channels { channel.log.flush(now: .now) }
         for retired in retired { retired.channel?.log.flush(now: .now) }
         handler.channels.ownLog.flush(now: .now)
+        // Once for all of them: each wake-up of the writing thread costs two context switches.
+        handler.channels.ownLog.log.sink.writeSoon()
     }
 }
 

@@ -99,6 +99,8 @@ struct WorkerPool: Sendable {
 
     /// Accepts no more, and returns when all connections have ended or the time is over.
     func drain(within limit: Duration) async {
+        // On every loop first: what one hands over meanwhile is with another before that one drains.
+        for worker in workers { await worker.call { $0.stopAccepting() } }
         await onEachWorker(within: limit) { $0.drain($1) }
     }
 

@@ -45,7 +45,7 @@ import Testing
         for row in Self.table {
             var state = Self.state(in: row.phase)
             #expect(state.phase == row.phase)
-            let drained = state.drain()
+            let drained = state.drain(now: 0, firstRequestWithin: 10 * Self.second)
             let begins = state.beginInterim()
             #expect(drained == row.drain, "\(row.phase)")
             #expect(begins == row.interim, "\(row.phase)")
@@ -53,7 +53,7 @@ import Testing
             state = Self.state(in: row.phase)
             let cut = state.cut()
             #expect(cut == row.cut, "\(row.phase)")
-            _ = state.drain()
+            _ = state.drain(now: 0, firstRequestWithin: 10 * Self.second)
             #expect(state.shutdown == .cut)
         }
     }
@@ -76,10 +76,72 @@ import Testing
         let wait = state.awaitHead(now: 0)
         #expect(wait == DownstreamState.keepAlive)
         #expect(state.phase == .waiting)
-        let drained = state.drain()
+        state.requestArrived()
+        let drained = state.drain(now: 0, firstRequestWithin: 10 * Self.second)
         #expect(drained == .cancelRead)
         let end = state.awaitHead(now: 0)
         #expect(end == nil)
+    }
+
+    @Test func `a drained connection without a request has time for its first`() {
+        var state = DownstreamState(parkDelay: Self.second)
+        state.beginParked(now: 0)
+        let action = state.drain(now: 2 * Self.second, firstRequestWithin: 10 * Self.second)
+        #expect(action == .cancelRead)
+        _ = state.wake()
+        let wait = state.awaitRequest(now: 2 * Self.second)
+        #expect(wait == .wait(until: 5 * Self.second))
+        // Drained once more, by a stop after the end of its listener.
+        let again = state.drain(now: 4 * Self.second, firstRequestWithin: 10 * Self.second)
+        #expect(again == .none)
+        let isParked = state.requestWaitTimedOut(at: 5 * Self.second)
+        #expect(!isParked)
+        let end = state.awaitRequest(now: 5 * Self.second)
+        #expect(end == .takeArrived)
+    }
+
+    @Test(
+        arguments: [
+            // Connected long ago: a second from now. A shorter limit for heads bounds it, too.
+            (accepted: 0, drained: 60, limit: 10, end: 61), (0, 1, 3, 3), (0, 0, 600, 5),
+        ] as [(accepted: UInt64, drained: UInt64, limit: UInt64, end: UInt64)]
+    )
+    func `the time for a first request counts from the connection`(
+        row: (accepted: UInt64, drained: UInt64, limit: UInt64, end: UInt64)
+    ) {
+        var state = DownstreamState(parkDelay: Self.second)
+        state.beginParked(now: row.accepted * Self.second)
+        _ = state.drain(
+            now: row.drained * Self.second,
+            firstRequestWithin: row.limit * Self.second
+        )
+        let wait = state.awaitRequest(now: row.drained * Self.second)
+        #expect(wait == .wait(until: row.end * Self.second))
+    }
+
+    @Test func `an empty line does not use up the time for a first request`() {
+        var state = Self.state(in: .parked)
+        _ = state.drain(now: 0, firstRequestWithin: 5 * Self.second)
+        state.beginReceiving()
+        let wait = state.awaitHead(now: Self.second)
+        #expect(wait == 5 * Self.second)
+        let end = state.awaitHead(now: 5 * Self.second)
+        #expect(end == nil)
+    }
+
+    @Test func `a drained connection that has asked before is looked at once more`() {
+        var state = Self.state(in: .waiting)
+        state.requestArrived()
+        _ = state.drain(now: 0, firstRequestWithin: 5 * Self.second)
+        let look = state.awaitRequest(now: 0)
+        #expect(look == .takeArrived)
+        state.beginReceiving()
+        state.requestArrived()
+        state.beginResponse(.keepAlive)
+        #expect(!state.persists)
+        _ = state.cut()
+        let end = state.awaitRequest(now: 0)
+        #expect(end == .leave)
     }
 
     @Test func `a quiet connection is parked after its first request, a later one waits`() {
@@ -127,7 +189,7 @@ import Testing
         #expect(state.persists)
         state.beginResponse(.close)
         #expect(!state.persists)
-        _ = state.drain()
+        _ = state.drain(now: 0, firstRequestWithin: 10 * Self.second)
         state.beginResponse(.keepAlive)
         #expect(!state.persists)
     }

@@ -193,6 +193,9 @@ import Testing
             root: "drain: 200ms"
         ) { proxy in
             let (app, idle) = try await (proxy.connect(), proxy.connect())
+            // One that has asked ends when the drain begins.
+            try await idle.send(Raw.get("/nowhere"))
+            #expect(try await idle.message().status == 404)
             try await app.send(UpgradeStory.ask)
             try await app.read(through: "welcome;")
             async let stopped: Void = proxy.stop()

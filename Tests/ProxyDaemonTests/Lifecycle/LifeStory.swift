@@ -75,10 +75,12 @@ import Testing
             root: "limits: { head_timeout: 60s }"
         ) { proxy in
             let (app, idle) = try await (proxy.connect(), proxy.connect())
+            try await idle.send(Raw.get("/nowhere"))
+            #expect(try await idle.message().status == 404)
             try await app.send(Raw.get("/orders/1"))
             try await asked.wait()
             async let stopped: Void = proxy.stop()
-            // The connection that never spoke ends as soon as the drain has begun.
+            // The connection without an exchange ends as soon as the drain has begun.
             #expect(try await idle.rest().end == .closed)
             let readiness = try await proxy.ask(Raw.get("/readyz"))
             #expect(readiness.status == 503)
@@ -222,6 +224,8 @@ import Testing
                 root: "listen: ['127.0.0.1:0', 'unix:\(proxy.directory)/s']"
             )
             let (app, idle) = try await (proxy.connect(), proxy.connect())
+            try await idle.send(Raw.get("/nowhere"))
+            #expect(try await idle.message().status == 404)
             try await app.send(Raw.get("/orders/1"))
             try await asked.wait()
             async let stopped: Void = proxy.stop()

@@ -1,0 +1,94 @@
+import FoundationEssentials
+import TestSupport
+import Testing
+
+/// Connections that were accepted, and whose apps have not asked yet when the daemon stops.
+@Suite struct RestartStory {
+    private func run(
+        root: String = "",
+        _ story: (_ proxy: DaemonHarness, _ channels: String) async throws -> Void
+    ) async throws {
+        let origin = try await OriginServer.start { wire in
+            while try await wire.next() != nil { try await wire.send(Raw.ok("here")) }
+        }
+        let channels = "orders: { upstream: http://127.0.0.1:\(origin.port) }"
+        try await DaemonHarness.run(channels: channels, root: root) { proxy async throws in
+            try await story(proxy, channels)
+        }
+    }
+
+    /// Waits until the daemon has begun to drain.
+    private func isDraining(_ proxy: DaemonHarness) async throws {
+        #expect(await proxy.tells("draining"))
+        while try await proxy.ask(Raw.get("/readyz")).status == 200 { await Task.yield() }
+    }
+
+    @Test(arguments: [1, 3])
+    func `a connection that has not asked yet is answered, and closed then`(
+        workers: Int
+    ) async throws {
+        try await run(root: "workers: \(workers)") { proxy, _ in
+            var apps: [Wire] = []
+            for _ in 0..<12 { apps.append(try await proxy.connect()) }
+            async let stopped: Void = proxy.stop()
+            try await isDraining(proxy)
+            for app in apps {
+                try await app.send(Raw.get("/orders/1"))
+                let answer = try await app.message()
+                #expect(answer.body == "here")
+                #expect(answer["Connection"] == "close")
+                #expect(try await app.rest().end == .closed)
+            }
+            await stopped
+            #expect(try await proxy.log("orders").count == 12)
+        }
+    }
+
+    @Test func `an app that never asks delays the stop by no more than its time`() async throws {
+        try await run(root: "drain: 1h") { proxy, _ in
+            let app = try await proxy.connect()
+            async let stopped: Void = proxy.stop()
+            try await isDraining(proxy)
+            await proxy.advance(by: .seconds(6))
+            await stopped
+            #expect(try await app.rest().text.isEmpty)
+        }
+    }
+
+    @Test func `the end of drain ends the wait for a request`() async throws {
+        try await run(root: "drain: 100ms") { proxy, _ in
+            let app = try await proxy.connect()
+            await proxy.stop()
+            #expect(try await app.rest().text.isEmpty)
+        }
+    }
+
+    @Test func `a listener that a reload closes answers those that have connected`() async throws {
+        try await run(root: "listen: ['127.0.0.1:0', '127.0.0.2:0']") { proxy, channels in
+            let port = try #require(await proxy.ports.first)
+            let apps = [
+                try await RawClient.connect(to: port), try await RawClient.connect(to: port),
+            ]
+            await proxy.reload(channels: channels, root: "listen: ['127.0.0.2:0']")
+            for app in apps {
+                try await app.send(Raw.get("/orders/1"))
+                let answer = try await app.message()
+                #expect(answer.body == "here" && answer["Connection"] == "close")
+            }
+        }
+    }
+
+    @Test func `on a unix socket it is the same`() async throws {
+        try await run(root: "listen: ['unix:DIRECTORY/app.sock']") { proxy, _ in
+            let app = try await RawClient.connect(
+                path: "\(proxy.directory)/app.sock",
+                sending: ""
+            )
+            async let stopped: Void = proxy.stop()
+            try await isDraining(proxy)
+            try await app.send(Raw.get("/orders/1"))
+            #expect(try await app.message().body == "here")
+            await stopped
+        }
+    }
+}
