@@ -1,5 +1,6 @@
 #pragma once
 #include <malloc.h>
+#include <sys/eventfd.h>
 #include <signal.h>
 #include <spawn.h>
 #include <unistd.h>

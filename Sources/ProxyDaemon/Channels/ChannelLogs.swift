@@ -1,5 +1,6 @@
 import EventIO
 import FoundationEssentials
+import NetworkCore
 import ProxyConfig
 import RequestLog
 import Synchronization
@@ -10,6 +11,8 @@ import System
 ///
 /// A channel that a reload makes again continues the stream of the one before it: two streams would
 /// rotate the same file, and the older one would keep removed files open.
+///
+/// One thread writes all of them: a disk that hangs must hold up no loop.
 final class ChannelLogs: Sendable {
     private struct State {
         var settings: LogSettings
@@ -21,18 +24,30 @@ final class ChannelLogs: Sendable {
     let feed = LogFeed()
     /// One for all channels, so that their lines never mix; `nil` if the log goes to files.
     private let stream: LogSink?
+    private let writer: LogWriter
     private let state: Mutex<State>
     private let report: OperatorReport
     /// One for all channels: a full disk is a problem of each of them.
     private let losses: RateLimitedReport
 
-    /// - Throws: if the directory cannot be made, or no journal is listening.
+    /// - Throws: if the directory cannot be made, no journal is listening, or no descriptors are left.
     init(_ settings: LogSettings, report: @escaping OperatorReport) throws {
         self.report = report
         losses = RateLimitedReport(report)
         if settings.output == .file { try ChannelLogs.makeDirectory(settings.directory) }
-        stream = try ChannelLogs.stream(settings)
+        do {
+            writer = try LogWriter()
+        } catch {
+            throw IOError.system(
+                "log: \(error); raise the limit of open files (LimitNOFILE=, ulimit -n)"
+            )
+        }
+        stream = try ChannelLogs.stream(settings, writer)
         state = Mutex(State(settings: settings))
+    }
+
+    deinit {
+        writer.end()
     }
 
     /// The log of a channel, or the daemon's own.
@@ -48,6 +63,7 @@ final class ChannelLogs: Sendable {
                     labels: labels,
                     to: ChannelLogs.file(named: name, state.settings),
                     format: format,
+                    writer: writer,
                     onLoss: { [weak self] in self?.reportLoss(of: name, $0) }
                 )
             if stream == nil { state.sinks[name] = sink }
@@ -62,41 +78,53 @@ final class ChannelLogs: Sendable {
         losses("\(place): \(error); its lines are lost until it can be written")
     }
 
-    /// Continues in other files, or with another rotation.
+    /// Makes the directory if it is missing, and continues in other files, or with another rotation,
+    /// if that is wanted.
     ///
     /// - Throws: if the directory cannot be made.
-    func move(to wanted: LogSettings) throws {
+    func move(to wanted: LogSettings) async throws {
         let present = state.withLock { $0.settings }
+        guard present.output == .file else { return }
         var next = present
         next.directory = wanted.directory
         next.rotate = wanted.rotate
-        guard next != present, present.output == .file else { return }
-        try ChannelLogs.makeDirectory(next.directory)
+        let isMissing = try await ChannelLogs.makeMissingDirectory(next.directory)
+        // Files of a directory that was removed are open, and lead nowhere.
+        guard next != present else { return isMissing ? reopenFiles() : () }
         let sinks = state.withLock { [next] state in
             state.settings = next
             return state.sinks
         }
-        for (name, sink) in sinks { sink.redirect(to: ChannelLogs.file(named: name, next)) }
+        for (name, sink) in sinks {
+            sink.redirect { [next] in ChannelLogs.file(named: name, next) }
+        }
     }
 
     /// Opens the files again, and makes their directory if it was removed.
-    func reopen() {
+    func reopen() async {
         let settings = state.withLock { $0.settings }
         if settings.output == .file {
             do {
-                try ChannelLogs.makeDirectory(settings.directory)
+                _ = try await ChannelLogs.makeMissingDirectory(settings.directory)
             } catch {
                 report("\(error)")
             }
         }
+        reopenFiles()
+    }
+
+    private func reopenFiles() {
         for sink in state.withLock({ $0.sinks }).values { sink.reopen() }
     }
 
-    /// Completes the files after the last line.
-    func finish() {
+    /// Completes the files after the last line, and returns when everything is written, or when the
+    /// disk has taken too long.
+    func finish(within limit: Duration) async {
         for sink in state.withLock({ $0.sinks }).values + (stream.map { [$0] } ?? []) {
             sink.finish(at: .now, now: .now)
         }
+        guard await !writer.flush(within: limit) else { return }
+        report("the last lines of the request log are lost: the disk does not answer")
     }
 
     /// Closes the files of all channels except these; an exchange that ends later opens its file again.
@@ -123,14 +151,15 @@ final class ChannelLogs: Sendable {
         )
     }
 
-    private static func stream(_ settings: LogSettings) throws -> LogSink? {
+    private static func stream(_ settings: LogSettings, _ writer: LogWriter) throws -> LogSink? {
         switch settings.output {
         case .file: return nil
         case .stdout:
             return LogSink(
                 labels: LogLabels(),
                 to: StandardOutputDestination(),
-                format: settings.lineFormat
+                format: settings.lineFormat,
+                writer: writer
             )
         case .journal:
             let path = LogSettings.journalPath
@@ -143,7 +172,16 @@ final class ChannelLogs: Sendable {
                 )
             }
             let journal = try JournalDestination(path: path, format: settings.messageFormat)
-            return LogSink(labels: LogLabels(), to: journal)
+            return LogSink(labels: LogLabels(), to: journal, writer: writer)
+        }
+    }
+
+    /// Makes the directory on a thread that may wait; returns whether it was missing.
+    private static func makeMissingDirectory(_ path: String) async throws -> Bool {
+        try await DiskAccess.run {
+            guard try FileSystem.status(path) == nil else { return false }
+            try makeDirectory(path)
+            return true
         }
     }
 

@@ -74,7 +74,7 @@ extension Daemon {
         for channel in channels.channels { await channel.authorizer?.engine?.writeAgain() }
         let nextChannels = try await assembly.channels(of: next, keeping: channels.channels)
         guard !state.isEnding else { throw ReloadRefusal.stopping }
-        try assembly.logs.move(to: next.log)
+        try await assembly.logs.move(to: next.log)
         await replaceChannels(with: nextChannels)
         var remarks: [String] = []
         let waiting = inForce.replace(with: next, at: Date().timeIntervalSince1970)

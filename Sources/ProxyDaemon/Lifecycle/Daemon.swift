@@ -211,7 +211,7 @@ package actor Daemon {
         case .hangUp:
             // A start reads everything anyway.
             if !state.isStarting { await reload() }
-        case .user1: assembly?.logs.reopen()
+        case .user1: await assembly?.logs.reopen()
         }
     }
 
@@ -230,6 +230,8 @@ package actor Daemon {
     /// How long a renewal may take in which a refresh token was presented: as long as one request to
     /// a token endpoint.
     private static let renewalTime = Duration.seconds(10)
+    /// How long a stop waits for the disk of the request log.
+    private static let logTime = Duration.seconds(5)
 
     /// Returns when the daemon has stopped.
     package func waitUntilStopped() async {
@@ -269,7 +271,6 @@ package actor Daemon {
         reloading?.cancel()
         _ = await reloading?.value
         await workers.close()
-        assembly?.logs.finish()
         if let signals { await signals.call { $0.close() } }
         // Endless answers end first, so that every reader can see their end.
         assembly?.logs.feed.finish()
@@ -282,6 +283,7 @@ package actor Daemon {
             await loop.waitUntilStopped()
         }
         loops = []
+        await assembly?.logs.finish(within: Daemon.logTime)
         state = .stopped
         for waiter in stopWaiters { waiter.resume() }
         stopWaiters = []

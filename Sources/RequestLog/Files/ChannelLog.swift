@@ -47,10 +47,11 @@ package final class ChannelLog: Sendable {
     /// Reopens the file (SIGUSR1).
     package func reopen() { sink.reopen() }
 
-    /// Writes an event immediately; for code that does not run on an event loop.
+    /// Writes an event without delay; for code that does not run on an event loop.
     package func write(_ event: EventRecord, now: ContinuousClock.Instant = .now) {
         let buffer = LogBuffer(self)
         buffer.write(event, now: now)
         buffer.flush(now: now)
+        sink.writeSoon()
     }
 }

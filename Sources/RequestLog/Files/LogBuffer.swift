@@ -32,7 +32,9 @@ package final class LogBuffer {
 
     deinit {
         // The channel is gone, and nothing else would flush the rest.
-        if !lines.isEmpty { flush(now: .now) }
+        guard !lines.isEmpty else { return }
+        flush(now: .now)
+        log.sink.writeSoon()
     }
 
     /// Adds the line of a finished exchange, and a copy of it to `recent`.
@@ -54,7 +56,8 @@ package final class LogBuffer {
         finishLine(from: start, at: event.time, now: now)
     }
 
-    /// Writes the lines to the stream.
+    /// Hands the lines over to the stream; a loop that has flushed all its buffers then calls
+    /// `writeSoon` of one of the streams.
     package func flush(now: ContinuousClock.Instant) {
         let (lines, time) = (lines, lastTime)
         log.sink.write(lines.span, count: lineCount, at: time, now: now)

@@ -28,9 +28,12 @@ extension LogDestination {
 
 /// Writes lines to standard output.
 ///
-/// It never blocks: lines that do not fit into a full pipe are lost and counted.
+/// A reader that takes nothing for a moment holds up the writing thread: lines that do not fit into a
+/// full pipe by then are lost and counted.
 package final class StandardOutputDestination: LogDestination {
     private static let stream = StandardStream.output.withoutWaiting
+    /// How long a write waits for the reader.
+    private static let patience = Duration.milliseconds(200)
     /// Always 0: standard output is a single stream.
     package let generation = 0
 
@@ -40,9 +43,12 @@ package final class StandardOutputDestination: LogDestination {
     /// Does nothing.
     package func prepare(adding count: Int, now: ContinuousClock.Instant) {}
 
-    /// Writes as much as the pipe accepts without blocking.
+    /// Writes as much as the pipe accepts at once.
     package func write(_ bytes: Span<UInt8>) throws(FileError) -> Int {
-        try StandardOutputDestination.stream.writePiece(bytes, patience: .zero)
+        try StandardOutputDestination.stream.writePiece(
+            bytes,
+            patience: StandardOutputDestination.patience
+        )
     }
 
     /// Does nothing.

@@ -1,12 +1,13 @@
-import Bytes
+import Glibc
 import Synchronization
 package import System
 
 /// A stream of whole lines that several event loops write to.
 ///
-/// Callable from any thread; a flush holds the lock for one system call. Writing never fails for the
-/// caller: lines that cannot be written are dropped and counted, and the next successful write begins
-/// with a line that states their number.
+/// Callable from any thread. With a `LogWriter` nothing here blocks: lines wait in memory for the
+/// writer's thread. Without one, each call writes by itself. Writing never fails for the caller: lines
+/// that cannot be written are dropped and counted, and the next successful write begins with a line
+/// that states their number.
 package final class LogSink: Sendable {
     /// The numbers of lines written and lost.
     package struct Counters: Sendable, Equatable {
@@ -18,24 +19,32 @@ package final class LogSink: Sendable {
         package var lastError: FileError?
     }
 
-    fileprivate struct State {
-        var destination: any LogDestination
-        let encoder: LineEncoder
-        let format: LogFormat
+    /// What waits for the writer.
+    fileprivate struct Queue {
+        var lines: [UInt8] = []
+        var count = 0
+        /// When the last of the lines was made.
+        var time = WallTime(seconds: 0)
+        var now: ContinuousClock.Instant?
+        var orders: [@Sendable (inout LogStream) -> Void] = []
+        /// Lines that did not fit since the writer last looked.
+        var refused = 0
+        /// Whether the writer has this sink on its list.
+        var isListed = false
+        /// What the stream has counted, as of its last write.
         var counters = Counters()
-        /// The part of `counters.dropped` that no line has reported yet.
-        var unreported = 0
-        /// The rest of a line that was written only in part.
-        var rest: [UInt8] = []
-        var generation = 0
-        /// Whether the most recent lines were lost.
-        var isLosing = false
-        /// Whether only exchanges that are still running write to it.
-        var isRetired = false
-        let notice = OutputBuffer(capacity: 512)
+        /// Lines that did not fit since the start.
+        var allRefused = 0
+        var isRefusing = false
     }
 
-    private let state: Mutex<State>
+    /// Why lines do not fit into the queue.
+    private static let slowDisk = FileError("the disk does not keep up", code: EAGAIN)
+
+    private let queue = Mutex(Queue())
+    /// Locked while the disk is used: with a writer, by its thread alone.
+    private let stream: Mutex<LogStream>
+    private let writer: LogWriter?
     private let onLoss: (@Sendable (FileError) -> Void)?
 
     /// Creates a stream.
@@ -44,61 +53,56 @@ package final class LogSink: Sendable {
     ///   - labels: the labels of notices about lost lines.
     ///   - destination: what the lines are written to.
     ///   - format: the format of notices.
-    ///   - onLoss: called with the reason when lines begin to be lost, on the writing thread.
+    ///   - writer: the thread that writes; without one, each caller writes.
+    ///   - onLoss: called with the reason when lines begin to be lost, on the writing thread or on
+    ///     that of the caller; it must not block.
     package init(
         labels: LogLabels,
         to destination: sending any LogDestination,
         format: LogFormat = .json,
+        writer: LogWriter? = nil,
         onLoss: (@Sendable (FileError) -> Void)? = nil
     ) {
+        self.writer = writer
         self.onLoss = onLoss
-        state = Mutex(
-            State(destination: destination, encoder: LineEncoder(labels: labels), format: format)
-        )
+        stream = Mutex(LogStream(labels: labels, to: destination, format: format))
     }
 
-    /// The numbers of lines written and lost so far.
+    /// The numbers of lines written and lost so far; what waits is neither.
     package var counters: Counters {
-        state.withLock { $0.counters }
+        queue.withLock { queue in
+            var counters = queue.counters
+            counters.dropped += queue.allRefused
+            return counters
+        }
     }
 
     /// Reopens the file (SIGUSR1).
-    package func reopen() {
-        state.withLock { $0.destination.reopen() }
-    }
+    package func reopen() { order { $0.reopen() } }
 
     /// Closes the file now, and again after each later write.
-    package func retire() {
-        state.withLock { state in
-            state.isRetired = true
-            state.destination.reopen()
-        }
-    }
+    package func retire() { order { $0.retire() } }
 
     /// Reverses ``retire()``: the file stays open.
-    package func revive() {
-        state.withLock { $0.isRetired = false }
-    }
+    package func revive() { order { $0.revive() } }
 
-    /// Continues with another destination.
-    package func redirect(to destination: sending any LogDestination) {
-        let next = Mutex<(any LogDestination)?>(destination)
-        state.withLock { state in
-            guard let destination = next.withLock({ $0.take() }) else { return }
-            state.destination = destination
-            // Matches no destination: the rest of a partly written line is not written to this one.
-            state.generation = -1
-        }
+    /// Continues with another destination, which `make` makes on the writing thread.
+    package func redirect(to make: @escaping @Sendable () -> any LogDestination) {
+        order { $0.redirect(to: make()) }
     }
 
     /// Writes the rest of a cut line and the notice about lost lines, which otherwise wait for the
     /// next line.
     package func finish(at time: WallTime, now: ContinuousClock.Instant) {
-        state.withLock { state in
-            guard !state.rest.isEmpty || state.unreported > 0 else { return }
-            let nothing: [UInt8] = []
-            _ = state.write(nothing.span, count: 0, at: time, now: now)
+        order { $0.finish(at: time, now: now) }
+    }
+
+    private func order(_ action: @escaping @Sendable (inout LogStream) -> Void) {
+        let isFirst = queue.withLock { queue in
+            queue.orders.append(action)
+            return queue.list()
         }
+        hand(isFirst, at: .now)
     }
 
     /// Writes whole lines, or drops them.
@@ -111,135 +115,86 @@ package final class LogSink: Sendable {
         now: ContinuousClock.Instant
     ) {
         guard !lines.isEmpty else { return }
-        let loss = state.withLock { $0.write(lines, count: count, at: time, now: now) }
+        guard writer?.reserve(lines.count) ?? true else { return refuse(count) }
+        let isFirst = queue.withLock { queue in
+            // SAFETY: the span is borrowed for the copy.
+            unsafe lines.withUnsafeBytes { unsafe queue.lines.append(contentsOf: $0) }
+            queue.count += count
+            (queue.time, queue.now) = (max(queue.time, time), now)
+            queue.isRefusing = false
+            return queue.list()
+        }
+        hand(isFirst, at: .nextFlush)
+    }
+
+    private func refuse(_ count: Int) {
+        let begins = queue.withLock { queue in
+            queue.refused += count
+            queue.allRefused += count
+            queue.counters.lastError = LogSink.slowDisk
+            defer { queue.isRefusing = true }
+            return !queue.isRefusing
+        }
+        if begins { onLoss?(LogSink.slowDisk) }
+    }
+
+    /// Has the writer write what waits, of this sink and all others.
+    package func writeSoon() { writer?.wake() }
+
+    private enum Urgency {
+        case now, nextFlush
+    }
+
+    private func hand(_ isFirst: Bool, at urgency: Urgency) {
+        guard let writer, !writer.isEnding else { return writeWaiting() }
+        if isFirst { writer.add(self) }
+        switch urgency {
+        case .now: writer.wake()
+        case .nextFlush: writer.wakeIfUrgent()
+        }
+    }
+
+    /// Writes what waits; on the writer's thread, or without a writer on the caller's.
+    func writeWaiting() {
+        let loss = stream.withLock { stream in
+            // Taken under the stream's lock: of two callers, the first to take is the first to write.
+            let taken = queue.withLock { $0.take() }
+            for order in taken.orders { order(&stream) }
+            let loss = taken.write(to: &stream)
+            writer?.release(taken.lines.count)
+            if taken.refused > 0 { stream.report(lost: taken.refused, for: LogSink.slowDisk) }
+            let counters = stream.counters
+            queue.withLock { $0.settle(counters) }
+            return loss
+        }
         if let loss { onLoss?(loss) }
     }
 }
 
-extension LogSink.State {
-    /// Writes lines; returns the reason if lines begin to be lost.
-    fileprivate mutating func write(
-        _ lines: Span<UInt8>,
-        count: Int,
-        at time: WallTime,
-        now: ContinuousClock.Instant
-    ) -> FileError? {
-        var written = 0
-        do throws(FileError) {
-            try destination.prepare(adding: rest.count + lines.count, now: now)
-            if destination.generation != generation { startFile() }
-            try finishLine()
-            try reportLosses(at: time)
-            if let warning = destination.takeWarning() {
-                try report(
-                    EventRecord(
-                        time: time,
-                        level: .warning,
-                        event: .log,
-                        message: "the file is too long and cannot be rotated",
-                        facts: [("reason", .text("\(warning)"))]
-                    )
-                )
-            }
-            try write(all: lines, written: &written)
-            counters.written += count
-            isLosing = false
-            if isRetired { destination.reopen() }
-            return nil
-        } catch {
-            counters.lastError = error
-            keepLine(of: lines, written: written)
-            defer { isLosing = true }
-            return isLosing ? nil : error
-        }
+extension LogSink.Queue {
+    /// Puts the sink on the writer's list; returns whether it was not there.
+    fileprivate mutating func list() -> Bool {
+        defer { isListed = true }
+        return !isListed
     }
 
-    private mutating func startFile() {
-        generation = destination.generation
-        guard !rest.isEmpty else { return }
-        // Counted as written when its rest was kept, but its file is gone.
-        rest = []
-        counters.written -= 1
-        lose(1)
+    /// Empties the queue.
+    fileprivate mutating func take() -> LogSink.Queue {
+        let taken = self
+        (lines, count, orders, refused, isListed) = ([], 0, [], 0, false)
+        return taken
     }
 
-    private mutating func finishLine() throws(FileError) {
-        while !rest.isEmpty {
-            let count = try destination.write(rest.span)
-            guard count > 0 else { throw FileError("write", code: 0) }
-            rest.removeFirst(count)
-        }
+    /// Writes the lines; returns the reason if lines begin to be lost.
+    fileprivate func write(to stream: inout LogStream) -> FileError? {
+        guard !lines.isEmpty else { return nil }
+        return stream.write(lines.span, count: count, at: time, now: now ?? .now)
     }
 
-    private mutating func reportLosses(at time: WallTime) throws(FileError) {
-        guard unreported > 0 else { return }
-        var event = EventRecord(
-            time: time,
-            level: .warning,
-            event: .log,
-            message: "lines were dropped",
-            facts: [("dropped", .number(unreported))]
-        )
-        if let error = counters.lastError { event.facts.append(("reason", .text("\(error)"))) }
-        // Some formats have no line for it; /metrics has the counter.
-        let count = unreported
-        unreported = 0
-        do {
-            try report(event)
-        } catch {
-            if rest.isEmpty { unreported = count }
-            throw error
-        }
-    }
-
-    /// Writes a notice.
-    private mutating func report(_ event: EventRecord) throws(FileError) {
-        notice.removeAll()
-        encoder.encode(event, to: notice)
-        if format != .json {
-            let json = notice.span.array
-            notice.removeAll()
-            format.append(json: json.span, to: notice)
-        }
-        var written = 0
-        defer {
-            if written > 0, written < notice.count {
-                rest = notice.span.extracting(written..<notice.count).array
-            }
-        }
-        try write(all: notice.span, written: &written)
-    }
-
-    private func write(all lines: Span<UInt8>, written: inout Int) throws(FileError) {
-        while written < lines.count {
-            let piece = lines.extracting(written..<lines.count)
-            let count = try destination.write(piece)
-            guard count > 0 else { throw FileError("write", code: 0) }
-            written += count
-        }
-    }
-
-    /// Keeps the rest of the line that was written in part, and drops the lines after it.
-    private mutating func keepLine(of lines: Span<UInt8>, written: Int) {
-        let newline = UInt8(ascii: "\n")
-        var next = written
-        if written > 0, lines[written - 1] != newline {
-            let end = lines.firstIndex(of: newline, from: written) ?? lines.count - 1
-            rest = lines.extracting(written..<(end + 1)).array
-            next = end + 1
-        }
-        counters.written += lineCount(lines.extracting(0..<next))
-        lose(lineCount(lines.extracting(next..<lines.count)))
-    }
-
-    private mutating func lose(_ count: Int) {
-        counters.dropped += count
-        unreported += count
-    }
-
-    private func lineCount(_ lines: Span<UInt8>) -> Int {
-        var count = 0
-        for index in lines.indices where lines[index] == UInt8(ascii: "\n") { count += 1 }
-        return count
+    /// Notes what the stream has counted.
+    fileprivate mutating func settle(_ counters: LogSink.Counters) {
+        let error = counters.lastError ?? self.counters.lastError
+        self.counters = counters
+        self.counters.lastError = error
     }
 }

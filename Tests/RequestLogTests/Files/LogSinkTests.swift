@@ -178,7 +178,7 @@ private final class ScriptBox: Sendable {
         let (box, other) = (ScriptBox([2, nil]), ScriptBox([]))
         let sink = Self.sink(box)
         Self.write("first\n", to: sink)
-        sink.redirect(to: ScriptedDestination(other))
+        sink.redirect { ScriptedDestination(other) }
         Self.write("second\n", to: sink)
         #expect(other.lines.count == 3)
         #expect(other.lines[0].contains(#""dropped":1"#) && other.lines[1] == "second")
