@@ -5,12 +5,18 @@ import System
 struct FollowedFile {
     private static let blockSize = 256 * 1024
     private static let newline = UInt8(ascii: "\n")
+    /// How often a call looks for the file being read while it is being rotated.
+    private static let attempts = 100
 
     private let path: String
     private var file: ReadableFile?
     private var offset = 0
     /// The beginning of a line whose end has not been written yet.
     private var partial: [UInt8] = []
+    /// The youngest rotated file at a start without a file of today.
+    private var predecessor: FileStatus?
+    /// Whether the last call did not find the file among the rotated ones.
+    private var isLost = false
 
     /// Follows a file from its beginning, or from where `skipToEnd` finds its end.
     init(path: String) {
@@ -20,7 +26,10 @@ struct FollowedFile {
     /// Skips all whole lines that the file has now.
     mutating func skipToEnd() throws(FileError) {
         file = try Self.open(path)
-        guard let file else { return }
+        guard let file else {
+            predecessor = try Self.open("\(path).1")?.status
+            return
+        }
         offset = try Self.endOfLines(in: file)
     }
 
@@ -58,23 +67,43 @@ struct FollowedFile {
         return (file, try Self.endOfLines(in: file))
     }
 
-    /// The whole lines appended since the last call.
+    /// The whole lines appended since the last call, of every file that there was in the meantime.
     mutating func newLines() throws(FileError) -> [[UInt8]] {
         var lines: [[UInt8]] = []
-        if let file {
-            // Lines appended before the file was moved away.
-            try read(file, into: &lines)
-            guard try isMoved(file) else { return lines }
-            try read(file, into: &lines)
-            for missed in try rotated(after: file.status) {
-                startFile(missed)
-                try read(missed, into: &lines)
+        var attempts = 0
+        while true {
+            if let file {
+                try read(file, into: &lines)
+                guard try isMoved(file) else { return lines }
+                // Lines that were appended before the file was moved away.
+                try read(file, into: &lines)
+            }
+            // Opened before the look at the rotated files: if none of those comes in between then, this
+            // one follows directly.
+            let next = try Self.open(path)
+            switch try successors() {
+            case .rotated(let missed):
+                for file in missed {
+                    startFile(file)
+                    try read(file, into: &lines)
+                }
+            case .none:
+                guard let next else { return lines }
+                startFile(next)
+                isLost = false
+            case .unknown where isLost:
+                // Also at the second call: it was moved elsewhere, and not by a rotation under way.
+                guard let next else { return lines }
+                startFile(next)
+                isLost = false
+            case .unknown:
+                attempts += 1
+                guard attempts < Self.attempts else {
+                    isLost = true
+                    return lines
+                }
             }
         }
-        guard let next = try Self.open(path) else { return lines }
-        startFile(next)
-        try read(next, into: &lines)
-        return lines
     }
 
     private mutating func startFile(_ next: ReadableFile) {
@@ -83,21 +112,36 @@ struct FollowedFile {
         partial = []
     }
 
-    /// The files that were created and rotated since the last call, oldest first: those newer than the
-    /// file being read, if rotation has moved it beyond `.1`.
-    private func rotated(after own: FileStatus) throws(FileError) -> [ReadableFile] {
+    /// The files that were created after the one being read, and rotated.
+    private enum Successors {
+        /// Oldest first; there may be younger ones by now.
+        case rotated([ReadableFile])
+        /// None: the file of today follows.
+        case none
+        /// The file being read is not among the rotated ones: moved elsewhere, or being moved now.
+        case unknown
+    }
+
+    private func successors() throws(FileError) -> Successors {
+        let own = try file?.status ?? predecessor
         var files: [ReadableFile] = []
         while let next = try Self.open("\(path).\(files.count + 1)") {
-            if try next.status.isSameFile(as: own) { return files.reversed() }
+            let status = try next.status
+            if let own, status.isSameFile(as: own) { return Self.found(files) }
+            // Rotated while the look goes on: everything has moved up by one.
+            if let last = try files.last?.status, status.isSameFile(as: last) { return .unknown }
             files.append(next)
         }
-        // Moved elsewhere, or removed, by rotation or otherwise.
-        guard !own.isLinked else { return [] }
+        guard let own else { return Self.found(files) }
+        if let file, try file.status.isLinked { return .unknown }
+        // Removed, by rotation or otherwise.
         var younger: [ReadableFile] = []
-        for file in files.reversed() where try file.status.modified >= own.modified {
-            younger.append(file)
-        }
-        return younger
+        for file in files where try file.status.modified >= own.modified { younger.append(file) }
+        return Self.found(younger)
+    }
+
+    private static func found(_ newestFirst: [ReadableFile]) -> Successors {
+        newestFirst.isEmpty ? .none : .rotated(newestFirst.reversed())
     }
 
     private func isMoved(_ file: ReadableFile) throws(FileError) -> Bool {

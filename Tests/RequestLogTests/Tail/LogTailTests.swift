@@ -100,6 +100,31 @@ import Testing
         #expect(try tail.newLines().isEmpty)
     }
 
+    @Test func `following reads what was rotated before the first look`() throws {
+        var tail = try LogTail(directory: directory.path)
+        try directory.write(Samples.entry(1, "/1"), to: "a.log.2")
+        try directory.write(Samples.entry(2, "/2"), to: "a.log.1")
+        try directory.write(Samples.entry(3, "/3"), to: "a.log")
+        #expect(paths(try tail.newLines()) == ["/1", "/2", "/3"])
+        // A log whose newest file had been rotated when the look began.
+        try directory.write(Samples.entry(4, "/old"), to: "b.log.1")
+        tail = try LogTail(directory: directory.path)
+        try directory.move("b.log.1", to: "b.log.2")
+        try directory.write(Samples.entry(5, "/5"), to: "b.log.1")
+        try directory.write(Samples.entry(6, "/6"), to: "b.log")
+        #expect(paths(try tail.newLines()) == ["/5", "/6"])
+    }
+
+    @Test func `following continues after a file that was moved elsewhere`() throws {
+        try directory.write(Samples.entry(1, "/1"), to: "a.log")
+        var tail = try LogTail(directory: directory.path)
+        try directory.append(Samples.entry(2, "/2"), to: "a.log")
+        try directory.move("a.log", to: "a.log-20261125")
+        try directory.write(Samples.entry(3, "/3"), to: "a.log")
+        // It could be a rotation under way, at the first look.
+        #expect(paths(try tail.newLines() + tail.newLines()) == ["/2", "/3"])
+    }
+
     /// With `keep`, the file being read is removed between two reads.
     @Test func `following continues if rotation removed the file being read`() throws {
         try directory.write(Samples.entry(1, "/1"), to: "a.log")
