@@ -82,6 +82,23 @@ import Testing
         #expect(model.wheel.turn(now: model.now + 60_000_000_000).isEmpty)
     }
 
+    @Test func `a distant deadline does not wake an idle loop in every turn`() {
+        var wheel = TimerWheel(now: 0)
+        let entries = (0..<50).map { _ in TimerEntry() }
+        for (index, entry) in entries.enumerated() {
+            // As connections that are kept for 75 s.
+            _ = wheel.schedule(entry, at: 75_000_000_000 + UInt64(index) * 100_000_000)
+        }
+        var (turns, due) = (0, 0)
+        while let next = wheel.nextTurn, next < 75_000_000_000 {
+            due += wheel.turn(now: next).count
+            turns += 1
+        }
+        #expect(turns <= 4 && due == 0)
+        while let next = wheel.nextTurn { due += wheel.turn(now: next).count }
+        #expect(due == 50)
+    }
+
     @Test func `a deadline that moves within its tick stays where it is`() {
         var wheel = TimerWheel(now: 0)
         let entry = TimerEntry()

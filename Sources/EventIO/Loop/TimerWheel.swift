@@ -9,6 +9,8 @@ open class TimerEntry {
     @exclusivity(unchecked) fileprivate var position = 0
     /// Whether its deadline has passed, and `fire()` is called in this turn.
     @exclusivity(unchecked) fileprivate var isDue = false
+    /// Whether it is among the wheel's distant entries.
+    @exclusivity(unchecked) fileprivate var isDistant = false
 
     /// Makes an entry that is not scheduled.
     public init() {}
@@ -39,13 +41,20 @@ package final class ActionTimer: TimerEntry {
 
 /// The coarse timers of one loop: buckets of 16 ms, hashed, so that ten thousand idle connections
 /// cost ten thousand stores and no system call.
+///
+/// Entries beyond one turn of the wheel, which is 8 s, are in a list that is looked at when the first of
+/// them comes near: in buckets they would wake an idle loop in every turn.
 struct TimerWheel {
     private static let bucketCount = 512
     private static let tick: UInt64 = 16_000_000
 
     private var buckets = [[TimerEntry]](repeating: [], count: bucketCount)
     private var current: UInt64
+    /// How many entries the buckets hold.
     private var entryCount = 0
+    private var distant: [TimerEntry] = []
+    /// The tick at which the distant entries are looked at; `.max` while there are none.
+    private var distantVisit = UInt64.max
 
     init(now: UInt64) {
         current = now / TimerWheel.tick
@@ -53,10 +62,15 @@ struct TimerWheel {
 
     /// When the wheel must be turned next; `nil` while it is empty.
     var nextTurn: UInt64? {
+        let turn = min(nextBucket ?? .max, distantVisit)
+        return turn == .max ? nil : turn * TimerWheel.tick
+    }
+
+    private var nextBucket: UInt64? {
         guard entryCount > 0 else { return nil }
         for offset in 1...UInt64(TimerWheel.bucketCount) {
             let index = Int((current + offset) % UInt64(TimerWheel.bucketCount))
-            if !buckets[index].isEmpty { return (current + offset) * TimerWheel.tick }
+            if !buckets[index].isEmpty { return current + offset }
         }
         return nil
     }
@@ -105,29 +119,48 @@ struct TimerWheel {
             let visited = buckets[index]
             buckets[index].removeAll(keepingCapacity: true)
             entryCount -= visited.count
-            for entry in visited {
-                unsafe entry.visit = 0
-                if unsafe entry.deadline == .max { continue }
-                if unsafe entry.deadline / TimerWheel.tick < target {
-                    unsafe entry.deadline = .max
-                    unsafe entry.isDue = true
-                    due.append(entry)
-                } else {
-                    link(entry)
-                }
-            }
+            visit(visited, at: target, &due)
+        }
+        if target >= distantVisit {
+            let visited = distant
+            (distant, distantVisit) = ([], .max)
+            visit(visited, at: target, &due)
         }
         return due
     }
 
+    /// Takes out the entries that are due, and links the others again.
+    private mutating func visit(
+        _ entries: [TimerEntry],
+        at target: UInt64,
+        _ due: inout [TimerEntry]
+    ) {
+        for entry in entries {
+            unsafe entry.visit = 0
+            if unsafe entry.deadline == .max { continue }
+            if unsafe entry.deadline / TimerWheel.tick < target {
+                unsafe entry.deadline = .max
+                unsafe entry.isDue = true
+                due.append(entry)
+            } else {
+                link(entry)
+            }
+        }
+    }
+
     private mutating func link(_ entry: TimerEntry) {
-        // Rounded up, so that it never fires early. Beyond the horizon it is visited once per turn
-        // of the wheel and linked again.
-        let horizon = current + UInt64(TimerWheel.bucketCount) - 1
-        unsafe entry.visit = unsafe min(
-            max(entry.deadline / TimerWheel.tick + 1, current + 1),
-            horizon
-        )
+        // Rounded up, so that it never fires early.
+        let turn = unsafe max(entry.deadline / TimerWheel.tick + 1, current + 1)
+        unsafe entry.isDistant = turn >= current + UInt64(TimerWheel.bucketCount)
+        if unsafe entry.isDistant {
+            // Half a turn before it is due, so that the list is gone through twice in a turn at most.
+            unsafe entry.visit = turn - UInt64(TimerWheel.bucketCount / 2)
+            unsafe entry.position = distant.count
+            distant.append(entry)
+            distantVisit = unsafe min(distantVisit, entry.visit)
+            return
+        }
+        unsafe entry.visit = turn
         let index = unsafe Int(entry.visit % UInt64(TimerWheel.bucketCount))
         unsafe entry.position = buckets[index].count
         buckets[index].append(entry)
@@ -136,6 +169,16 @@ struct TimerWheel {
 
     private mutating func unlink(_ entry: TimerEntry) {
         guard unsafe entry.visit != 0 else { return }
+        if unsafe entry.isDistant {
+            let last = distant.removeLast()
+            if last !== entry {
+                unsafe distant[entry.position] = last
+                unsafe last.position = unsafe entry.position
+            }
+            unsafe entry.visit = 0
+            if distant.isEmpty { distantVisit = .max }
+            return
+        }
         let index = unsafe Int(entry.visit % UInt64(TimerWheel.bucketCount))
         let last = buckets[index].removeLast()
         if last !== entry {
