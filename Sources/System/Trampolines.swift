@@ -14,6 +14,8 @@ let heldSignalArrived:
         ChildProcess.held(signal, isForAll: isForAll)
     }
 
+let threadMissing: @convention(c) (Int32) -> Void = { _ in ThreadCheck.giveUp() }
+
 /// Starts a detached thread that runs `body` and ends.
 ///
 /// - Returns: 0, or the error number of a system that starts no more threads.

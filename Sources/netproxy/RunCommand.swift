@@ -2,6 +2,7 @@ import ArgumentParser
 import FoundationEssentials
 import ProxyConfig
 import ProxyDaemon
+import System
 
 struct RunCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -12,6 +13,7 @@ struct RunCommand: AsyncParsableCommand {
     @OptionGroup var file: ConfigurationOption
 
     func run() async throws {
+        await ThreadCheck.run()
         // Reading secrets may take a while; a start reads everything anyway.
         Daemon.ignoreNotices()
         let configuration = try file.load(by: .service)
@@ -51,9 +53,7 @@ struct CheckCommand: ParsableCommand {
 
     func run() throws {
         let configuration = try file.load()
-        for warning in PublicSecrets.warnings(in: configuration) {
-            StandardError.write("\(warning)")
-        }
+        for remark in file.remarks(on: configuration) { StandardError.write(remark) }
         try StandardOutput.write(
             "the configuration is valid: \(DaemonStatus.count(configuration.channels.count, "channel"))"
         )

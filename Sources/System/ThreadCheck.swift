@@ -1,0 +1,35 @@
+import Glibc
+
+/// Ends a process for whose tasks the system starts no thread.
+///
+/// Swift's default executor tries to start its first thread for ever, without a word: a service would
+/// neither become ready nor say why.
+package enum ThreadCheck {
+    /// How long the first thread may take, in seconds: a busy machine is not out of threads.
+    private static let patience: UInt32 = 5
+
+    /// Returns when a task has run outside of the main thread; else the process ends with exit code 1,
+    /// after a message on standard error.
+    ///
+    /// Call it before anything else is done concurrently; it uses SIGALRM.
+    package static func run() async {
+        signal(SIGALRM, threadMissing)
+        alarm(patience)
+        await elsewhere()
+        alarm(0)
+        signal(SIGALRM, SIG_DFL)
+    }
+
+    @concurrent private static func elsewhere() async {}
+
+    /// Runs in a signal handler: only what signal-safety(7) lists is called.
+    static func giveUp() {
+        let words: StaticString = """
+            netproxy: the system starts no thread; raise the limit of processes (TasksMax=, ulimit -u)
+
+            """
+        // SAFETY: a static string's bytes live for ever.
+        _ = unsafe write(STDERR_FILENO, words.utf8Start, words.utf8CodeUnitCount)
+        _exit(1)
+    }
+}
