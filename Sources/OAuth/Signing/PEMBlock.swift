@@ -5,24 +5,57 @@ import NetworkCore
 struct PEMBlock {
     /// The label, such as `PRIVATE KEY`.
     let label: String
-    /// The block, from its first to its last line.
+    /// The block, from its first to its last line, with at most 64 characters in each.
     let text: String
 
     /// Finds the first private key.
+    ///
+    /// Keys that went through an environment file or a secret store have lost their lines: the block
+    /// may stand on one line, spell its line ends `\\n`, or be in base64 as a whole.
     init(privateKeyIn file: String) throws(SigningKeyError) {
-        let lines = file.split(whereSeparator: \.isNewline).map { line in
-            String(line.filter { !$0.isWhitespace || $0 == " " })
+        var rest = PEMBlock.spelled(file)[...]
+        while let begin = rest.firstRange(of: "-----BEGIN ") {
+            rest = rest[begin.upperBound...]
+            guard let dashes = rest.firstRange(of: "-----") else { break }
+            let label = rest[..<dashes.lowerBound]
+            rest = rest[dashes.upperBound...]
+            guard label.hasSuffix("PRIVATE KEY"), !label.contains(where: \.isNewline) else {
+                continue
+            }
+            guard let end = rest.firstRange(of: "-----END \(label)-----") else { break }
+            let body = rest[..<end.lowerBound]
+            // RFC 1421 §4.6.1.1: the header of a block that is encrypted.
+            guard !body.contains("Proc-Type:") else { throw .encrypted }
+            self.label = String(label)
+            text = PEMBlock.text(label, body)
+            return
         }
-        guard
-            let first = lines.firstIndex(where: {
-                $0.hasPrefix("-----BEGIN ") && $0.hasSuffix("PRIVATE KEY-----")
-            })
-        else { throw .missing }
-        label = String(lines[first].dropFirst(11).dropLast(5))
-        guard let last = lines[first...].firstIndex(of: "-----END \(label)-----") else {
-            throw .missing
+        throw .missing
+    }
+
+    /// The text with line ends instead of their spellings, and out of base64 if it is that.
+    private static func spelled(_ file: String) -> String {
+        if !file.contains("-----BEGIN "),
+            let data = Data(base64Encoded: String(file.filter { !$0.isWhitespace })),
+            let inner = String(validating: data, as: UTF8.self), inner.contains("-----BEGIN ")
+        {
+            return spelled(inner)
         }
-        text = lines[first...last].joined(separator: "\n") + "\n"
+        // Neither base64 nor a label has a backslash.
+        return file.replacing("\\r", with: "").replacing("\\n", with: "\n")
+    }
+
+    private static func text(_ label: Substring, _ body: Substring) -> String {
+        let base64 = body.filter { !$0.isWhitespace }
+        var lines = ["-----BEGIN \(label)-----"]
+        var start = base64.startIndex
+        while start < base64.endIndex {
+            let end =
+                base64.index(start, offsetBy: 64, limitedBy: base64.endIndex) ?? base64.endIndex
+            lines.append(String(base64[start..<end]))
+            start = end
+        }
+        return (lines + ["-----END \(label)-----", ""]).joined(separator: "\n")
     }
 
     /// The seed of an Ed25519 key, if a PKCS#8 block holds one (RFC 8410 §7).

@@ -79,6 +79,33 @@ import Testing
         #expect(try SigningKey(pem: Secret(file)).algorithm == .es256)
     }
 
+    /// What environment files, secret stores and web forms make of a key.
+    private static let spellings: [@Sendable (String) -> String] = [
+        { $0.replacing("\n", with: "\\n") },
+        { $0.replacing("\n", with: "\\r\\n") },
+        { "\"" + $0.replacing("\n", with: "\\n") + "\"" },
+        { $0.replacing("\n", with: " ") },
+        { $0.replacing("\n", with: "") },
+        { $0.split(separator: "\n").map { "    \($0)" }.joined(separator: "\n") },
+        { Data($0.utf8).base64EncodedString() },
+        { "\u{FEFF}" + $0.replacing("\n", with: "\r\n") },
+        { text in
+            let lines = text.split(separator: "\n")
+            return "\(lines[0])\n\(lines.dropFirst().dropLast().joined())\n\(lines.last ?? "")"
+        },
+    ]
+
+    @Test(arguments: spellings.indices)
+    func `a key that has lost its lines is read`(index: Int) throws {
+        for key in [SampleKeys.p256, SampleKeys.p256SEC1, SampleKeys.ed25519] {
+            let spelled = Self.spellings[index](key.reveal())
+            let (found, expected) = (
+                try SigningKey(pem: Secret(spelled)), try SigningKey(pem: key)
+            )
+            #expect(found.publicKey == expected.publicKey)
+        }
+    }
+
     @Test func `a key with a passphrase is refused with advice`() {
         #expect(throws: SigningKeyError.encrypted) { try SigningKey(pem: SampleKeys.encrypted) }
     }
