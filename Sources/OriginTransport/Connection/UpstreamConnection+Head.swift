@@ -67,7 +67,7 @@ extension UpstreamConnection {
             let isFinal = isSwitch || head.status.kind != .informational
             hasAnswered = true
             if isFinal {
-                if head.status == 407, let refusal = peer.refusal { throw refusal }
+                if head.status == 407, let refusal = peer.refusal(head.headers) { throw refusal }
                 context.upstreamStatus = head.status
                 context.speaksHTTP10 = head.version == .http10
             }

@@ -32,7 +32,9 @@ package final class UpstreamPeer {
     }
 
     /// What a 407 means here; nil where no proxy answers in the origin's place.
-    var refusal: NetworkError? { targetPrefix.isEmpty ? nil : options.proxy?.refusal }
+    func refusal(_ headers: HTTPHeaders) -> NetworkError? {
+        targetPrefix.isEmpty ? nil : options.proxy?.refusal(headers)
+    }
 
     /// Writes a request's head as the peer expects it: the origin, or the proxy that forwards to it.
     func encodeHead(

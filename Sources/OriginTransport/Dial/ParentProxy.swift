@@ -48,15 +48,41 @@ public struct ParentProxy: Sendable {
 
     /// What a 407 means, which the next proxy alone may send (RFC 9110 §11.7.1): it has not acted on
     /// the request, and the lack is ours.
-    var refusal: NetworkError {
-        NetworkError(
+    ///
+    /// `headers` are the fields of the 407, which name what the proxy accepts instead.
+    func refusal(_ headers: HTTPHeaders) -> NetworkError {
+        let schemes = ParentProxy.schemes(in: headers)
+        let detail =
+            if !schemes.isEmpty, !schemes.contains(where: { $0.lowercased() == "basic" }) {
+                "\(name) accepts \(schemes.joined(separator: ", ")) only, and netproxy has Basic; "
+                    + "run a program that can, such as cntlm or px, and name that as the proxy"
+            } else if authorization == nil {
+                "\(name) requires authentication"
+            } else {
+                "\(name) rejects the user name or password"
+            }
+        return NetworkError(
             .destinationUnavailable,
             side: .proxy,
             retry: .safe,
-            detail: authorization == nil
-                ? "\(name) requires authentication"
-                : "\(name) rejects the user name or password"
+            detail: detail
         )
+    }
+
+    /// The schemes of `Proxy-Authenticate` (RFC 9110 §11.7.1), at most four, as the proxy writes them.
+    private static func schemes(in headers: HTTPHeaders) -> [String] {
+        var schemes: [String] = []
+        for line in headers.values(of: .proxyAuthenticate) {
+            // A parameter has a `=`, and a comma in a quoted text is followed by no scheme alone.
+            for part in line.split(separator: ",") {
+                let words = part.split(separator: " ", omittingEmptySubsequences: true)
+                guard let first = words.first, Grammar.isToken(String(first)),
+                    !schemes.contains(String(first))
+                else { continue }
+                schemes.append(String(first.prefix(32)))
+            }
+        }
+        return Array(schemes.prefix(4))
     }
 
     /// Asks the proxy for a tunnel (RFC 9110 §9.3.6), in which TLS with the origin then begins.
@@ -83,13 +109,14 @@ public struct ParentProxy: Sendable {
         to origin: Origin,
         until deadline: UInt64
     ) async throws(NetworkError) {
-        let status: HTTPStatus
+        let head: ResponseHead
         do throws(IOError) {
-            status = try await connect(over: socket, to: origin, until: deadline)
+            head = try await connect(over: socket, to: origin, until: deadline)
         } catch {
             throw FaultTable.error(error, in: .connecting, to: name)
         }
-        if status == 407 { throw refusal }
+        let status = head.status
+        if status == 407 { throw refusal(head.headers) }
         guard status.kind == .successful else {
             throw NetworkError(
                 .destinationUnavailable,
@@ -105,7 +132,7 @@ public struct ParentProxy: Sendable {
         over socket: StreamSocket,
         to origin: Origin,
         until deadline: UInt64
-    ) async throws(IOError) -> HTTPStatus {
+    ) async throws(IOError) -> ResponseHead {
         let authority = "\(Authority.bracketed(origin.host)):\(origin.port)"
         let loop = socket.loop
         let output = loop.outputs.take()
@@ -144,6 +171,6 @@ public struct ParentProxy: Sendable {
         guard head.status.kind != .successful || buffer.isEmpty else {
             throw .system("\(name) sent data after the CONNECT response")
         }
-        return head.status
+        return head
     }
 }

@@ -254,4 +254,30 @@ import Testing
             #expect(try #require(connecting) >= 2000)
         }
     }
+
+    @Test(arguments: ["http://127.0.0.1:1", "https://api.example"])
+    func `a proxy that wants what netproxy cannot do is named with it`(
+        upstream: String
+    ) async throws {
+        let hop = try await OriginServer.start { wire in
+            _ = try await wire.next(.none)
+            try await wire.send(
+                "HTTP/1.1 407 No\r\nProxy-Authenticate: Negotiate, NTLM\r\n"
+                    + "Proxy-Authenticate: Digest realm=\"a, Basic\", nonce=1\r\nContent-Length: 0\r\n\r\n"
+            )
+        }
+        for proxy in [
+            "http://127.0.0.1:\(hop.port)",
+            "{ url: 'http://127.0.0.1:\(hop.port)', \(Self.login) }",
+        ] {
+            try await DaemonHarness.run(
+                channels:
+                    "orders: { upstream: '\(upstream)', proxy: \(proxy), retry: { attempts: 0 } }"
+            ) { proxy in
+                let answer = try await proxy.exchange(Raw.get("/orders/1"))
+                #expect(answer.status == 502)
+                #expect(answer.body.contains("accepts Negotiate, NTLM, Digest only"))
+            }
+        }
+    }
 }
