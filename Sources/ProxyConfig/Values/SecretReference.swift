@@ -52,6 +52,11 @@ package enum SecretReference: Sendable, Hashable {
         }
     }
 
+    /// Whether a program prints it.
+    package var isProgram: Bool {
+        if case .exec = self { true } else { false }
+    }
+
     private static func isNameByte(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

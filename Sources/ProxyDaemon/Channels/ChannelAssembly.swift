@@ -49,7 +49,7 @@ final class ChannelAssembly: Sendable {
     ) async throws -> [ChannelShared] {
         secrets.forget()
         defer { secrets.forget() }
-        let inputs = try await inputs(of: configuration)
+        let inputs = try await inputs(of: configuration, keeping: present)
         var channels: [ChannelShared] = []
         for (wanted, inputs) in zip(configuration.channels, inputs) {
             if let kept = present.first(where: {
@@ -67,7 +67,16 @@ final class ChannelAssembly: Sendable {
     /// Reads the secrets and files that the channels are made of.
     ///
     /// - Throws: `ConfigurationErrors`, for every secret that cannot be read.
-    private func inputs(of configuration: ProxyConfiguration) async throws -> [ChannelInputs] {
+    private func inputs(
+        of configuration: ProxyConfiguration,
+        keeping present: [ChannelShared]
+    ) async throws -> [ChannelInputs] {
+        // The key of the state is read at a start only.
+        await secrets.runPrograms(
+            secrets: configuration.channels.flatMap(\.secretReferences)
+                + (present.isEmpty ? configuration.stateKey.map { [$0] } ?? [] : []),
+            documents: configuration.channels.flatMap(\.documentReferences)
+        )
         var errors: [ConfigurationError] = []
         var inputs: [ChannelInputs] = []
         for channel in configuration.channels {

@@ -5,10 +5,15 @@ import Synchronization
 /// Reads the secrets of one start or reload, each of them once: a program that prints one may take
 /// long, or print another one the next time.
 final class SecretReader: Sendable {
+    private typealias Reading = Result<Secret, SecretError>
+
     private struct Known {
-        var secrets: [SecretReference: Secret] = [:]
-        var documents: [SecretReference: Secret] = [:]
+        var secrets: [SecretReference: Reading] = [:]
+        var documents: [SecretReference: Reading] = [:]
     }
+
+    /// How many programs run at the same time.
+    private static let programLimit = 32
 
     /// Reads without remembering.
     let resolver: SecretResolver
@@ -22,25 +27,54 @@ final class SecretReader: Sendable {
     ///
     /// - Throws: an error that names the place.
     func secret(_ reference: SecretReference) async throws(SecretError) -> Secret {
-        if let known = known.withLock({ $0.secrets[reference] }) { return known }
-        let secret = Secret(String(decoding: try await resolver.resolve(reference), as: UTF8.self))
-        known.withLock { $0.secrets[reference] = secret }
-        return secret
+        if let known = known.withLock({ $0.secrets[reference] }) { return try known.get() }
+        let reading = await read(reference, as: .line)
+        known.withLock { $0.secrets[reference] = reading }
+        return try reading.get()
     }
 
     /// Returns a key of several lines.
     ///
     /// - Throws: an error that names the place.
     func document(_ reference: SecretReference) async throws(SecretError) -> Secret {
-        if let known = known.withLock({ $0.documents[reference] }) { return known }
-        let bytes = try await resolver.resolve(reference, as: .document)
-        let document = Secret(String(decoding: bytes, as: UTF8.self))
-        known.withLock { $0.documents[reference] = document }
-        return document
+        if let known = known.withLock({ $0.documents[reference] }) { return try known.get() }
+        let reading = await read(reference, as: .document)
+        known.withLock { $0.documents[reference] = reading }
+        return try reading.get()
+    }
+
+    /// Runs the programs that print these secrets at the same time, so that a start takes as long as the
+    /// slowest of them, and not as all together.
+    ///
+    /// What they printed, or why they failed, is returned by the calls to come.
+    func runPrograms(secrets: [SecretReference], documents: [SecretReference]) async {
+        var pending = Set(secrets.filter(\.isProgram)).map { ($0, SecretResolver.Kind.line) }
+        pending += Set(documents.filter(\.isProgram)).map { ($0, .document) }
+        await withTaskGroup(of: Void.self) { group in
+            for (index, (reference, kind)) in pending.enumerated() {
+                if index >= Self.programLimit { await group.next() }
+                group.addTask {
+                    // An error is remembered, and thrown to those who ask for the secret.
+                    switch kind {
+                    case .line: _ = try? await self.secret(reference)
+                    case .document: _ = try? await self.document(reference)
+                    }
+                }
+            }
+        }
     }
 
     /// Forgets everything, so that it is read again.
     func forget() {
         known.withLock { $0 = Known() }
+    }
+
+    private func read(_ reference: SecretReference, as kind: SecretResolver.Kind) async -> Reading {
+        do throws(SecretError) {
+            let bytes = try await resolver.resolve(reference, as: kind)
+            return .success(Secret(String(decoding: bytes, as: UTF8.self)))
+        } catch {
+            return .failure(error)
+        }
     }
 }
