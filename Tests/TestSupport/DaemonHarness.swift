@@ -211,7 +211,13 @@ package final class DaemonHarness: Sendable {
 
     /// The ports it currently listens on.
     package var ports: [Int] {
-        get async { await daemon.addresses.map { Int($0.port ?? 0) } }
+        get async {
+            // ::1 has the port of 127.0.0.1.
+            await daemon.addresses.reduce(into: []) { ports, address in
+                let port = Int(address.port ?? 0)
+                if !ports.contains(port) { ports.append(port) }
+            }
+        }
     }
 
     /// The channels that a reload would change.

@@ -71,6 +71,12 @@ package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
+    /// The path, for a unix socket that has one.
+    package var unixPath: String? {
+        if case .unix(let path) = kind, !path.isEmpty { return path }
+        return nil
+    }
+
     /// The port, for an IP address.
     package var port: UInt16? {
         if case .ip(_, let port) = kind { return port }

@@ -92,14 +92,21 @@ struct Claims {
         guard case .tcp(let tcp) = address else {
             return claim(.init(kind: .address, text: Self.name(of: address)), owner, at: place)
         }
-        let host = tcp.host == "localhost" ? "127.0.0.1" : tcp.host
-        guard tcp.port != 0, let ip = IPAddress(host) else { return }
-        let wanted = Bound(address: ip, port: tcp.port, owner: owner)
-        guard let earlier = bound.first(where: wanted.excludes) else {
-            bound.append(wanted)
-            return
+        // An admin address is on the first alone, which makes no difference to a person.
+        let hosts = tcp.host == "localhost" ? ["127.0.0.1", "::1"] : [tcp.host]
+        for host in hosts {
+            guard tcp.port != 0, let ip = IPAddress(host) else { return }
+            let wanted = Bound(address: ip, port: tcp.port, owner: owner)
+            guard let earlier = bound.first(where: wanted.excludes) else {
+                bound.append(wanted)
+                continue
+            }
+            return report(
+                HostPort(host: host, port: tcp.port).description,
+                earlier.owner,
+                at: place
+            )
         }
-        report(HostPort(host: host, port: tcp.port).description, earlier.owner, at: place)
     }
 
     private mutating func claim(

@@ -15,7 +15,7 @@ package struct HostPort: Sendable, Hashable {
     /// Whether the host is reachable from this machine only.
     package var isLoopback: Bool { Origin.isLoopback(host) }
 
-    /// Whether a listener can be bound to it: an IP address, or `localhost`, which is 127.0.0.1.
+    /// Whether a listener can be bound to it: an IP address, or `localhost`.
     var isBindable: Bool { host == "localhost" || IPAddress(host) != nil }
 
     init?(text: some StringProtocol) {

@@ -22,7 +22,14 @@ struct ListenerSet: Sendable {
     mutating func open(_ places: [ListenPlace]) throws(IOError) -> [ServedAddress] {
         var opened: [ServedAddress] = []
         for place in places {
-            for socket in try SharedSocket.open(place.address, inherited) {
+            let sockets: [SharedSocket]
+            do throws(IOError) {
+                sockets = try SharedSocket.open(place.address, inherited)
+            } catch {
+                guard place.isDispensable else { throw error }
+                continue
+            }
+            for socket in sockets {
                 lastNumber += 1
                 opened.append(ServedAddress(socket: socket, place: place, number: lastNumber))
             }
@@ -85,6 +92,21 @@ struct ListenerSet: Sendable {
         return nil
     }
 
+    /// The TCP address, `host:port`, of the listener that a channel's URL names.
+    func authority(of channel: ChannelConfiguration) -> String? {
+        localAddress(of: channel.name) ?? localAddress(of: nil)
+    }
+
+    /// The path of a unix socket at which a client reaches a channel: its own, or a shared one.
+    func socketPath(of channel: String) -> String? {
+        for owner in [channel, nil] {
+            for listener in served where listener.channel == owner {
+                if let path = listener.socket.address.unixPath { return path }
+            }
+        }
+        return nil
+    }
+
     /// The URL that stands for the base of a channel's upstream, if the channel is reached over TCP.
     func url(of channel: ChannelConfiguration) -> String? {
         if let own = localAddress(of: channel.name) { return "http://\(own)" }
@@ -97,11 +119,60 @@ struct ListenerSet: Sendable {
 
 extension ProxyConfiguration {
     /// Where to listen: the shared listeners first, then the channels' own.
+    ///
+    /// `localhost` stands for both loopback addresses. A listener on 127.0.0.1 is on ::1, too, unless
+    /// something else is there: for some clients `localhost` is ::1 alone.
     var listenPlaces: [ListenPlace] {
-        listen.map { ListenPlace(address: $0, channel: nil) }
+        let named =
+            listen.map { ListenPlace(address: $0, channel: nil) }
             + channels.compactMap { channel in
                 channel.match.listen.map { ListenPlace(address: $0, channel: channel.name) }
             }
+        var taken = Set(named.compactMap(\.address.portOnIPv6))
+        if case .tcp(let endpoint) = admin, let port = ListenAddress.tcp(endpoint).portOnIPv6 {
+            taken.insert(port)
+        }
+        return named.flatMap { place in
+            // Port 0 is another port each time, and known only when the first socket is open.
+            guard case .tcp(let endpoint) = place.address, endpoint.port != 0 else {
+                return [place]
+            }
+            let other = ListenAddress.tcp(HostPort(host: "::1", port: endpoint.port))
+            switch endpoint.host {
+            case "localhost":
+                let first = ListenAddress.tcp(HostPort(host: "127.0.0.1", port: endpoint.port))
+                return [
+                    ListenPlace(address: first, channel: place.channel),
+                    ListenPlace(address: other, channel: place.channel, necessity: .whereIPv6),
+                ]
+            case "127.0.0.1" where !taken.contains(endpoint.port):
+                return [
+                    place,
+                    ListenPlace(address: other, channel: place.channel, necessity: .whereFree),
+                ]
+            default: return [place]
+            }
+        }
+    }
+}
+
+extension ListenPlace {
+    /// Whether the daemon goes on where the address cannot be bound.
+    fileprivate var isDispensable: Bool {
+        switch necessity {
+        case .required: false
+        case .whereIPv6: !SharedSocket.hasIPv6
+        case .whereFree: true
+        }
+    }
+}
+
+extension ListenAddress {
+    /// The port, if the address takes it on ::1.
+    fileprivate var portOnIPv6: Int? {
+        guard case .tcp(let endpoint) = self, ["::1", "::", "localhost"].contains(endpoint.host)
+        else { return nil }
+        return endpoint.port
     }
 }
 

@@ -18,6 +18,17 @@ struct ListenPlace: Sendable, Hashable {
     let address: ListenAddress
     /// The channel of every request, if it is a channel's own listener.
     let channel: String?
+    var necessity = Necessity.required
+
+    /// What it means that the address cannot be bound.
+    enum Necessity {
+        /// An error.
+        case required
+        /// An error only on a machine that has IPv6: the other half of `localhost`.
+        case whereIPv6
+        /// Nothing: clients for which `localhost` is `::1` find a listener on 127.0.0.1 there as well.
+        case whereFree
+    }
 }
 
 /// A listening socket from which every loop accepts.
@@ -44,7 +55,8 @@ final class SharedSocket: Sendable {
         mode: UInt32 = 0o660
     ) throws(IOError) -> [SharedSocket] {
         switch address {
-        case .tcp:
+        case .tcp(let endpoint):
+            if endpoint.host == "localhost" { return try openLoopbacks(port: endpoint.port) }
             guard let wanted = address.socketAddress else {
                 throw .system("cannot listen on \(address): the host is not an IP address")
             }
@@ -55,6 +67,34 @@ final class SharedSocket: Sendable {
             }
             return [SharedSocket(try ListeningSocket(wanted, mode: mode))]
         case .systemd(let name): return try inherited.named(name)
+        }
+    }
+
+    /// Opens 127.0.0.1 and, where the machine has it, ::1 with the same port.
+    private static func openLoopbacks(port: Int) throws(IOError) -> [SharedSocket] {
+        guard let wanted = SocketAddress(ip: "127.0.0.1", port: UInt16(clamping: port)) else {
+            return []
+        }
+        let first = SharedSocket(try ListeningSocket(wanted))
+        guard let chosen = first.address.port,
+            let second = SocketAddress(ip: "::1", port: chosen)
+        else { return [first] }
+        do throws(IOError) {
+            return [first, SharedSocket(try ListeningSocket(second))]
+        } catch {
+            // No IPv6, or the port that the system chose is taken there.
+            return [first]
+        }
+    }
+
+    /// Whether the machine has ::1.
+    static var hasIPv6: Bool {
+        guard let loopback = SocketAddress(ip: "::1", port: 0) else { return false }
+        do throws(IOError) {
+            _ = try ListeningSocket(loopback)
+            return true
+        } catch {
+            return false
         }
     }
 }

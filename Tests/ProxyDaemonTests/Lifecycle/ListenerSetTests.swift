@@ -65,4 +65,40 @@ import Testing
         #expect(set.served.map(\.channel) == [nil, "bills"])
         #expect(set.served.map(\.number) == [1, 2])
     }
+
+    private func places(_ listen: String, _ rest: String = "") throws -> [String] {
+        try ConfigurationLoader.load(
+            text: "listen: [\(listen)]\n\(rest)\nchannels: { a: { upstream: https://a.example } }",
+            file: "n.yaml",
+            environment: ["HOME": "/home/someone"]
+        ).get().listenPlaces.map { "\($0.address)" }
+    }
+
+    @Test func `localhost is both loopback addresses, and 127.0.0.1 the other where it is free`()
+        throws
+    {
+        #expect(try places("localhost:8080") == ["127.0.0.1:8080", "[::1]:8080"])
+        #expect(try places("127.0.0.1:8080") == ["127.0.0.1:8080", "[::1]:8080"])
+        #expect(try places("'[::1]:8080'") == ["[::1]:8080"])
+        #expect(try places("127.0.0.2:8080") == ["127.0.0.2:8080"])
+        #expect(try places("127.0.0.1:8080, '[::1]:8080'") == ["127.0.0.1:8080", "[::1]:8080"])
+        #expect(try places("127.0.0.1:80", "admin: '[::1]:80'") == ["127.0.0.1:80"])
+    }
+
+    @Test func `one port of the system's choice is that of both`() throws {
+        let set = try open(configuration(listen: "localhost:0", "path: /o"))
+        #expect(Set(set.addresses.map(\.port)).count == 1)
+        #expect(set.addresses.count == (SharedSocket.hasIPv6 ? 2 : 1))
+    }
+
+    @Test func `a port that is taken on IPv6 is no error where it was not asked for`() throws {
+        try #require(SharedSocket.hasIPv6)
+        let taken = try open(configuration(listen: "'[::1]:0'", "path: /o"))
+        let port = try #require(taken.addresses.first?.port)
+        let set = try open(configuration(listen: "127.0.0.1:\(port)", "path: /o"))
+        #expect(set.addresses.map(\.description) == ["127.0.0.1:\(port)"])
+        #expect(throws: (any Error).self) {
+            try open(configuration(listen: "localhost:\(port)", "path: /o"))
+        }
+    }
 }
