@@ -167,6 +167,7 @@ extension UpstreamOptions {
     fileprivate func tls() throws(NetworkError) -> TLSContext.Options {
         var tls = TLSContext.Options()
         tls.authorities = authorities
+        tls.addsSystemRoots = addsSystemRoots
         tls.requiresTLS13 = minimumTLSVersion == .tls13
         tls.certificate = certificate
         tls.key = certificateKey

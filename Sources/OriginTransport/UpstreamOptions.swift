@@ -40,6 +40,8 @@ public struct UpstreamOptions: Sendable {
     public var queueTimeout: Duration = .seconds(5)
     /// A PEM file with the certificates to trust; the system's roots if `nil`.
     public var authorities: String?
+    /// Whether the system's roots count besides those of `authorities`.
+    public var addsSystemRoots = false
     /// The oldest TLS version.
     ///
     /// Default 1.2.

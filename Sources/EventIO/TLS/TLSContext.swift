@@ -9,6 +9,8 @@ import System
     package struct Options: Sendable, Hashable {
         /// A PEM file with the certificates to trust; `nil` for the system's roots.
         package var authorities: String?
+        /// Whether the system's roots count besides those of `authorities`.
+        package var addsSystemRoots = false
         /// Whether TLS 1.2 is refused.
         package var requiresTLS13 = false
         /// A PEM file with our own certificate chain, and one with its key.
@@ -52,7 +54,8 @@ import System
             guard unsafe SSL_CTX_load_verify_locations(context, file, nil) == 1 else {
                 throw .system("the CA file \(file) cannot be used: \(openSSLError())")
             }
-        } else {
+        }
+        if options.authorities == nil || options.addsSystemRoots {
             guard unsafe SSL_CTX_set_default_verify_paths(context) == 1 else {
                 throw .system("the system's CA certificates cannot be used: \(openSSLError())")
             }

@@ -7,6 +7,7 @@ struct TLSReader {
     func tls() -> UpstreamTLS {
         UpstreamTLS(
             authorities: file(.authorities, as: Mention.Resource.authorities),
+            systemRoots: section.flag(.systemRoots, default: false) ? .trusted : .replaced,
             pins: section.list(
                 .pins,
                 of: "sha256/ and the base64 of 32 bytes",

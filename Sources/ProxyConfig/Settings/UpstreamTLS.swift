@@ -4,6 +4,8 @@ package import Bytes
 package struct UpstreamTLS: Sendable, Hashable {
     /// The absolute path of a PEM file with trusted roots, instead of the system's.
     package var authorities: String?
+    /// Whether the system's roots count where there are `authorities`.
+    package var systemRoots: SystemRoots
     package var pins: [CertificatePin]
     package var pinMode: PinMode
     package var clientCertificate: ClientCertificate?
@@ -15,6 +17,14 @@ package struct UpstreamTLS: Sendable, Hashable {
     package enum PinMode: String, Sendable, CaseIterable {
         case enforce
         case report
+    }
+
+    /// What becomes of the system's roots.
+    package enum SystemRoots: Sendable {
+        /// They count besides the file's.
+        case trusted
+        /// The file's count instead of them.
+        case replaced
     }
 
     /// The lowest accepted protocol version.

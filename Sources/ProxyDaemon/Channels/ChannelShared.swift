@@ -191,6 +191,7 @@ extension UpstreamTLS {
     var options: TLSContext.Options {
         var options = TLSContext.Options()
         options.authorities = authorities
+        options.addsSystemRoots = systemRoots == .trusted
         options.requiresTLS13 = minimum == .v1_3
         options.certificate = clientCertificate?.certificate
         options.key = clientCertificate?.key

@@ -206,6 +206,7 @@ struct OAuthAssembly: Sendable {
             options.proxy = try ParentProxy(proxy, password, for: "auth.oauth.proxy")
         }
         options.authorities = channel.tls.authorities
+        options.addsSystemRoots = channel.tls.systemRoots == .trusted
         options.certificate = certificate?.certificate
         options.certificateKey = certificate?.key
         return try PooledTransport(options: options, on: loop)
