@@ -10,8 +10,8 @@ struct ExecCommand: AsyncParsableCommand {
         discussion: """
             Sets http_proxy and HTTP_PROXY with a key that is revoked when the program exits, \
             no_proxy, NETPROXY_KEY, and for each channel NETPROXY_<CHANNEL>_URL, which stands for \
-            the upstream's base URL: use them as API key and base URL of a client library. The exit \
-            code is that of the program.
+            the upstream's base URL: use them as API key and base URL of a client library; and the \
+            variables of each channel's exec. The exit code is that of the program.
             """
     )
 
@@ -42,8 +42,11 @@ struct ExecCommand: AsyncParsableCommand {
         let held = try await session.hold(.keys, query)
         defer { held.close() }
         let lease = try session.understood(ClientLease(json: held.answer.text))
-        if let warning = lease.warning { StandardError.write("netproxy: \(warning)") }
-        let environment = lease.environment(adding: ProcessInfo.processInfo.environment)
+        let inherited = ProcessInfo.processInfo.environment
+        for warning in lease.warnings(adding: inherited) {
+            StandardError.write("netproxy: \(warning)")
+        }
+        let environment = lease.environment(adding: inherited)
         switch ForegroundProgram.run(command, environment: environment) {
         case .ended(let code): throw ExitCode(code)
         case .notStarted(let code, let reason): try StandardError.fail(reason, ExitCode(code))

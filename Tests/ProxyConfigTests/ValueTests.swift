@@ -217,4 +217,34 @@ import Testing
         #expect(channel.pool.queue == 1024)
         #expect(channel.tls.minimum == .v1_2)
     }
+
+    @Test func `exec names variables and what they are`() throws {
+        let channel =
+            "upstream: https://a.example, exec: { A_URL: url, _k2: key, S: socket, H: host }"
+        let exec = try load("channels: { a: { \(channel) } }").channels[0].exec
+        #expect(exec.map(\.name) == ["A_URL", "_k2", "S", "H"])
+        #expect(exec.map(\.value) == [.url, .key, .socket, .host])
+        #expect(
+            errors(
+                in: "channels: { a: { upstream: https://a.example, exec: { A: uri, 2B: url } } }"
+            )
+            .map { $0.split(separator: ": ", maxSplits: 1)[1] } == [
+                "channels.a.exec.A: expected url or key or socket or host, found 'uri'",
+                "channels.a.exec.2B: the name of a variable has letters, digits and '_', and "
+                    + "begins with no digit",
+            ]
+        )
+        let text =
+            "defaults: { exec: { A: url, B: key } }\nchannels: { a: { upstream: https://a.example, exec: { A: null } } }"
+        #expect(try load(text).channels[0].exec.map(\.name) == ["B"])
+    }
+
+    @Test func `the system's roots are added to a file's where that is wanted`() throws {
+        func tls(_ keys: String) throws -> UpstreamTLS.SystemRoots {
+            try load("channels: { a: { upstream: https://a.example, tls: { \(keys) } } }")
+                .channels[0].tls.systemRoots
+        }
+        #expect(try tls("ca: /ca.pem") == .replaced)
+        #expect(try tls("ca: /ca.pem, system_roots: true") == .trusted)
+    }
 }

@@ -27,7 +27,7 @@ enum RotationKey: String, SectionKey {
 
 enum ChannelKey: String, SectionKey {
     case upstream, host, match, log, headers, trace, auth, retry, timeouts, pool, tls, access
-    case rewrite, proxy, stub
+    case rewrite, proxy, stub, exec
 }
 
 enum RewriteKey: String, SectionKey {
@@ -127,6 +127,7 @@ enum PoolKey: String, SectionKey {
 enum TLSKey: String, SectionKey {
     case pins, minimum
     case authorities = "ca"
+    case systemRoots = "system_roots"
     case pinMode = "pin_mode"
     case clientCertificate = "client_certificate"
     case clientKey = "client_key"

@@ -40,7 +40,8 @@ struct ChannelReader {
             access: access(),
             rewrite: rewrite(),
             proxy: channel.proxy(.proxy),
-            stub: stub()
+            stub: stub(),
+            exec: exec()
         )
         checkCredentialsStayPrivate(in: configuration)
         checkPlace(of: configuration)
@@ -111,6 +112,32 @@ struct ChannelReader {
     private func stub() -> [SampleAnswer]? {
         guard !channel.isOff(.stub), let node = channel[.stub] else { return nil }
         return StubReader(reading: reading).answers(node)
+    }
+
+    private func exec() -> [ChannelConfiguration.ExecVariable] {
+        guard let node = channel[.exec] else { return [] }
+        guard let entries = node.entries else {
+            reading.report("expected a map of variables, found \(node.kind)", at: node)
+            return []
+        }
+        let words = ChannelConfiguration.ExecVariable.Value.allCases.map(\.rawValue)
+        return entries.filter { !$0.value.isNull }.compactMap { entry in
+            guard TextRules.isVariableName(entry.key) else {
+                reading.report(
+                    "the name of a variable has letters, digits and '_', and begins with no digit",
+                    at: Place(position: entry.keyPosition, key: entry.value.path)
+                )
+                return nil
+            }
+            return reading.value(
+                entry.value,
+                expected: words.joined(separator: " or ")
+            ) { text in
+                ChannelConfiguration.ExecVariable.Value(rawValue: text).map {
+                    ChannelConfiguration.ExecVariable(name: entry.key, value: $0)
+                }
+            }
+        }
     }
 
     private func match() -> ChannelConfiguration.Match {

@@ -25,6 +25,26 @@ package struct ChannelConfiguration: Sendable, Equatable {
     package var proxy: ProxySettings?
     /// Answers given instead of contacting the upstream; the first match is used.
     package var stub: [SampleAnswer]?
+    /// The variables that `netproxy exec` sets for the channel.
+    package var exec: [ExecVariable] = []
+
+    /// A variable of a program under `netproxy exec`.
+    package struct ExecVariable: Sendable, Hashable {
+        package var name: String
+        package var value: Value
+
+        /// What the program is told.
+        package enum Value: String, Sendable, CaseIterable {
+            /// The URL that stands for the base of the upstream's.
+            case url
+            /// The key that is lent to the program.
+            case key
+            /// The path of a unix socket on which the channel is reached.
+            case socket
+            /// The `host:port` of that URL.
+            case host
+        }
+    }
 
     /// The requests that the channel handles.
     package struct Match: Sendable, Hashable {

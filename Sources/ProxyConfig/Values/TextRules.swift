@@ -8,6 +8,19 @@ enum TextRules {
             && text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
     }
 
+    /// Whether the text can name an environment variable in every shell.
+    static func isVariableName(_ text: String) -> Bool {
+        text.first?.isNumber == false
+            && text.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"):
+                    true
+                default: false
+                }
+            }
+    }
+
     /// Whether the text matches `[a-z0-9][a-z0-9-]*`, with at most 63 characters.
     static func isChannelName(_ text: String) -> Bool {
         text.first != "-" && (1...63).contains(text.utf8.count)

@@ -5,10 +5,11 @@ extension ClientLease {
     ///   is the password. `https_proxy` stays as it is: tunnels lead to the hosts of `connect` alone,
     ///   and netproxy adds no credential inside them.
     /// - `no_proxy` and `NO_PROXY`: what was there, and this machine, so that a program still
-    ///   reaches its own servers; but not the channels' upstreams.
+    ///   reaches its own servers; but nothing that covers a channel's upstream.
     /// - `NODE_USE_ENV_PROXY`: makes Node (24 and later) read the variables at all.
     /// - `NETPROXY_KEY`, `NETPROXY_<CHANNEL>_URL`: for programs that know netproxy or accept a
     ///   base URL.
+    /// - the variables of each channel's `exec`.
     ///
     /// - Parameter inherited: the variables to begin with.
     /// - Returns: all of them.
@@ -18,18 +19,18 @@ extension ClientLease {
         for channel in channels {
             let name = channel.name.uppercased().replacing("-", with: "_")
             variables["NETPROXY_\(name)_URL"] = channel.url
+            for (name, value) in channel.variables ?? [:] { variables[name] = value }
         }
         guard let proxy else { return variables }
         for name in ["http_proxy", "HTTP_PROXY"] {
             variables[name] = "http://netproxy:\(key)@\(proxy)"
         }
-        let present = inherited["no_proxy"] ?? inherited["NO_PROXY"] ?? ""
-        let upstreams = Set(channels.map(\.upstreamHost))
-        var exceptions = present.split(separator: ",").map { $0.filter { $0 != " " } }
+        var exceptions = ProxyExceptions(in: inherited).texts
         for name in ["localhost", "127.0.0.1", "::1"] where !exceptions.contains(name) {
             exceptions.append(name)
         }
-        exceptions.removeAll { upstreams.contains($0) }
+        let harmful = Set(covering(exceptions).map(\.exception))
+        exceptions.removeAll { harmful.contains($0) }
         // With an upstream on this machine its address is no exception, but the proxy itself is:
         // Python and Go understand a port here. curl does not, asks the proxy, and is served.
         exceptions.append(proxy)
@@ -38,5 +39,60 @@ extension ClientLease {
         }
         variables["NODE_USE_ENV_PROXY"] = "1"
         return variables
+    }
+
+    /// The exceptions that cover an upstream, with the first channel that has it.
+    private func covering(
+        _ exceptions: [String]
+    ) -> [(exception: String, host: String, channel: String)] {
+        let list = ProxyExceptions(exceptions.joined(separator: ","))
+        var found: [(exception: String, host: String, channel: String)] = []
+        for channel in channels {
+            for (host, port) in channel.servers {
+                for exception in list.covering(host: host, port: port)
+                where !found.contains(where: { $0.exception == exception }) {
+                    found.append((exception, host, channel.name))
+                }
+            }
+        }
+        return found
+    }
+
+    /// What the person who starts a program should know before it runs.
+    ///
+    /// `inherited` are the variables that the program would have without netproxy.
+    package func warnings(adding inherited: [String: String]) -> [String] {
+        var warnings = warning.map { [$0] } ?? []
+        if proxy != nil {
+            warnings += covering(ProxyExceptions(in: inherited).texts).map { found in
+                "NO_PROXY: '\(found.exception)' is left out for this program: it covers \(found.host), "
+                    + "which would be reached without channel \(found.channel)"
+            }
+        }
+        var owners: [String: String] = [:]
+        for channel in channels {
+            for (name, reason) in (channel.missing ?? [:]).sorted(by: { $0.key < $1.key }) {
+                warnings.append("channel \(channel.name): \(name) is not set: \(reason)")
+            }
+            for name in (channel.variables ?? [:]).keys.sorted() {
+                if let owner = owners[name] {
+                    warnings.append(
+                        "\(name) is that of channel \(channel.name), not of \(owner); name one with "
+                            + "--channel"
+                    )
+                }
+                owners[name] = channel.name
+            }
+        }
+        return warnings
+    }
+}
+
+extension ClientLease.LeasedChannel {
+    /// The hosts and ports of the upstreams.
+    fileprivate var servers: [(host: String, port: UInt16)] {
+        // A daemon of an earlier version names the first host alone.
+        guard let upstreams else { return [(upstreamHost, 80)] }
+        return upstreams.map { ($0.host, $0.port) }
     }
 }

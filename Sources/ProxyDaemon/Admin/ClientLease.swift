@@ -11,8 +11,22 @@ package struct ClientLease: Codable, Sendable {
         package let name: String
         /// The URL that stands for the upstream's base, if the channel has one over TCP.
         package let url: String?
-        /// The upstream's host.
+        /// The first upstream's host.
         package let upstreamHost: String
+        /// All upstreams.
+        package var upstreams: [Server]?
+        /// The variables of the channel's `exec`, with their values.
+        package var variables: [String: String]?
+        /// Why others of them have no value, by name.
+        package var missing: [String: String]?
+    }
+
+    /// A server that a channel leads to.
+    package struct Server: Codable, Sendable {
+        /// Its name or address.
+        package let host: String
+        /// Its port.
+        package let port: UInt16
     }
 
     /// The key, for `Proxy-Authorization`.

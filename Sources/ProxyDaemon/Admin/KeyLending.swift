@@ -45,15 +45,44 @@ struct KeyLending {
         let lease = ClientLease(
             key: grant.key.reveal(),
             proxy: listeners.localAddress(of: nil),
-            channels: leased.map { channel in
-                ClientLease.LeasedChannel(
-                    name: channel.name,
-                    url: listeners.url(of: channel.configuration),
-                    upstreamHost: channel.origin.host
-                )
-            }
+            channels: leased.map { describe($0, key: grant.key.reveal()) }
         )
         return .success(ClientLeaseBody(lease, grant, of: keys))
+    }
+
+    private func describe(
+        _ channel: ChannelShared,
+        key: String
+    ) -> ClientLease.LeasedChannel {
+        let configuration = channel.configuration
+        let url = listeners.url(of: configuration)
+        var leased = ClientLease.LeasedChannel(
+            name: channel.name,
+            url: url,
+            upstreamHost: channel.origin.host,
+            upstreams: configuration.upstreams.map {
+                ClientLease.Server(host: $0.origin.host, port: $0.origin.port)
+            }
+        )
+        guard !configuration.exec.isEmpty else { return leased }
+        var (variables, missing): ([String: String], [String: String]) = ([:], [:])
+        for variable in configuration.exec {
+            let (value, lack): (String?, String) =
+                switch variable.value {
+                case .url: (url, "no listener of the channel is on TCP")
+                case .host:
+                    (listeners.authority(of: configuration), "no listener of the channel is on TCP")
+                case .key: (key, "")
+                case .socket:
+                    (
+                        listeners.socketPath(of: channel.name),
+                        "no listener of the channel is a unix socket: add unix:/path to listen"
+                    )
+                }
+            if let value { variables[variable.name] = value } else { missing[variable.name] = lack }
+        }
+        (leased.variables, leased.missing) = (variables, missing)
+        return leased
     }
 }
 

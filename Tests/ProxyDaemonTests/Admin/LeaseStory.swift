@@ -129,4 +129,63 @@ import Testing
         #expect(variables["NETPROXY_KEY"] == "K")
         #expect(variables["NODE_USE_ENV_PROXY"] == "1")
     }
+
+    private static let lease = """
+        {"key":"K","proxy":"127.0.0.1:8080","channels":[
+        {"name":"a","url":"http://127.0.0.1:8080/a","upstreamHost":"api.example.com",
+        "upstreams":[{"host":"api.example.com","port":443},{"host":"10.1.2.3","port":80}],
+        "variables":{"BASE":"http://127.0.0.1:8080/a","KEY":"K"},"missing":{"SOCK":"no socket"}},
+        {"name":"b","upstreamHost":"b.test","variables":{"KEY":"K"}}]}
+        """
+
+    @Test(arguments: [".example.com", "*", "10.0.0.0/8", "API.example.com"])
+    func `an exception that covers an upstream is left out, and named`(exception: String) throws {
+        let lease = try #require(ClientLease(json: Self.lease))
+        let inherited = ["NO_PROXY": "corp.test \(exception)"]
+        let variables = lease.environment(adding: inherited)
+        #expect(variables["no_proxy"] == "corp.test,localhost,127.0.0.1,::1,127.0.0.1:8080")
+        #expect(variables["NO_PROXY"] == variables["no_proxy"])
+        #expect(lease.warnings(adding: inherited).first?.contains("'\(exception)'") == true)
+    }
+
+    @Test func `a channel's own variables are set, and those without a value named`() throws {
+        let lease = try #require(ClientLease(json: Self.lease))
+        let variables = lease.environment(adding: [:])
+        #expect(variables["BASE"] == "http://127.0.0.1:8080/a" && variables["KEY"] == "K")
+        #expect(variables["SOCK"] == nil)
+        let warnings = lease.warnings(adding: [:])
+        #expect(warnings.count == 2)
+        #expect(warnings[0] == "channel a: SOCK is not set: no socket")
+        #expect(warnings[1].hasPrefix("KEY is that of channel b, not of a"))
+    }
+
+    @Test func `the words of exec stand for the channel as it is reached`() async throws {
+        let words = "exec: { U: url, K: key, S: socket, H: host }"
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: 'http://127.0.0.1:1', \(words) }",
+            root:
+                "listen: ['127.0.0.1:0', 'unix:DIRECTORY/app.sock']\nadmin: unix:DIRECTORY/admin.sock"
+        ) { proxy in
+            let (lease, wire) = try await lease("?channel=orders", proxy)
+            let variables = try #require(lease.channels.first?.variables)
+            #expect(
+                variables == [
+                    "U": "http://127.0.0.1:\(proxy.port)/orders", "K": lease.key,
+                    "S": "\(proxy.directory)/app.sock", "H": "127.0.0.1:\(proxy.port)",
+                ]
+            )
+            #expect(lease.channels.first?.missing == [:])
+            try await wire.close()
+        }
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: 'http://127.0.0.1:1', \(words) }",
+            root: "admin: unix:DIRECTORY/admin.sock"
+        ) { proxy in
+            let (lease, wire) = try await lease("", proxy)
+            #expect(
+                lease.channels.first?.missing?["S"]?.contains("add unix:/path to listen") == true
+            )
+            try await wire.close()
+        }
+    }
 }
