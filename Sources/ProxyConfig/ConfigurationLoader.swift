@@ -6,6 +6,8 @@ package enum ConfigurationLoader {
     /// The largest configuration.
     package static var sizeLimit: ByteCount { YAMLText.sizeLimit }
 
+    private static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
+
     /// Reads the bytes of a configuration file, which may not be valid UTF-8.
     package static func load(
         bytes: [UInt8],
@@ -14,11 +16,44 @@ package enum ConfigurationLoader {
     ) -> Result<ProxyConfiguration, ConfigurationErrors> {
         // A file above the limit may be cut off anywhere; it is refused for its size.
         let isWhole = bytes.count <= sizeLimit.bytes
+        // YAML 1.2 §5.2 allows one at the start, and some editors write it.
+        let bytes = bytes.starts(with: byteOrderMark) ? Array(bytes.dropFirst(3)) : bytes
         guard
             let text = isWhole
                 ? String(validating: bytes, as: UTF8.self) : String(decoding: bytes, as: UTF8.self)
         else { return .failure(.invalidUTF8(bytes, file: file)) }
         return load(text: text, file: file, environment: environment)
+    }
+
+    /// Why the bytes of a file may be only its beginning; `nil` if they are whole.
+    ///
+    /// A prefix of a YAML file is often valid, without the `access` of its last channel: a file that is
+    /// being written in place, or was cut off by a full disk, must not be put in force. What ends with a
+    /// bracket is whole: JSON, or a map in braces.
+    package static func cutOff(_ bytes: [UInt8], file: String) -> ConfigurationErrors? {
+        guard let last = bytes.last, last != UInt8(ascii: "\n"), last != UInt8(ascii: "\r"),
+            last != UInt8(ascii: "}")
+        else { return nil }
+        let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+        let error = ConfigurationError(
+            file: file,
+            position: Position(line: lines.count, column: (lines.last?.count ?? 0) + 1),
+            key: "",
+            message:
+                "the last line has no line end, so the file may be cut off; end it with a newline"
+        )
+        return ConfigurationErrors([error])
+    }
+
+    /// The error of a file that another process was writing while it was read.
+    package static func changing(_ file: String) -> ConfigurationErrors {
+        let error = ConfigurationError(
+            file: file,
+            position: .start,
+            key: "",
+            message: "the file changed while it was read; try again"
+        )
+        return ConfigurationErrors([error])
     }
 
     /// Reads a configuration.

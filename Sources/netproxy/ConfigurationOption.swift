@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import ProxyConfig
 import ProxyDaemon
+import System
 
 /// The option that every command with a configuration has.
 struct ConfigurationOption: ParsableArguments {
@@ -80,6 +81,13 @@ extension ConfigurationOption {
     }
 }
 
+extension ConfigurationOption {
+    /// What `check` remarks on the file, which is valid.
+    func remarks(on configuration: ProxyConfiguration) -> [String] {
+        ConfigurationFile(path: config, reader: .command).remarks(on: configuration)
+    }
+}
+
 extension ConfigurationErrors {
     /// Prints one error a line.
     fileprivate func print() {
@@ -112,6 +120,7 @@ struct ConfigurationFile: Sendable {
     let environment: [String: String]
     private let path: String
     private let isNamed: Bool
+    private let reader: Reader
 
     /// How much of a configuration is checked.
     enum Checks {
@@ -130,6 +139,7 @@ struct ConfigurationFile: Sendable {
 
     init(path: String?, reader: Reader) {
         let environment = ProcessInfo.processInfo.environment
+        self.reader = reader
         isNamed = path != nil || environment["NETPROXY_CONFIG"]?.isEmpty == false
         let path = ConfigurationLocator.path(explicit: path, environment: environment)
         self.environment =
@@ -141,7 +151,11 @@ struct ConfigurationFile: Sendable {
 
     /// Reads and checks the configuration, and the files that it names.
     func read(_ checks: Checks = .textAndFiles) -> Result<ProxyConfiguration, ConfigurationErrors> {
-        guard let bytes = contents() else {
+        let bytes: [UInt8]
+        switch contents() {
+        case .whole(let content): bytes = content
+        case .changing: return .failure(ConfigurationLoader.changing(path))
+        case .unreadable:
             return .failure(
                 .unreadable(
                     path,
@@ -150,19 +164,54 @@ struct ConfigurationFile: Sendable {
                 )
             )
         }
+        // Others only look; `check` warns.
+        if reader == .service, let error = ConfigurationLoader.cutOff(bytes, file: path) {
+            return .failure(error)
+        }
         let loaded = ConfigurationLoader.load(bytes: bytes, file: path, environment: environment)
         switch checks {
         case .text: return loaded
         case .textAndFiles:
             let resolver = SecretResolver(environment: environment)
-            return ConfigurationChecker(resolver: resolver).check(loaded)
+            // Outside of systemd, a service's credentials cannot be looked at.
+            let isOutside = reader == .command && !resolver.hasCredentials
+            return ConfigurationChecker(
+                resolver: resolver,
+                credentials: isOutside ? .unchecked : .checked
+            ).check(loaded)
         }
+    }
+
+    /// What `check` remarks on a file that is valid.
+    func remarks(on configuration: ProxyConfiguration) -> [String] {
+        var remarks = PublicSecrets.warnings(in: configuration).map(\.description)
+        if case .whole(let bytes) = contents(),
+            let cut = ConfigurationLoader.cutOff(bytes, file: path)
+        {
+            remarks += cut.errors.map { error in
+                var warning = error
+                warning.message = "warning: \(error.message): run and reload refuse it"
+                return warning.description
+            }
+        }
+        if !SecretResolver(environment: environment).hasCredentials {
+            remarks += configuration.credentialNotes.map(\.description)
+        }
+        return remarks + ProxyExceptions.warnings(for: configuration, in: environment)
+    }
+
+    private enum Contents {
+        case whole([UInt8])
+        /// Another process wrote to the file while it was read.
+        case changing
+        case unreadable
     }
 
     /// The bytes of the file, which may be a pipe (`--config <(…)`, `/dev/stdin`); little more than the
     /// size limit, so that an endless one is refused for its size.
-    private func contents() -> [UInt8]? {
-        guard let file = FileHandle(forReadingAtPath: path) else { return nil }
+    private func contents() -> Contents {
+        guard let file = FileHandle(forReadingAtPath: path) else { return .unreadable }
+        let before = status
         var bytes: [UInt8] = []
         do {
             while bytes.count <= ConfigurationLoader.sizeLimit.bytes,
@@ -170,9 +219,20 @@ struct ConfigurationFile: Sendable {
             {
                 bytes += piece
             }
-            return bytes
         } catch {
-            return nil
+            return .unreadable
         }
+        guard let before, before.isRegular, bytes.count <= ConfigurationLoader.sizeLimit.bytes
+        else {
+            return .whole(bytes)
+        }
+        // A file that was replaced in one step was whole.
+        guard let after = status, after.isSameFile(as: before) else { return .whole(bytes) }
+        let isSame = after.isUnchanged(since: before) && after.size == bytes.count
+        return isSame ? .whole(bytes) : .changing
+    }
+
+    private var status: FileStatus? {
+        do throws(FileError) { return try FileStatus.of(path: path) } catch { return nil }
     }
 }

@@ -270,6 +270,25 @@ import Testing
         )
     }
 
+    @Test func `a byte order mark at the start is skipped`() throws {
+        let text = "channels: { a: { upstream: https://a.example } }\n"
+        let bytes = [0xEF, 0xBB, 0xBF] + Array(text.utf8)
+        let result = ConfigurationLoader.load(bytes: bytes, file: "n.yaml", environment: homeOnly)
+        #expect(try result.get().channels.map(\.name) == ["a"])
+    }
+
+    @Test(arguments: [
+        ("a: 1\n", nil), ("a: 1\r\n", nil), ("{\"a\": 1}", nil), ("", nil), ("a: 1", "1:5"),
+        ("a:\n  b: c", "2:7"),
+    ])
+    func `a last line without an end may be half of one`(text: String, place: String?) {
+        let found = ConfigurationLoader.cutOff(Array(text.utf8), file: "n.yaml")
+        #expect(
+            found?.description.hasPrefix("n.yaml:\(place ?? ""): the last line")
+                == place.map { _ in true }
+        )
+    }
+
     @Test func `a second document is an error`() {
         let text = "channels: { a: { upstream: https://a.example } }\n---\nchannels: {}\n"
         let lines = errors(in: text)

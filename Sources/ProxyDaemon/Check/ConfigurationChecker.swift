@@ -8,12 +8,24 @@ package import ProxyConfig
 /// Checks the files and secrets that a configuration names, without running any helper program.
 package struct ConfigurationChecker: Sendable {
     private let resolver: SecretResolver
+    private let credentials: Credentials
+
+    /// What to do with the secrets of `cred:`.
+    package enum Credentials: Sendable {
+        /// They are read like all others.
+        case checked
+        /// They are left out: only the service has them.
+        case unchecked
+    }
 
     /// Creates a checker.
     ///
-    /// - Parameter resolver: reads the secrets; the checker does not keep them.
-    package init(resolver: SecretResolver) {
+    /// - Parameters:
+    ///   - resolver: reads the secrets; the checker does not keep them.
+    ///   - credentials: whether those of systemd are read.
+    package init(resolver: SecretResolver, credentials: Credentials = .checked) {
         self.resolver = resolver
+        self.credentials = credentials
     }
 
     /// Adds the problems of its files and secrets to a configuration that was read.
@@ -95,6 +107,7 @@ package struct ConfigurationChecker: Sendable {
         _ kind: SecretResolver.Kind,
         _ check: (String) throws -> Void
     ) -> String? {
+        if case .credential = reference, credentials == .unchecked { return nil }
         let bytes: [UInt8]
         do throws(SecretError) {
             bytes = try resolver.readWithoutHelper(reference, kind)

@@ -57,6 +57,23 @@ package enum PublicSecrets {
 }
 
 extension ProxyConfiguration {
+    /// The notes on secrets of systemd's, in the order of the file: a check outside of the service cannot
+    /// read them.
+    package var credentialNotes: [ConfigurationError] {
+        let notes = Set(mentions).compactMap { mention -> ConfigurationError? in
+            guard case .credential? = mention.resource.secret, let secret = mention.resource.secret
+            else { return nil }
+            return ConfigurationError(
+                file: file,
+                position: mention.position,
+                key: mention.key,
+                message:
+                    "note: \(secret) is not checked: only the service has $CREDENTIALS_DIRECTORY"
+            )
+        }
+        return notes.sorted { ($0.position, $0.key) < ($1.position, $1.key) }
+    }
+
     /// The error of a secret that could not be read, at the key that names it.
     ///
     /// - Parameters:

@@ -41,6 +41,11 @@ package struct SecretResolver: Sendable {
         self.readFile = readFile
     }
 
+    /// Whether systemd has given this process a directory of credentials.
+    package var hasCredentials: Bool {
+        environment["CREDENTIALS_DIRECTORY"]?.hasPrefix("/") == true
+    }
+
     /// Reads the secret.
     ///
     /// - Throws: if it cannot be read, is empty, or has bytes that its kind does not allow.
