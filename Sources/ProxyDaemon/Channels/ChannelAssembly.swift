@@ -43,10 +43,12 @@ final class ChannelAssembly: Sendable {
 
     /// Returns the channels; one whose configuration, secrets and certificates have not changed is kept
     /// with its token, its pools and its open connections.
+    ///
+    /// With them comes the time after which a secret has to be read again, if a program has said so.
     func channels(
         of configuration: ProxyConfiguration,
         keeping present: [ChannelShared]
-    ) async throws -> [ChannelShared] {
+    ) async throws -> (channels: [ChannelShared], secretLifetime: Duration?) {
         secrets.forget()
         defer { secrets.forget() }
         let inputs = try await inputs(of: configuration, keeping: present)
@@ -61,7 +63,7 @@ final class ChannelAssembly: Sendable {
             }
         }
         reportSharedSeeds(among: channels, besides: present)
-        return channels
+        return (channels, secrets.lifetime)
     }
 
     /// Reads the secrets and files that the channels are made of.

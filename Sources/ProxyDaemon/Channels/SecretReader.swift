@@ -10,6 +10,7 @@ final class SecretReader: Sendable {
     private struct Known {
         var secrets: [SecretReference: Reading] = [:]
         var documents: [SecretReference: Reading] = [:]
+        var lifetime: Duration?
     }
 
     /// How many programs run at the same time.
@@ -64,6 +65,10 @@ final class SecretReader: Sendable {
         }
     }
 
+    /// The shortest time for which one of the secrets that were read is valid, counted from about now;
+    /// `nil` if none of them says.
+    var lifetime: Duration? { known.withLock { $0.lifetime } }
+
     /// Forgets everything, so that it is read again.
     func forget() {
         known.withLock { $0 = Known() }
@@ -71,7 +76,10 @@ final class SecretReader: Sendable {
 
     private func read(_ reference: SecretReference, as kind: SecretResolver.Kind) async -> Reading {
         do throws(SecretError) {
-            let bytes = try await resolver.resolve(reference, as: kind)
+            let (bytes, lifetime) = try await resolver.read(reference, as: kind)
+            if let lifetime {
+                known.withLock { $0.lifetime = min($0.lifetime ?? lifetime, lifetime) }
+            }
             return .success(Secret(String(decoding: bytes, as: UTF8.self)))
         } catch {
             return .failure(error)

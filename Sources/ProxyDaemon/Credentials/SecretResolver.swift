@@ -53,10 +53,26 @@ package struct SecretResolver: Sendable {
         _ reference: SecretReference,
         as kind: Kind = .line
     ) async throws(SecretError) -> [UInt8] {
+        try await read(reference, as: kind).bytes
+    }
+
+    /// Reads the secret, and how long it is valid if a program says so.
+    ///
+    /// - Throws: what `resolve` throws.
+    func read(
+        _ reference: SecretReference,
+        as kind: Kind
+    ) async throws(SecretError) -> (bytes: [UInt8], lifetime: Duration?) {
         guard case .exec(let command) = reference else {
-            return try readWithoutHelper(reference, kind)
+            return (try readWithoutHelper(reference, kind), nil)
         }
-        return try Self.checked(try await output(of: command), kind, from: reference)
+        var output = try await output(of: command)
+        var lifetime: Duration?
+        // A document may be JSON itself.
+        if kind == .line, let printed = PrintedSecret(output) {
+            (output, lifetime) = (Array(printed.token.utf8), printed.lifetime)
+        }
+        return (try Self.checked(output, kind, from: reference), lifetime)
     }
 
     /// Reads the secret, unless a helper program would have to be run.
@@ -176,5 +192,37 @@ package struct SecretResolver: Sendable {
             throw SecretError("\(reference) begins with a byte order mark; save it without one")
         }
         return Array(secret)
+    }
+}
+
+/// A secret with a lifetime, as a helper of `auth.exec` prints it: `{"token":"…","expires_in":3600}`.
+private struct PrintedSecret: Decodable {
+    let token: String
+    /// `nil` if the program does not say, or says something else than a number.
+    let lifetime: Duration?
+
+    private enum Key: String, CodingKey {
+        case token
+        case lifetime = "expires_in"
+    }
+
+    /// Reads the output of a program; `nil` if it is not of that form, and then is the secret itself.
+    init?(_ output: [UInt8]) {
+        guard output.first == UInt8(ascii: "{"),
+            let read = try? JSONDecoder().decode(PrintedSecret.self, from: Data(output))
+        else { return nil }
+        self = read
+    }
+
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: Key.self)
+        token = try container.decode(String.self, forKey: .token)
+        // Shells print numbers as text.
+        let seconds =
+            (try? container.decode(Double.self, forKey: .lifetime))
+            ?? (try? container.decode(String.self, forKey: .lifetime)).flatMap(Double.init)
+        lifetime = seconds.flatMap { seconds in
+            seconds > 0 && seconds < 315_360_000 ? .seconds(seconds) : nil
+        }
     }
 }

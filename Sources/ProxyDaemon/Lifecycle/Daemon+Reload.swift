@@ -61,7 +61,10 @@ extension Daemon {
     /// Puts a configuration in force.
     ///
     /// - Returns: what of it is not in force, one remark each.
-    private func install(_ next: ProxyConfiguration) async throws -> [String] {
+    private func install(
+        _ next: ProxyConfiguration,
+        because reason: InstallReason = .reload
+    ) async throws -> [String] {
         guard let assembly else { return [] }
         // What can fail comes first; until then nothing has changed.
         for channel in next.channels where channel.pool.connections < loops.count {
@@ -72,12 +75,20 @@ extension Daemon {
         let opened = try listeners.open(plan.missing)
         // The manager of a channel that changes reads the store, which must have everything by then.
         for channel in channels.channels { await channel.authorizer?.engine?.writeAgain() }
-        let nextChannels = try await assembly.channels(of: next, keeping: channels.channels)
+        let (nextChannels, secretLifetime) = try await assembly.channels(
+            of: next,
+            keeping: channels.channels
+        )
         guard !state.isEnding else { throw ReloadRefusal.stopping }
         try await assembly.logs.move(to: next.log)
         await replaceChannels(with: nextChannels)
+        renewSecrets(after: secretLifetime)
         var remarks: [String] = []
-        let waiting = inForce.replace(with: next, at: Date().timeIntervalSince1970)
+        let waiting =
+            switch reason {
+            case .reload: inForce.replace(with: next, at: Date().timeIntervalSince1970)
+            case .expiredSecrets: [String]()
+            }
         if !waiting.isEmpty {
             let verb = waiting.count == 1 ? "takes" : "take"
             remarks.append("\(waiting.joined(separator: ", ")): \(verb) effect at the next start")
@@ -98,6 +109,42 @@ extension Daemon {
         assembly.logs.close(except: channels.names)
         await stopServing(plan.leaving)
         return remarks
+    }
+
+    // MARK: - Secrets that expire
+
+    /// How long after a failure secrets are read again.
+    private static let renewalPause = Duration.seconds(30)
+
+    /// Reads the secrets again shortly before one of them expires, without the configuration file: a
+    /// person may be editing it.
+    func renewSecrets(after lifetime: Duration?) {
+        secretRenewal?.cancel()
+        guard let lifetime, !state.isEnding else { return }
+        let delay = max(lifetime * 0.8, .seconds(1))
+        secretRenewal = Task {
+            do { try await Task.sleep(for: delay) } catch { return }
+            await renewSecretsNow()
+        }
+    }
+
+    private func renewSecretsNow() async {
+        let previous = reloading
+        let next = Task { () -> Result<[String], ReloadFailure> in
+            _ = await previous?.value
+            guard !state.isEnding else { return .success([]) }
+            do {
+                return .success(try await install(inForce.current, because: .expiredSecrets))
+            } catch {
+                setup.report(
+                    "a secret that expires could not be read again, the old one stays: \(error)"
+                )
+                renewSecrets(after: Daemon.renewalPause / 0.8)
+                return .success([])
+            }
+        }
+        reloading = next
+        _ = await next.value
     }
 
     // MARK: - Planning
@@ -144,6 +191,13 @@ extension Daemon {
         }
         return !isReadable || channel.inputs != inputs
     }
+}
+
+/// Why a configuration is put in force.
+private enum InstallReason {
+    case reload
+    /// It is in force already, with secrets that expire.
+    case expiredSecrets
 }
 
 /// Why a valid configuration is not put in force.

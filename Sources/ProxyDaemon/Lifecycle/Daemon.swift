@@ -28,6 +28,8 @@ package actor Daemon {
 
     /// The last reload, which the next one waits for.
     var reloading: Task<Result<[String], ReloadFailure>, Never>?
+    /// Waits for the end of a secret's lifetime.
+    var secretRenewal: Task<Void, Never>?
 
     /// Prepares a daemon that does not listen yet.
     package init(_ configuration: ProxyConfiguration, _ setup: DaemonSetup) {
@@ -78,9 +80,8 @@ package actor Daemon {
             report: setup.report
         )
         self.assembly = assembly
-        await replaceChannels(
-            with: try await assembly.channels(of: configuration, keeping: [])
-        )
+        let (first, secretLifetime) = try await assembly.channels(of: configuration, keeping: [])
+        await replaceChannels(with: first)
         workers = await WorkerPool(
             on: loops,
             sharing: shared,
@@ -99,6 +100,7 @@ package actor Daemon {
             on: loops[0],
             daemon: self
         )
+        renewSecrets(after: secretLifetime)
         if state.isStarting { state = .serving }
         assembly.log(.daemon, "serving \(channelCount)")
         notify("READY=1\nSTATUS=serving \(channelCount)")
@@ -267,6 +269,7 @@ package actor Daemon {
         await workers.cut()
         // Even if the drain is used up: a response on its way may hold the only refresh token.
         await finishRenewals(until: max(limit, SystemClock().now + Daemon.renewalTime))
+        secretRenewal?.cancel()
         // A reload under way uses the loops; it ends early.
         reloading?.cancel()
         _ = await reloading?.value

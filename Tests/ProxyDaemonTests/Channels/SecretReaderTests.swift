@@ -1,4 +1,5 @@
 import FoundationEssentials
+import NetworkCore
 import ProxyConfig
 import TestSupport
 import Testing
