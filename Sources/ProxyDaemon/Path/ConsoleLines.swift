@@ -12,7 +12,7 @@ package enum ConsoleStyle: Sendable {
 final class ConsoleLines {
     private let style: HumanLine.Style
     private let buffer = OutputBuffer(capacity: 512)
-    private let destination = StandardOutputDestination()
+    private let destination = StandardOutputDestination(patience: .zero)
 
     init?(_ console: ConsoleStyle) {
         switch console {

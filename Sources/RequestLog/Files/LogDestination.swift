@@ -32,13 +32,16 @@ extension LogDestination {
 /// full pipe by then are lost and counted.
 package final class StandardOutputDestination: LogDestination {
     private static let stream = StandardStream.output.withoutWaiting
-    /// How long a write waits for the reader.
-    private static let patience = Duration.milliseconds(200)
+    private let patience: Duration
     /// Always 0: standard output is a single stream.
     package let generation = 0
 
     /// Creates a destination.
-    package init() {}
+    ///
+    /// - Parameter patience: how long a write waits for the reader; zero on an event loop.
+    package init(patience: Duration = .milliseconds(200)) {
+        self.patience = patience
+    }
 
     /// Does nothing.
     package func prepare(adding count: Int, now: ContinuousClock.Instant) {}
@@ -47,7 +50,7 @@ package final class StandardOutputDestination: LogDestination {
     package func write(_ bytes: Span<UInt8>) throws(FileError) -> Int {
         try StandardOutputDestination.stream.writePiece(
             bytes,
-            patience: StandardOutputDestination.patience
+            patience: patience
         )
     }
 
