@@ -1,3 +1,4 @@
+import Bytes
 import Glibc
 import Synchronization
 package import System
@@ -117,8 +118,7 @@ package final class LogSink: Sendable {
         guard !lines.isEmpty else { return }
         guard writer?.reserve(lines.count) ?? true else { return refuse(count) }
         let isFirst = queue.withLock { queue in
-            // SAFETY: the span is borrowed for the copy.
-            unsafe lines.withUnsafeBytes { unsafe queue.lines.append(contentsOf: $0) }
+            if queue.lines.isEmpty { queue.lines = lines.array } else { queue.lines += lines.array }
             queue.count += count
             (queue.time, queue.now) = (max(queue.time, time), now)
             queue.isRefusing = false

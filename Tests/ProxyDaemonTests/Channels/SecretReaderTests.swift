@@ -33,7 +33,7 @@ import Testing
     @Test func `programs run at the same time`() async throws {
         // Each waits for the other, and is killed after 10 s if that has to wait for it.
         let script = ": > $1; while [ ! -e $2 ]; do sleep 0.01; done; echo secret-$1"
-        try await run(script) { program, _ in
+        try await run(script) { program, _ async throws in
             let pair = [("a", "b"), ("b", "a")].map { SecretReference.exec([program, $0.0, $0.1]) }
             let reader = reader()
             await reader.runPrograms(secrets: pair, documents: [])
@@ -43,7 +43,7 @@ import Testing
     }
 
     @Test func `a program runs once, whether it succeeds or not`() async throws {
-        try await run("echo x >> count; exit $1") { program, directory in
+        try await run("echo x >> count; exit $1") { program, directory async throws in
             let reader = reader()
             for status in ["0", "1"] {
                 let secret = SecretReference.exec([program, status])

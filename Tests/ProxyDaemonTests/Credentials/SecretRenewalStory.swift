@@ -36,7 +36,7 @@ import Testing
     // Waits for the shortest time after which a secret is read again, which is a second.
     @Test func `a secret that expires is read again before it does`() async throws {
         let script = #"printf '{"token":"t%s","expires_in":"1"}' $(wc -l < count)"#
-        try await run(script) { proxy, _ in
+        try await run(script) { proxy, _ async throws in
             let first = try await token(proxy)
             #expect(first.hasPrefix("Bearer t"))
             #expect(await eventually { (try? await token(proxy)) != first })
@@ -50,7 +50,7 @@ import Testing
             [ $(wc -l < count) = 1 ] || exit 3
             echo '{"token":"only","expires_in":1}'
             """
-        try await run(script) { proxy, directory in
+        try await run(script) { proxy, directory async throws in
             #expect(try await token(proxy) == "Bearer only")
             #expect(
                 await eventually {
@@ -63,7 +63,7 @@ import Testing
     }
 
     @Test func `other text in braces is the secret itself`() async throws {
-        try await run(#"echo '{"key":"a"}'"#) { proxy, _ in
+        try await run(#"echo '{"key":"a"}'"#) { proxy, _ async throws in
             #expect(try await token(proxy) == #"Bearer {"key":"a"}"#)
         }
     }
