@@ -178,11 +178,12 @@ extension OAuthManager {
         guard rewriting == nil else { return }
         // The manager's own task: the request that brought the token is long gone.
         rewriting = Task { [clock, weak self] in
-            var pause = Duration.seconds(5)
+            var pause = Duration.seconds(1)
             while await self?.isUnsaved == true {
                 do { try await clock.sleep(until: clock.now + pause) } catch { return }
                 await self?.writeAgain()
-                pause = min(pause * 2, .seconds(300))
+                // A medium that is well again has the tokens soon: until then they exist only here.
+                pause = min(pause * 2, .seconds(15))
             }
             await self?.endRewriting()
         }

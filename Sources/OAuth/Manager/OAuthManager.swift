@@ -39,6 +39,8 @@ public actor OAuthManager: Authorizing {
     var pauseWaiters: RenewalWaiters?
     /// Tries again to write what could not be written.
     var rewriting: Task<Void, Never>?
+    /// What was last reported of the store, until something could be written.
+    var reportedFault: String?
     /// The manager that this one replaces, until this one has what that one could not write.
     var predecessor: OAuthManager?
 

@@ -12,10 +12,14 @@ import NetworkCore
 /// | another client's tokens | | `foreign` |
 /// | this client's tokens, or none | all saved | `takeStored` |
 /// | the same as when it was last read | unsaved | `keepMemory` |
+/// | no tokens, and the look before this one failed: the medium may have lost them | unsaved | `keepMemory` |
 /// | no tokens: a sign-out elsewhere | unsaved | `takeStored` |
 /// | tokens obtained with a refresh token that is no longer configured | unsaved | `keepMemory` |
 /// | the same refresh token as when last read, so only its notes are new | another refresh token | `keepMemory` |
 /// | another refresh token, or the one in memory | unsaved | `takeStored` |
+///
+/// A store that was removed as a whole, or whose content was set aside, is not read by this table: the
+/// record in memory counts then, see `TokenLedger.noteStoreLost()`.
 ///
 /// After a write that conflicted, which only a process without the lock can cause:
 ///
@@ -52,7 +56,7 @@ extension TokenLedger {
         }
         guard isUnsaved, let record else { return .takeStored }
         if stored == before { return .keepMemory }
-        guard let found else { return .takeStored }
+        guard let found else { return lookFailed ? .keepMemory : .takeStored }
         if !configuration.isOfConfiguredSeed(found) { return .keepMemory }
         let isSameFamily = stored.fingerprint == before.fingerprint
         return isSameFamily && found.refreshToken != record.refreshToken ? .keepMemory : .takeStored

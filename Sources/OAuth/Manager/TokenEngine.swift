@@ -63,7 +63,12 @@ struct TokenEngine {
             if isCurrent(check), ledger.isNews(found) { takeChange(found, jitter, at: now) }
             postponeStoreCheck(at: now)
             actions.append(.publish)
+        case .storeVanished(let check):
+            if isCurrent(check) { ledger.noteStoreLost() }
+            postponeStoreCheck(at: now)
+            actions.append(.publish)
         case .storeCheckFailed:
+            ledger.noteFailedLook()
             postponeStoreCheck(at: now)
             actions.append(.publish)
         case .forgetting:

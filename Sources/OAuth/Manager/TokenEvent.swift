@@ -14,6 +14,8 @@ enum TokenEvent {
     case renewalOverdue(RenewalInProgress, jitter: Double)
     /// The store was checked for changes.
     case storeChecked(TokenRecord?, since: StoreCheck, jitter: Double)
+    /// The store was gone, with all that it remembers, when it was to be checked for changes.
+    case storeVanished(since: StoreCheck)
     /// The store could not be checked for changes.
     case storeCheckFailed
     /// The tokens are to be forgotten.

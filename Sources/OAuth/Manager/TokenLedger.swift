@@ -14,6 +14,8 @@ struct TokenLedger {
     private(set) var forgotten: StoredState?
     /// Whether `record` could not be written.
     private(set) var isUnsaved = false
+    /// Whether the store could not be read when that was last tried.
+    private(set) var lookFailed = false
     /// The fingerprint of a configured refresh token that was replaced by one which is gone.
     private var spentSeed: String?
 
@@ -30,6 +32,7 @@ struct TokenLedger {
         let before = stored
         stored = StoredState(found, authority: configuration.authority, since: before)
         let result = reconciliation(with: found, since: before)
+        lookFailed = false
         switch result {
         case .keepMemory: break
         case .foreign: isUnsaved = false
@@ -46,10 +49,14 @@ struct TokenLedger {
         !StoredState(found, authority: configuration.authority).isSame(as: stored)
     }
 
-    /// Keeps the record in memory after the stored one was unreadable and set aside: it is the newest.
+    /// Notes that the store could not be read.
+    mutating func noteFailedLook() { lookFailed = true }
+
+    /// Keeps the record in memory after the stored one was unreadable and set aside, or was removed with
+    /// the whole store: it is the newest.
     mutating func noteStoreLost() {
         stored = StoredState()
-        isUnsaved = true
+        isUnsaved = record != nil
     }
 
     // MARK: - Writing

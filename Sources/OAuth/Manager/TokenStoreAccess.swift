@@ -20,16 +20,10 @@ struct TokenStoreAccess: Sendable {
             found = try await store.load(under: lock)
         } catch TokenStoreError.corrupt(let path) {
             report(TokenStoreError.corrupt(movedTo: path), to: manager)
-            if manager.engine.ledger.record != nil {
-                // What is known here is the newest.
-                manager.decide { engine, now in
-                    engine.ledger.noteStoreLost()
-                    engine.postponeStoreCheck(at: now)
-                }
-                return manager.saveLater()
-            }
+            if manager.engine.ledger.record != nil { return keepMemory(of: manager) }
         } catch {
             report(error, to: manager)
+            manager.decide { engine, _ in engine.ledger.noteFailedLook() }
             guard case .refreshToken = configuration.grant else { return }
             // A store that fails holds what this manager wrote; one that cannot be understood was written
             // by another program.
@@ -37,10 +31,27 @@ struct TokenStoreAccess: Sendable {
             if manager.engine.ledger.record == nil { throw error }
             return
         }
+        if found == nil, lock?.isNew == true, manager.engine.ledger.record != nil {
+            manager.onEvent(.storeFailed(detail: Self.vanished))
+            return keepMemory(of: manager)
+        }
         manager.decide { engine, now in
             engine.postponeStoreCheck(at: now)
             engine.learn(found)
         }
+    }
+
+    /// What is reported of a store that is gone.
+    private static let vanished =
+        "the place where tokens are stored was removed; the tokens in memory are stored again"
+
+    /// Goes on with what is in memory, which is the newest, and writes it again.
+    private func keepMemory(of manager: isolated OAuthManager) {
+        manager.decide { engine, now in
+            engine.ledger.noteStoreLost()
+            engine.postponeStoreCheck(at: now)
+        }
+        manager.saveLater()
     }
 
     /// Takes a good token that another manager or process left in the store, where nothing is known yet:
@@ -76,6 +87,11 @@ struct TokenStoreAccess: Sendable {
         let check = manager.engine.beginStoreCheck()
         do {
             let found = try await store.load()
+            if found == nil, manager.engine.ledger.record != nil, await !store.remembersSignOut() {
+                manager.handle(.storeVanished(since: check))
+                if manager.isUnsaved { manager.onEvent(.storeFailed(detail: Self.vanished)) }
+                return manager.saveLater()
+            }
             manager.handle(.storeChecked(found, since: check, jitter: manager.jitter()))
         } catch {
             // A file that makes no sense is for the next renewal, which has the lock.
@@ -136,6 +152,7 @@ struct TokenStoreAccess: Sendable {
         for manager: isolated OAuthManager
     ) async throws {
         try await store.save(draft.record, replacing: draft.expected.revision)
+        manager.reportedFault = nil
         manager.decide { engine, _ in engine.ledger.noteSaved(draft) }
     }
 
@@ -193,9 +210,13 @@ struct TokenStoreAccess: Sendable {
         }
     }
 
-    /// Reports that the store failed.
+    /// Reports that the store failed; while the record is unsaved it is tried again every few seconds,
+    /// and the same fault is not reported each time.
     func report(_ error: any Error, to manager: isolated OAuthManager) {
-        manager.onEvent(.storeFailed(detail: Self.description(of: error)))
+        let detail = Self.description(of: error)
+        guard !manager.isUnsaved || manager.reportedFault != detail else { return }
+        manager.reportedFault = detail
+        manager.onEvent(.storeFailed(detail: detail))
     }
 
     /// A clause for an error of the store; another error may contain anything.

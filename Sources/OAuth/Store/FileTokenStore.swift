@@ -3,10 +3,11 @@ import System
 
 /// Stores the tokens of a grant family in a file, which several processes may share.
 ///
-/// `FAMILY.json` (0600) is replaced atomically: temporary file, fsync, rename, fsync of the directory.
-/// `FAMILY.lock` carries an advisory lock (`flock`), which has no lease and ends with its process.
-/// Symbolic links are refused. A corrupt file is set aside, never taken for "signed out" and
-/// overwritten.
+/// `FAMILY.json` (0600) is replaced by the steps of `FileReplacement`. `FAMILY.lock` carries an advisory
+/// lock (`flock`), which has no lease and ends with its process; a sign-out leaves it, so where it is
+/// missing too the directory was removed, which is no sign-out. Symbolic links are refused, and so are
+/// files that another user may have written. A corrupt file is set aside, never taken for "signed out"
+/// and overwritten; the last few of them are kept.
 ///
 /// All work runs on the global executor, never on a caller's event loop.
 public struct FileTokenStore: TokenStoring {
@@ -14,6 +15,8 @@ public struct FileTokenStore: TokenStoring {
     private static let limit = 1 << 20
     /// The time between two attempts to take a lock that is held.
     private static let lockInterval = Duration.milliseconds(20)
+    /// How many files that were set aside are kept.
+    private static let asideLimit = 4
 
     private let directory: String
     private let path: String
@@ -52,9 +55,10 @@ public struct FileTokenStore: TokenStoring {
         until deadline: ContinuousClock.Instant,
         clock: any NetworkClock
     ) async throws -> TokenStoreLock {
+        let isNew = !hasLockFile
         while true {
             if let lock = try translated({ () throws(FileError) in try attempt() }) {
-                return TokenStoreLock {
+                return TokenStoreLock(isNew: isNew) {
                     // Closing the file, with the last reference, releases the lock in any case.
                     do { try lock.release() } catch {}
                 }
@@ -64,6 +68,18 @@ public struct FileTokenStore: TokenStoring {
             try await clock.sleep(until: next)
         }
     }
+
+    /// Whether someone has used the store in this directory before, as far as can be told.
+    private var hasLockFile: Bool {
+        do throws(FileError) {
+            return try FileSystem.status(lockPath) != nil
+        } catch {
+            return true
+        }
+    }
+
+    /// Whether the lock file is there: a sign-out leaves it.
+    @concurrent public func remembersSignOut() async -> Bool { hasLockFile }
 
     private func attempt() throws(FileError) -> FileLock? {
         do {
@@ -97,26 +113,51 @@ public struct FileTokenStore: TokenStoring {
 
     private func content() throws -> [UInt8]?? {
         do {
-            return try read()
-        } catch let error where error.isSymbolicLink || error.isForbidden || error.isExhaustion {
-            // The file exists but cannot be opened by this process, or not now: another process may have
-            // stored tokens in it.
-            throw TokenStoreError.unreadable(words(error))
-        } catch {
-            throw TokenStoreError.unavailable(words(error))
+            switch try read() {
+            case .missing: return .none
+            case .unsuitable: return .some(nil)
+            case .bytes(let bytes): return .some(bytes)
+            // Left in place: an operator can tell whether it is an attack or a slip.
+            case .untrusted(let objection):
+                throw TokenStoreError.unreadable("\(path): \(objection)")
+            }
+        } catch let error as TokenStoreError {
+            throw error
+        } catch let error as FileError {
+            throw translated(error)
         }
     }
 
-    /// Returns the content, or an inner `nil` if it is too long or not a regular file.
-    private func read() throws(FileError) -> [UInt8]?? {
+    private func translated(_ error: FileError) -> TokenStoreError {
+        // The file exists but cannot be opened by this process, or not now: another process may have
+        // stored tokens in it.
+        error.isSymbolicLink || error.isForbidden || error.isExhaustion
+            ? .unreadable(words(error)) : .unavailable(words(error))
+    }
+
+    /// What is at the path.
+    private enum Found {
+        case missing
+        /// Too long, or not a regular file.
+        case unsuitable
+        /// Another user may have written it, for this reason.
+        case untrusted(String)
+        case bytes([UInt8])
+    }
+
+    private func read() throws(FileError) -> Found {
         let file: FileDescriptor
         do {
             file = try FileDescriptor(path, .read)
         } catch let error where error.isMissing {
-            return .none
+            return .missing
         }
-        guard try file.status().isRegular else { return .some(nil) }
-        return .some(try file.readAll(upTo: Self.limit))
+        let status = try file.status()
+        guard status.isRegular else { return .unsuitable }
+        if let objection = FileTrust.objection(to: status, in: directory) {
+            return .untrusted(objection)
+        }
+        return try file.readAll(upTo: Self.limit).map { .bytes($0) } ?? .unsuitable
     }
 
     /// Decrypts the content.
@@ -132,29 +173,49 @@ public struct FileTokenStore: TokenStoring {
     }
 
     private func setAside() throws -> String {
-        // A unique name, so that files set aside before are never overwritten.
-        let mark = String(UInt32.random(in: .min ... .max), radix: 36)
-        let target = "\(path).corrupt-\(Int64(clock.wallNow.secondsSinceEpoch))-\(mark)"
+        let target = nameAside
         try translated { () throws(FileError) in
             try FileSystem.rename(path, to: target)
             try FileSystem.synchronizeDirectory(directory)
         }
+        limitAside()
         return target
     }
 
-    /// Replaces the file; one that the disk can no longer read is set aside, since what is stored now is
-    /// at least as new.
+    /// A unique name, so that files set aside before are never overwritten.
+    private var nameAside: String {
+        let mark = String(UInt32.random(in: .min ... .max), radix: 36)
+        return "\(path).corrupt-\(Int64(clock.wallNow.secondsSinceEpoch))-\(mark)"
+    }
+
+    /// Removes the oldest of the files that were set aside: a disk that fails again and again must not
+    /// fill itself with them.
+    private func limitAside() {
+        let start = "\(path).corrupt-"
+        do throws(FileError) {
+            let names = try FileSystem.names(in: directory).map { "\(directory)/\($0)" }
+            let aside = names.filter { $0.hasPrefix(start) }.sorted()
+            for name in aside.dropLast(Self.asideLimit) { try FileSystem.remove(name) }
+        } catch {
+            // The next one tries again.
+        }
+    }
+
+    /// Replaces the file; one that the disk can no longer read gets another name, since what is stored now
+    /// is at least as new.
     ///
     /// - Throws: `TokenStoreError.conflict`, `.unavailable`.
     @concurrent public func save(_ record: TokenRecord, replacing revision: Int) async throws {
-        if isDamaged {
-            _ = try setAside()
-        } else {
-            try await requireRevision(revision)
-        }
+        let isDamaged = isDamaged
+        if !isDamaged { try await requireRevision(revision) }
         let plain = try TokenFile.encode(record)
-        let content = try seal?.seal(plain, family: family) ?? plain
-        try translated { () throws(FileError) in try replace(with: content) }
+        var replacement = FileReplacement(
+            path: path,
+            content: try seal?.seal(plain, family: family) ?? plain
+        )
+        if isDamaged { replacement.damagedName = nameAside }
+        try translated { [replacement] () throws(FileError) in try replacement.run() }
+        if isDamaged { limitAside() }
     }
 
     private func requireRevision(_ revision: Int) async throws {
@@ -169,23 +230,6 @@ public struct FileTokenStore: TokenStoring {
         } catch {
             return error.isDamage
         }
-    }
-
-    private func replace(with content: [UInt8]) throws(FileError) {
-        // A fixed name, written under the lock: the next save removes what a crash left.
-        let temporary = "\(path).tmp"
-        try FileSystem.remove(temporary)
-        do {
-            let file = try FileDescriptor(temporary, .createPrivate)
-            try file.writeAll(content)
-            try file.synchronize()
-            try FileSystem.rename(temporary, to: path)
-        } catch {
-            // The first error is the one to report; the next save removes what stays.
-            do { try FileSystem.remove(temporary) } catch {}
-            throw error
-        }
-        try FileSystem.synchronizeDirectory(directory)
     }
 
     /// Removes the file.

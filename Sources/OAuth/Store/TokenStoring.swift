@@ -34,9 +34,16 @@ public protocol TokenStoring: Sendable {
     ///
     /// - Throws: `TokenStoreError.conflict` if something else is stored; `.unavailable`.
     func remove(revision: Int) async throws
+
+    /// Whether the store would remember a sign-out: then a missing record is one. `false` if the store
+    /// itself is gone, as with a directory that was removed.
+    func remembersSignOut() async -> Bool
 }
 
 extension TokenStoring {
+    /// Yes: nothing but a sign-out removes a record.
+    public func remembersSignOut() async -> Bool { true }
+
     /// Returns the stored record without holding the lock.
     ///
     /// - Throws: `TokenStoreError.unavailable`.
@@ -70,10 +77,18 @@ public enum TokenStoreError: Error, Sendable, Hashable, CustomStringConvertible 
 
 /// The lock of a family; held until `release()` or until the last reference is gone.
 public final class TokenStoreLock: Sendable {
+    /// Whether the store was made for it: what was there before, if anything, was removed as a whole,
+    /// which is no sign-out.
+    public let isNew: Bool
     private let onRelease: @Sendable () -> Void
 
-    /// Makes a lock; `onRelease` may be called twice.
-    public init(onRelease: @escaping @Sendable () -> Void) {
+    /// Makes a lock.
+    ///
+    /// - Parameters:
+    ///   - isNew: whether the store was made for it.
+    ///   - onRelease: releases it; may be called twice.
+    public init(isNew: Bool = false, onRelease: @escaping @Sendable () -> Void) {
+        self.isNew = isNew
         self.onRelease = onRelease
     }
 

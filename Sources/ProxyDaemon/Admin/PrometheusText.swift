@@ -141,6 +141,11 @@ struct PrometheusText {
             "netproxy_refresh_token_expires_in_seconds",
             "Seconds until re-authentication is required, if the server reports it."
         ) { $0.token?.refreshExpiresInS }
+        write(
+            .gauge,
+            "netproxy_token_unsaved",
+            "1 if the newest tokens could not be stored: they are lost when the process ends."
+        ) { channel in channel.token.map { $0.isUnsaved == true ? 1 : 0 } }
         write(.gauge, "netproxy_token_waiting_requests", "Requests that wait for a token.") {
             $0.token?.waiters.map(Double.init)
         }

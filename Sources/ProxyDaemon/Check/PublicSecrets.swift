@@ -2,48 +2,74 @@ import FoundationEssentials
 package import ProxyConfig
 import System
 
-/// Warns of secrets that every user of the machine can read.
+/// Warns of secrets that every user of the machine can read or replace, and of tokens that others can
+/// replace.
 package enum PublicSecrets {
-    /// Looks at the files of secrets, and at the configuration file where a secret is in it.
+    /// Looks at the files of secrets, at the configuration file where a secret is in it, and at the
+    /// directory of tokens.
     ///
     /// - Parameter configuration: the configuration; its file is taken from it.
     /// - Returns: the warnings, in the order of the file.
     package static func warnings(in configuration: ProxyConfiguration) -> [ConfigurationError] {
-        var known: [String: Bool] = [:]
-        func isPublic(_ path: String) -> Bool {
+        var known: [String: Danger] = [:]
+        func danger(_ path: String) -> Danger {
             if let known = known[path] { return known }
-            let found = Self.isPublic(path)
+            let found = Self.danger(path)
             known[path] = found
             return found
         }
-        let warnings = Set(configuration.mentions).compactMap { mention -> ConfigurationError? in
+        var warnings = Set(configuration.mentions).compactMap { mention -> ConfigurationError? in
             let place: (path: String, words: String)
             switch mention.resource.secret {
             case .file(let path)?: place = (path, path)
             case .literal?: place = (configuration.file, "this file, and the secret in it")
             case .environment?, .credential?, .exec?, nil: return nil
             }
-            guard isPublic(place.path) else { return nil }
+            let verb: String
+            switch danger(place.path) {
+            case .none: return nil
+            case .reading: verb = "read"
+            case .writing: verb = "change"
+            case .both: verb = "read and change"
+            }
             return ConfigurationError(
                 file: configuration.file,
                 position: mention.position,
                 key: mention.key,
-                message: "warning: every user of this machine can read \(place.words); "
+                message: "warning: every user of this machine can \(verb) \(place.words); "
                     + "fix: chmod o= \(place.path)"
+            )
+        }
+        if let objection = FileTrust.objection(toDirectory: configuration.state) {
+            let mention = configuration.mentions.first {
+                $0.resource == .directory(configuration.state) && $0.key == "state"
+            }
+            warnings.append(
+                ConfigurationError(
+                    file: configuration.file,
+                    position: mention?.position ?? .start,
+                    key: "state",
+                    message: "warning: \(objection)"
+                )
             )
         }
         return warnings.sorted { ($0.position, $0.key) < ($1.position, $1.key) }
     }
 
-    /// Whether users other than the owner and the group can reach and read a file.
-    private static func isPublic(_ path: String) -> Bool {
+    /// What users other than the owner and the group can do with a file.
+    private enum Danger {
+        case none, reading, writing, both
+    }
+
+    private static func danger(_ path: String) -> Danger {
         var place = URL(filePath: path).resolvingSymlinksInPath()
-        guard permissions(place.path) & 0o4 != 0 else { return false }
+        let mode = permissions(place.path)
+        guard mode & 0o6 != 0 else { return .none }
         while place.path != "/", place.path != "" {
             place.deleteLastPathComponent()
-            guard permissions(place.path) & 0o1 != 0 else { return false }
+            guard permissions(place.path) & 0o1 != 0 else { return .none }
         }
-        return true
+        return mode & 0o6 == 0o6 ? .both : mode & 0o2 != 0 ? .writing : .reading
     }
 
     /// Zero for a file without a status, which the checker reports.

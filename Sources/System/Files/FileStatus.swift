@@ -12,6 +12,8 @@ package struct FileStatus: Sendable, Hashable {
     package let isRegular: Bool
     /// The permission bits.
     package let permissions: UInt32
+    /// The user id of its owner.
+    package let owner: UInt32
     /// Whether a path still leads to it: an open file may have lost its last one.
     package let isLinked: Bool
     /// When its content last changed, since 1970.
@@ -56,6 +58,7 @@ package struct FileStatus: Sendable, Hashable {
         inode = UInt64(information.st_ino)
         size = Int(information.st_size)
         permissions = UInt32(information.st_mode & 0o7777)
+        owner = information.st_uid
         isLinked = information.st_nlink > 0
         isRegular = information.st_mode & S_IFMT == S_IFREG
         modified =

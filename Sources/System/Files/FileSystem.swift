@@ -20,6 +20,12 @@ package enum FileSystem {
         guard unsafe Glibc.rename(source, target) == 0 else { throw FileError("rename", target) }
     }
 
+    /// Gives a file a second name, which must not exist.
+    package static func link(_ path: String, as name: String) throws(FileError) {
+        // SAFETY: the paths are lent for the call.
+        guard unsafe Glibc.link(path, name) == 0 else { throw FileError("link", name) }
+    }
+
     /// Removes a file, unless it is missing.
     package static func remove(_ path: String) throws(FileError) {
         do throws(FileError) {

@@ -224,7 +224,9 @@ import Testing
         #expect(store.record?.refreshToken == Secret("refresh-1"))
     }
 
-    @Test func `a store that cannot be written is tried ever more seldom`() async throws {
+    @Test func `a store that cannot be written is tried every 15 seconds, and reported once`()
+        async throws
+    {
         let store = WatchedStore()
         store.failsSaving = true
         let harness = harness(store: store)
@@ -232,14 +234,17 @@ import Testing
         var failures: Int {
             harness.events.count { if case .storeFailed = $0 { true } else { false } }
         }
-        let before = failures
+        #expect(failures == 1)
+        let looks = Counter()
+        store.onLoad = { _, _ in _ = looks.next() }
         #expect(await eventually { harness.clock.sleepers == 1 })
-        // After 5, 10, 20, 40, 80, 160, 300 and 300 seconds.
-        for _ in 0..<915 {
+        // After 1, 2, 4, 8 and then each 15 seconds.
+        for _ in 0..<105 {
             harness.clock.advance(by: .seconds(1))
             #expect(await eventually { harness.clock.sleepers == 1 })
         }
-        #expect(failures == before + 8)
+        #expect(looks.next() == 11)
+        #expect(failures == 1)
     }
 
     @Test func `a new refresh token in the configuration replaces the stored one`() async throws {

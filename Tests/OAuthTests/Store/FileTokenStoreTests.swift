@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import NetworkCore
 import OAuth
 import System
@@ -155,6 +156,81 @@ import Testing
         let aside = try directory.names.filter { $0.contains(".corrupt-") }
         #expect(try Set(aside.map(directory.text)) == ["one", "two"])
         #expect(try await store.load() == TokenRecord.forTests(1))
+    }
+
+    @Test func `only the last few files are kept that were set aside`() async throws {
+        let directory = try TokenDirectory()
+        let clock = ManualClock()
+        let store = FileTokenStore(directory: directory.path, family: "orders", clock: clock)
+        let lock = try await store.lock(until: clock.now + .seconds(1), clock: clock)
+        for number in 1...9 {
+            try directory.write("broken \(number)", to: "orders.json")
+            await #expect(throws: TokenStoreError.self) { try await store.load(under: lock) }
+            clock.advance(by: .seconds(1))
+        }
+        let aside = try directory.names.filter { $0.contains(".corrupt-") }
+        #expect(
+            try aside.map(directory.text) == (6...9).map { "broken \($0)" }
+        )
+    }
+
+    @Test func `a store is new until its lock was taken, and remembers a sign-out`() async throws {
+        let directory = try TokenDirectory()
+        let clock = ManualClock()
+        let path = "\(directory.path)/state"
+        let store = FileTokenStore(directory: path, family: "orders", clock: clock)
+        func lock() async throws -> TokenStoreLock {
+            try await store.lock(until: clock.now + .seconds(1), clock: clock)
+        }
+        #expect(await !store.remembersSignOut())
+        let first = try await lock()
+        #expect(first.isNew)
+        first.release()
+        try await store.save(.forTests(1), replacing: 0)
+        try await store.forgetSignIn(clock: clock)
+        #expect(await store.remembersSignOut())
+        let second = try await lock()
+        #expect(!second.isNew)
+        second.release()
+        try FileManager.default.removeItem(atPath: path)
+        #expect(await !store.remembersSignOut())
+        #expect(try await lock().isNew)
+    }
+
+    @Test(arguments: [0o602, 0o666, 0o622 | 0o002] as [Int])
+    func `a file that every user may write is not used`(mode: Int) async throws {
+        let directory = try TokenDirectory()
+        let store = FileTokenStore(directory: directory.path, family: "orders")
+        try await store.save(.forTests(1), replacing: 0)
+        let path = "\(directory.path)/orders.json"
+        try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
+        await #expect {
+            try await store.load()
+        } throws: { error in
+            guard case TokenStoreError.unreadable(let words) = error else { return false }
+            return words.contains("every user can write to it")
+        }
+        #expect(try directory.names.contains("orders.json"))
+    }
+
+    /// Needs root, who may give files away.
+    @Test(.enabled(if: geteuid() == 0))
+    func `a file of another user is not used, unless the directory is that user's`() async throws {
+        let directory = try TokenDirectory()
+        let store = FileTokenStore(directory: directory.path, family: "orders")
+        try await store.save(.forTests(1), replacing: 0)
+        func give(_ path: String, to user: Int) throws {
+            try FileManager.default.setAttributes([.ownerAccountID: user], ofItemAtPath: path)
+        }
+        try give("\(directory.path)/orders.json", to: 65534)
+        await #expect {
+            try await store.load()
+        } throws: { error in
+            guard case TokenStoreError.unreadable(let words) = error else { return false }
+            return words.contains("it belongs to the user with id 65534")
+        }
+        try give(directory.path, to: 65534)
+        #expect(try await store.load() == .forTests(1))
     }
 
     @Test func `families do not affect each other`() async throws {

@@ -56,6 +56,7 @@ import Testing
                 #"netproxy_errors_total{channel="mail",error="credential_unavailable"} 1"#,
                 #"netproxy_token_renewals_total{channel="orders"} 1"#,
                 #"netproxy_token_failures_total{channel="orders"} 0"#,
+                #"netproxy_token_unsaved{channel="orders"} 0"#,
                 #"netproxy_token_renewals_total{channel="mail"} 0"#,
                 #"netproxy_token_failures_total{channel="mail"} 1"#,
             ] {

@@ -1,0 +1,113 @@
+import FoundationEssentials
+import NetworkCore
+import OAuth
+import TestSupport
+import Testing
+
+/// A medium that fails, or loses what is on it, is not a user who signs out.
+@Suite struct LostStores {
+    private func harness(_ store: any TokenStoring) -> OAuthHarness {
+        OAuthHarness(grant: .refreshToken(initial: Secret("initial")), store: store) {
+            $0.lostResponse = .wait
+        }
+    }
+
+    /// Lets what is not saved be saved.
+    private func untilSaved(_ harness: OAuthHarness) async -> Bool {
+        await eventually {
+            harness.clock.advance(by: .seconds(1))
+            return await !harness.manager.status().isUnsaved
+        }
+    }
+
+    @Test func `tokens survive a medium that fails and then has nothing`() async throws {
+        let store = WatchedStore()
+        let harness = harness(store)
+        _ = try await harness.token()
+        store.fault = .unavailable("open tokens.json: Input/output error")
+        #expect(await harness.reject(1) == .replay)
+        #expect(await harness.manager.status().isUnsaved)
+        try await store.remove(revision: try #require(store.record).revision)
+        store.fault = nil
+        #expect(await untilSaved(harness))
+        #expect(store.record?.refreshToken == Secret("refresh-2"))
+        harness.server.revokeAccess()
+        #expect(await harness.reject(2) == .replay)
+        #expect(harness.server.requests.last?.form["refresh_token"] == "refresh-2")
+        #expect(!harness.server.sawReuse)
+    }
+
+    @Test func `a disk that is full is no reason to overlook a sign-out`() async throws {
+        let store = WatchedStore()
+        let harness = harness(store)
+        _ = try await harness.token()
+        store.failsSaving = true
+        #expect(await harness.reject(1) == .replay)
+        try await store.remove(revision: try #require(store.record).revision)
+        store.failsSaving = false
+        #expect(await untilSaved(harness))
+        #expect(store.record == nil)
+    }
+
+    @Test func `tokens are written again within seconds of the medium's return`() async throws {
+        let store = WatchedStore()
+        let harness = harness(store)
+        _ = try await harness.token()
+        store.failsSaving = true
+        #expect(await harness.reject(1) == .replay)
+        for _ in 0..<600 {
+            harness.clock.advance(by: .seconds(1))
+            await Task.yield()
+        }
+        store.failsSaving = false
+        await harness.clock.untilSomebodySleeps()
+        let saved = await eventually {
+            harness.clock.advance(by: .seconds(15))
+            return await !harness.manager.status().isUnsaved
+        }
+        #expect(saved)
+    }
+
+    @Test func `a directory that was removed as a whole gets its tokens back at the next look`()
+        async throws
+    {
+        let directory = try TokenDirectory()
+        let path = "\(directory.path)/state"
+        let harness = harness(FileTokenStore(directory: path, family: "orders"))
+        #expect(try await harness.token() == "Bearer access-1")
+        try FileManager.default.removeItem(atPath: path)
+        harness.clock.advance(by: .seconds(11))
+        #expect(try await harness.token() == "Bearer access-1")
+        #expect(await eventually { await harness.manager.status().isUnsaved })
+        #expect(harness.manager.isSignedIn)
+        #expect(await untilSaved(harness))
+        let stored = try await FileTokenStore(directory: path, family: "orders").load()
+        #expect(stored?.refreshToken == Secret("refresh-1"))
+    }
+
+    @Test func `a renewal after the removal presents the token in memory`() async throws {
+        let directory = try TokenDirectory()
+        let path = "\(directory.path)/state"
+        let harness = harness(FileTokenStore(directory: path, family: "orders"))
+        _ = try await harness.token()
+        try FileManager.default.removeItem(atPath: path)
+        harness.server.revokeAccess()
+        #expect(await harness.reject(1) == .replay)
+        #expect(harness.server.requests.last?.form["refresh_token"] == "refresh-1")
+        #expect(!harness.server.sawReuse)
+        let stored = try await FileTokenStore(directory: path, family: "orders").load()
+        #expect(stored?.refreshToken == Secret("refresh-2"))
+    }
+
+    @Test func `a file that is removed beside its lock is a sign-out`() async throws {
+        let directory = try TokenDirectory()
+        let store = FileTokenStore(directory: directory.path, family: "orders")
+        let harness = harness(store)
+        _ = try await harness.token()
+        try await store.forgetSignIn()
+        harness.clock.advance(by: .seconds(11))
+        _ = harness.manager.currentCredential()
+        #expect(await eventually { harness.manager.currentCredential() == nil })
+        #expect(await harness.failure()?.kind == .reauthorizationRequired)
+    }
+}
