@@ -2,8 +2,6 @@
 public enum NotReplayed: String, Sendable, Hashable {
     /// The credential is one that is never renewed.
     case staticCredential = "static_credential"
-    /// The challenge is for another scheme.
-    case foreignChallenge = "foreign_challenge"
     /// `insufficient_scope` (RFC 6750 §3.1): another token of the same kind would not help.
     case insufficientScope = "insufficient_scope"
     /// `invalid_request` (RFC 6750 §3.1): the request is at fault.

@@ -1,4 +1,4 @@
-/// A 401 to an attempt that carried a credential.
+/// A 401, or another answer that means the same, to an attempt that carried a credential.
 public struct Rejection: Sendable {
     /// What the caller is going to do.
     public enum Intent: Sendable, Hashable {
@@ -14,6 +14,8 @@ public struct Rejection: Sendable {
     public var generation: Int?
     /// The field section of the response.
     public var headers: HTTPHeaders
+    /// The beginning of the content, where it was at hand: an API may say there what is wrong.
+    public var content: ByteSlice?
     /// What happens next.
     public var intent: Intent
     /// When the exchange must be over.
@@ -23,11 +25,13 @@ public struct Rejection: Sendable {
     public init(
         generation: Int?,
         headers: HTTPHeaders,
+        content: ByteSlice? = nil,
         intent: Intent,
         deadline: ContinuousClock.Instant? = nil
     ) {
         self.generation = generation
         self.headers = headers
+        self.content = content
         self.intent = intent
         self.deadline = deadline
     }

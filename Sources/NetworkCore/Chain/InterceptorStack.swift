@@ -15,6 +15,8 @@ package struct InterceptorStack: Sendable {
         package var origin: Origin
         /// Whether a request is sent again after a 401.
         package var replays = true
+        /// Which answers mean that the credential was refused.
+        package var refusals = RefusalRule()
         /// How many bytes of a streamed body are kept for that.
         package var replayLimit: Int
         /// Where longer bodies are kept; `nil` if they are not.
@@ -61,7 +63,8 @@ package struct InterceptorStack: Sendable {
                         authorizer: $0.authorizer,
                         replays: $0.replays,
                         replayLimit: $0.replayLimit,
-                        spill: $0.spill
+                        spill: $0.spill,
+                        refusals: $0.refusals
                     )
                 },
                 RequestChain.Step.reauthorization
@@ -75,7 +78,8 @@ package struct InterceptorStack: Sendable {
                         authorizer: $0.authorizer,
                         place: $0.place,
                         origins: [$0.origin],
-                        onClientCredential: $0.onClientCredential
+                        onClientCredential: $0.onClientCredential,
+                        refusals: $0.refusals
                     )
                 },
                 RequestChain.Step.authorization

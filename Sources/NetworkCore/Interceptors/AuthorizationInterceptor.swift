@@ -15,6 +15,7 @@ public struct AuthorizationInterceptor: RequestInterceptor {
     private let place: CredentialPlace
     private let origins: [Origin]
     private let onClientCredential: ClientCredentialPolicy
+    private let refusals: RefusalRule
 
     /// Makes the step.
     ///
@@ -24,12 +25,15 @@ public struct AuthorizationInterceptor: RequestInterceptor {
     ///   - origins: where the credential may go, in the sense of RFC 9700 §4.9.1; a request to any
     ///     other origin goes without it.
     ///   - onClientCredential: what happens to a credential the request brings.
+    ///   - refusals: which answers may mean that the credential was refused. Default: a 401.
     public init(
         authorizer: any Authorizing,
         place: CredentialPlace? = nil,
         origins: [Origin],
-        onClientCredential: ClientCredentialPolicy = .replace
+        onClientCredential: ClientCredentialPolicy = .replace,
+        refusals: RefusalRule = RefusalRule()
     ) {
+        self.refusals = refusals
         self.authorizer = authorizer
         self.place = place ?? .header(authorizer.fieldName)
         self.origins = origins
@@ -72,8 +76,8 @@ public struct AuthorizationInterceptor: RequestInterceptor {
         let response = try await next.send(authorized, context: &context)
         credential.proof?.learn(from: response.headers, of: request.origin)
         // A gateway's error does not tell whether the token is good.
-        if !credential.isProven, response.status != 401, response.status.rawValue < 500,
-            credential.prove()
+        if !credential.isProven, !refusals.mayApply(to: response.status),
+            response.status.rawValue < 500, credential.prove()
         {
             authorizer.accepted(credential)
         }

@@ -2,13 +2,15 @@
 ///
 /// Stands outside `AuthorizationInterceptor`, so that the second attempt gets the new credential.
 /// Calls `next` at most twice, once more for an origin that does not know `Expect`, and once more for
-/// one that wants another proof of possession. A 401 that cannot be cured is passed through as the
-/// upstream sent it, with the reason in `context.authorization`.
+/// one that wants another proof of possession. A refusal that cannot be cured is passed through as the
+/// upstream sent it, with the reason in `context.authorization`. What counts as a refusal, besides a 401,
+/// is in a `RefusalRule`.
 public struct ReauthorizationInterceptor: RequestInterceptor {
     private let authorizer: any Authorizing
     private let replays: Bool
     private let replayLimit: Int
     private let spill: BodySpill?
+    private let refusals: RefusalRule
 
     /// Makes the interceptor.
     ///
@@ -19,12 +21,15 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
     ///   - replayLimit: how many bytes of a streamed request body are kept for the second attempt.
     ///     Default 64 KiB.
     ///   - spill: where longer bodies are kept; `nil` if they are not.
+    ///   - refusals: which answers mean that the token was refused. Default: a 401.
     public init(
         authorizer: any Authorizing,
         replays: Bool = true,
         replayLimit: Int = 64 * 1024,
-        spill: BodySpill? = nil
+        spill: BodySpill? = nil,
+        refusals: RefusalRule = RefusalRule()
     ) {
+        self.refusals = refusals
         self.authorizer = authorizer
         self.replays = replays
         self.replayLimit = replayLimit
@@ -50,8 +55,10 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
         defer { buffer?.release() }
         var response = try await first(request, context: &context, next: next)
         while !accepts(response, context) {
+            let content = await readAhead(&response)
+            guard refusals.applies(to: response.status, content) else { return response }
             let (cause, credential): (RetryReason, Credential?)
-            switch await decide(on: response, to: request, &context) {
+            switch await decide(on: response, content, to: request, &context) {
             case .passThrough(let reason): return try leave(response, as: reason, &context)
             case .attempt(let reason, let own): (cause, credential) = (reason, own)
             }
@@ -62,7 +69,7 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
             context.beginNextAttempt(because: cause)
             if cause == .unauthorized { context.authorization?.isRefreshed = true }
             context.ownCredential = credential
-            let content = await drain(response.body, context)
+            let drained = await drain(response.body, context)
             // The body has arrived or is arriving: there is no reason to ask first.
             again.headers.remove(HTTPFieldName.expect)
             let sent = context.attempts
@@ -71,9 +78,9 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
             } catch let error as NetworkError
                 where error.mayLackCredential && context.attempts == sent
             {
-                // The new token expired before it was used; the upstream's 401 is more informative.
-                guard let content else { throw error }
-                response.body = content.isEmpty ? .empty : .bytes(content)
+                // The new token expired before it was used; the upstream's answer is more informative.
+                guard let drained else { throw error }
+                response.body = drained.isEmpty ? .empty : .bytes(drained)
                 context.withdrawAttempt()
                 return try leave(response, as: .refreshFailed, &context)
             }
@@ -89,7 +96,26 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
 
     /// Whether the credential was not refused.
     func accepts(_ response: borrowing Response, _ context: borrowing RequestContext) -> Bool {
-        response.status != 401 || context.authorization == nil
+        !refusals.mayApply(to: response.status) || context.authorization == nil
+    }
+
+    /// Reads what helps to judge an answer: of a 401 what has arrived, since an API may say there what
+    /// is wrong; of another status all, where the rule asks for its content.
+    private func readAhead(_ response: inout Response) async -> ByteSlice? {
+        let reach: PeekedBody.Reach
+        if response.status == 401 {
+            let type = response.headers[.contentType]?.lowercased() ?? ""
+            guard type.contains("json") else { return nil }
+            reach = .arrived
+        } else {
+            guard refusals.phrase != nil else { return nil }
+            reach = .whole
+        }
+        return await PeekedBody.peek(
+            into: &response.body,
+            upTo: RefusalRule.searchLimit,
+            reach
+        )
     }
 
     /// Sends the request for the first time.
@@ -123,9 +149,10 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
         return credential.generation != nil && !credential.isProven
     }
 
-    /// Has the authorizer judge a 401.
+    /// Has the authorizer judge a refusal.
     private func decide(
         on response: Response,
+        _ content: ByteSlice?,
         to request: Request,
         _ context: inout RequestContext
     ) async -> ReplayDecision {
@@ -142,6 +169,7 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
         let rejection = Rejection(
             generation: context.authorization?.generation,
             headers: response.headers,
+            content: content,
             intent: intent,
             deadline: context.deadline
         )
@@ -154,7 +182,7 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
         return ReplayDecision(verdict, to: intent, after: context.retries)
     }
 
-    /// Returns the 401 to the caller.
+    /// Returns the refusal to the caller.
     private func leave(
         _ response: Response,
         as reason: NotReplayed,

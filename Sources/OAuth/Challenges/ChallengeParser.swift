@@ -14,14 +14,64 @@ struct Challenge: Equatable, Sendable {
 /// Parses `WWW-Authenticate` by its grammar: several challenges in a line, schemes alone, token68,
 /// quoted strings with commas and quoted pairs.
 ///
-/// A malformed line is ignored as a whole: a part of it could be the text of a realm.
+/// A malformed line is not divided into challenges, but an `error` outside of its quoted strings is
+/// still found: APIs forget commas and quotation marks, and mean what they say all the same.
 struct ChallengeParser {
     private let bytes: [UInt8]
     private var position = 0
 
-    /// Returns the challenges of all lines, in order, without those of malformed lines.
-    static func challenges(in headers: HTTPHeaders) -> [Challenge] {
-        headers.values(of: .wwwAuthenticate).flatMap { parse($0) ?? [] }
+    /// Returns the `error` parameters of all lines, in order, whatever the scheme.
+    static func errors(in headers: HTTPHeaders) -> [String] {
+        headers.values(of: .wwwAuthenticate).flatMap { line -> [String] in
+            guard let challenges = parse(line) else {
+                return looseError(in: line).map { [$0] } ?? []
+            }
+            return challenges.compactMap { $0.parameters["error"].map(unquoted) }
+        }
+    }
+
+    /// Returns the `error` parameter of a malformed line, if it has one outside of quoted strings.
+    static func looseError(in line: String) -> String? {
+        var parser = ChallengeParser(bytes: Array(line.utf8))
+        while !parser.atEnd {
+            if parser.current == UInt8(ascii: "\"") {
+                // An unterminated string reaches to the end.
+                guard parser.quotedString() != nil else { return nil }
+            } else if let name = parser.tokenAfterSeparator() {
+                let end = parser.position
+                parser.skipSpaces()
+                guard !parser.atEnd, parser.current == UInt8(ascii: "="),
+                    name.lowercased() == "error"
+                else {
+                    parser.position = end
+                    continue
+                }
+                parser.position += 1
+                parser.skipSpaces()
+                guard !parser.atEnd else { return nil }
+                let value =
+                    parser.current == UInt8(ascii: "\"") ? parser.quotedString() : parser.token()
+                return value.map(unquoted)
+            } else {
+                parser.position += 1
+            }
+        }
+        return nil
+    }
+
+    /// A token where a parameter may begin: not one in the query of an address, say.
+    private mutating func tokenAfterSeparator() -> String? {
+        let before = position == 0 ? Self.comma : bytes[position - 1]
+        guard Grammar.isWhitespace(before) || before == Self.comma || before == UInt8(ascii: ";")
+        else { return nil }
+        return token()
+    }
+
+    /// A value without the apostrophes that some APIs write in place of quotation marks; to the grammar
+    /// they are part of a token.
+    private static func unquoted(_ value: String) -> String {
+        guard value.count >= 2, value.hasPrefix("'"), value.hasSuffix("'") else { return value }
+        return String(value.dropFirst().dropLast())
     }
 
     /// Returns the challenges of one line, or `nil` if it is malformed.

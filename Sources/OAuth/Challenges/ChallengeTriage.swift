@@ -1,6 +1,17 @@
+import FoundationEssentials
 import NetworkCore
 
-/// What the challenges of a 401 say about the token that the request carried.
+/// What a 401 says about the token that the request carried.
+///
+/// The scheme of a challenge does not count: APIs answer an expired token with `Basic`, `OAuth`, `Token`
+/// or any other scheme, and with no or a malformed challenge. The first row that matches decides:
+///
+/// | some challenge, or else the content, names | |
+/// |---|---|
+/// | `invalid_token` | `refused` |
+/// | a fault of the proof of possession | `proofRefused` |
+/// | `insufficient_scope`, `invalid_request` or `insufficient_user_authentication` | `passThrough` |
+/// | another error, or none | `suspected` |
 enum ChallengeTriage: Equatable {
     /// `invalid_token`: the token is not valid.
     case refused
@@ -11,35 +22,33 @@ enum ChallengeTriage: Equatable {
     /// Another token of the same kind would not help.
     case passThrough(NotReplayed)
 
-    /// Judges the challenges of a response.
+    /// Judges a response.
     ///
     /// An `error` that RFC 6750 does not define counts as suspicion: servers invent words for "expired",
     /// and the cool-down limits the cost of a wrong guess.
     ///
     /// - Parameters:
     ///   - headers: the fields of the response.
-    ///   - scheme: the token's scheme; challenges for `Bearer` always count.
-    ///   - isBound: whether a proof of possession went with the token: then `DPoP` counts, too.
-    /// - Returns: the gravest of the judgements.
+    ///   - content: the beginning of its content, where it is known.
+    ///   - isBound: whether a proof of possession went with the token.
+    /// - Returns: the judgement, by the table above.
     static func judge(
         _ headers: HTTPHeaders,
-        scheme: String = "Bearer",
+        content: ByteSlice? = nil,
         isBound: Bool = false
     ) -> ChallengeTriage {
-        let challenges = ChallengeParser.challenges(in: headers)
-        let names: Set = ["bearer", scheme.lowercased()]
-        let ours = challenges.filter { challenge in
-            names.contains(challenge.scheme) || (isBound && challenge.scheme == "dpop")
+        let errors = ChallengeParser.errors(in: headers)
+        let verdicts = errors.map { judge($0, isBound) }
+        let decided = verdicts.filter { $0 != .suspected }
+        for grave: ChallengeTriage in [.refused, .proofRefused] where decided.contains(grave) {
+            return grave
         }
-        guard !ours.isEmpty else {
-            return challenges.isEmpty ? .suspected : .passThrough(.foreignChallenge)
-        }
-        let verdicts = ours.map { judge($0.parameters["error"], isBound) }
-        let gravest: [ChallengeTriage] = [.refused, .proofRefused, .suspected]
-        return gravest.first(where: verdicts.contains) ?? verdicts[0]
+        if let first = decided.first { return first }
+        guard errors.isEmpty, let content else { return .suspected }
+        return judge(content)
     }
 
-    private static func judge(_ error: String?, _ isBound: Bool) -> ChallengeTriage {
+    private static func judge(_ error: String, _ isBound: Bool) -> ChallengeTriage {
         switch error {
         case "invalid_token": .refused
         case _ where isBound && ProofOfPossession.isAtFault(error): .proofRefused
@@ -47,6 +56,25 @@ enum ChallengeTriage: Equatable {
         case "invalid_request": .passThrough(.invalidRequest)
         case "insufficient_user_authentication": .passThrough(.stepUpRequired)
         default: .suspected
+        }
+    }
+
+    private struct Document: Decodable {
+        var error: String
+    }
+
+    /// Judges the content: only the two words that are said of tokens alone count, since no RFC defines
+    /// an `error` there.
+    private static func judge(_ content: ByteSlice) -> ChallengeTriage {
+        do {
+            return switch try JSONDecoder().decode(Document.self, from: Data(content.array)).error {
+            case "invalid_token": .refused
+            case "insufficient_scope": .passThrough(.insufficientScope)
+            default: .suspected
+            }
+        } catch {
+            // Not such a document.
+            return .suspected
         }
     }
 }

@@ -136,15 +136,13 @@ public actor OAuthManager: Authorizing {
         let doubt: TokenStanding.Doubt
         let triage = ChallengeTriage.judge(
             rejection.headers,
-            scheme: await scheme,
+            content: rejection.content,
             isBound: configuration.proof != nil
         )
         switch triage {
         case .passThrough(let reason):
-            // A server that names what is wrong has looked at the token; a challenge of another scheme says
-            // nothing about it.
-            let isForeign = reason == .foreignChallenge
-            await handle(.answered(generation: generation, isForeign ? .inconclusive : .accepted))
+            // A server that names what else is wrong has looked at the token.
+            await handle(.answered(generation: generation, .accepted))
             return .passThrough(reason)
         case .proofRefused:
             return await decide { engine, _ in
@@ -163,9 +161,6 @@ public actor OAuthManager: Authorizing {
         // Called once per token and doubt; the request does not wait for it.
         Task { await handle(.answered(generation: generation, .accepted)) }
     }
-
-    /// The scheme that a challenge to the token names.
-    private var scheme: String { engine.scheme }
 
     /// What a request without a usable token does next.
     enum Admission {

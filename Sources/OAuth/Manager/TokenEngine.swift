@@ -131,11 +131,6 @@ struct TokenEngine {
 
     // MARK: - A request was answered
 
-    /// The scheme that a challenge to the token names.
-    var scheme: String {
-        current?.token.scheme ?? (configuration.proof == nil ? "Bearer" : "DPoP")
-    }
-
     /// What to do with a 401.
     enum Judgement: Equatable {
         case verdict(Verdict)

@@ -112,6 +112,10 @@ enum RetryKey: String, SectionKey {
     case replayBody = "replay_body"
 }
 
+enum UnauthorizedKey: String, SectionKey {
+    case status, body
+}
+
 enum BackoffKey: String, SectionKey {
     case base, max
 }
@@ -156,6 +160,7 @@ package enum ConfigurationSchema {
         + paths(BasicKey.self, under: "channels.*.auth.basic.")
         + paths(HeaderCredentialKey.self, under: "channels.*.auth.header.")
         + paths(RetryKey.self, under: "channels.*.retry.")
+        + paths(UnauthorizedKey.self, under: "channels.*.retry.unauthorized.")
         + paths(BackoffKey.self, under: "channels.*.retry.backoff.")
         + paths(TimeoutsKey.self, under: "channels.*.timeouts.")
         + paths(PoolKey.self, under: "channels.*.pool.")

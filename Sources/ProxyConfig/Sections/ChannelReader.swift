@@ -189,7 +189,9 @@ struct ChannelReader {
             reading.require("must be more than replay_body", at: retry.place(of: .spill))
         }
         return ChannelConfiguration.Retry(
-            unauthorized: retry.flag(.unauthorized, default: true),
+            unauthorized: retry[.unauthorized]?.entries != nil
+                || retry.flag(.unauthorized, default: true),
+            refusals: refusals(retry),
             replayBody: kept,
             spill: spill,
             attempts: retry.integer(.attempts, in: 0...10, default: 2),
@@ -206,6 +208,24 @@ struct ChannelReader {
             )
                 ?? Percentage(20)
         )
+    }
+
+    /// The answers besides a 401 that mean that the token was refused: a map in place of the flag.
+    private func refusals(_ retry: Section<RetryKey>) -> ChannelConfiguration.Retry.Refusals {
+        guard retry[.unauthorized]?.entries != nil else { return .init() }
+        let refusals = retry.section(.unauthorized, UnauthorizedKey.self)
+        let statuses = refusals.list(
+            .status,
+            of: "203 or a status from 300 to 599"
+        ) { text in
+            WholeNumber.parse(text).flatMap { (300...599).contains($0) || $0 == 203 ? $0 : nil }
+        }
+        let further = statuses.filter { $0 != 401 }
+        let body = refusals.text(.body)
+        if body != nil, further.isEmpty {
+            refusals.require(.status, "required with body, which never limits a 401")
+        }
+        return .init(status: further, body: body)
     }
 
     private func timeouts() -> ChannelConfiguration.Timeouts {

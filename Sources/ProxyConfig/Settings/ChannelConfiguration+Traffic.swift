@@ -1,8 +1,10 @@
 extension ChannelConfiguration {
     /// When a request is retried.
     package struct Retry: Sendable, Hashable {
-        /// Whether a 401 leads to one token refresh and one replay.
+        /// Whether a refused token leads to one token refresh and one replay.
         package var unauthorized: Bool
+        /// Which answers besides a 401 mean that the token was refused.
+        package var refusals = Refusals()
         /// The largest request body kept in memory for a replay or a retry; zero keeps none.
         package var replayBody: ByteCount
         /// The largest request body kept on disk instead of in memory.
@@ -13,6 +15,13 @@ extension ChannelConfiguration {
         package var backoff: Backoff
         /// Retries as a share of the channel's requests.
         package var budget: Percentage
+
+        /// Answers besides a 401 that mean that the token was refused.
+        package struct Refusals: Sendable, Hashable {
+            package var status: [Int] = []
+            /// What their content must contain; nil means anything.
+            package var body: String?
+        }
 
         /// The range of the delay before a retry, with full jitter.
         package struct Backoff: Sendable, Hashable {

@@ -33,6 +33,10 @@ extension InterceptorStack {
             var signing = Signing(by: $0, for: origin, replayLimit: retrying.replayBody.bytes)
             signing.place = configuration.credentialPlace
             signing.replays = retrying.unauthorized
+            signing.refusals = RefusalRule(
+                statuses: retrying.refusals.status.compactMap { HTTPStatus(rawValue: $0) },
+                phrase: retrying.refusals.body
+            )
             signing.spill = spill
             signing.onClientCredential =
                 switch configuration.onClientCredential {

@@ -116,7 +116,18 @@ struct ExchangeDescriber {
             text += "; the 401 was passed on (\(reason)"
             text += NotReplayed(rawValue: reason).map { ": \($0.explanation))" } ?? ")"
         }
-        return text
+        return text + hint
+    }
+
+    /// What an answer may mean that is no 401: some APIs refuse an expired token with another status.
+    private var hint: String {
+        guard let configuration, let status = line["upstream_status"]?.integer,
+            [400, 403].contains(status), plain("auth.generation") != nil,
+            !configuration.retry.refusals.status.contains(status)
+        else { return "" }
+        return "; if the API refuses the token with this \(status), netproxy token "
+            + "\(configuration.name) --refresh mends it, and "
+            + "retry.unauthorized: { status: [\(status)] } does so for every request"
     }
 
     private func described(_ attempt: AttemptFacts) -> String {

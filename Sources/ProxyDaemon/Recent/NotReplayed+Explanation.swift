@@ -7,10 +7,9 @@ extension NotReplayed {
         case .staticCredential:
             """
             the API rejected the credential, and there is no other: replace it; a file is re-read \
-            after the next 401, anything else by netproxy reload
+            after the next 401, a systemd credential (cred:) changes when the service restarts, \
+            anything else by netproxy reload
             """
-        case .foreignChallenge:
-            "the API requires another authentication scheme than the channel uses"
         case .insufficientScope:
             """
             the token lacks a scope: add it to auth.oauth.scopes and sign in again, or configure a \

@@ -64,12 +64,12 @@ import Testing
         #expect(ChallengeParser.parse(line) == nil)
     }
 
-    @Test func `several lines form one list, and a malformed line is ignored alone`() {
+    @Test func `a malformed line does not hide the errors of the others`() {
         var headers: HTTPHeaders = [:]
         for line in [#"Basic realm="x"#, "Negotiate", #"Bearer error="invalid_token""#] {
             if let field = HTTPField(.wwwAuthenticate, line) { headers.append(field) }
         }
-        #expect(ChallengeParser.challenges(in: headers).map(\.scheme) == ["negotiate", "bearer"])
+        #expect(ChallengeParser.errors(in: headers) == ["invalid_token"])
         #expect(ChallengeTriage.judge(headers) == .refused)
     }
 
@@ -80,19 +80,75 @@ import Testing
         #expect(ChallengeTriage.judge(headers) == .refused)
     }
 
+    /// Challenges of real APIs to a token that has expired, and what they say.
     @Test(arguments: [
-        ("Basic", "Basic realm=\"x\"", ChallengeTriage.suspected),
-        ("Token", #"token error="invalid_token""#, .refused), ("Token", "Bearer", .suspected),
-        ("Token", "Basic realm=\"x\"", .passThrough(.foreignChallenge)),
-        ("Bearer", "Token", .passThrough(.foreignChallenge)),
+        (["OAuth realm='TwitchTV', error='invalid_token'"], ChallengeTriage.refused),
+        ([#"OAuth realm="api.example.com""#], .suspected), (["Token"], .suspected),
+        (["Negotiate", "NTLM"], .suspected), ([""], .suspected), ([" , ,"], .suspected),
+        ([#"OAuth "Facebook Platform" "invalid_token" "expired""#], .suspected),
+        (
+            [
+                "Bearer authorization_uri=https://login.example.com/1", #"Basic realm="x""#,
+                "TFS-Federated",
+            ], .suspected
+        ),
+        ([#"Bearer realm="caf\u{e9}\u{fffd}", error="invalid_token""#], .refused),
+        ([#"Bearer realm="open, error="invalid_token"#], .suspected),
+        ([#"Bearer error="invalid_token" error_description="no comma""#], .refused),
+        ([#"Token error=invalid_token; scope=a b"#], .refused),
+        ([#"Bearer realm=https://a.example/?error="insufficient_scope""#], .suspected),
+        ([#"DPoP error="invalid_token""#], .refused),
+        ([#"DPoP error="use_dpop_nonce""#], .suspected),
     ])
-    func `a challenge to the token's own scheme is ours, and so is one to Bearer`(
-        scheme: String,
-        challenge: String,
+    func `the scheme of a challenge does not count`(
+        lines: [String],
         expected: ChallengeTriage
     ) throws {
-        let headers: HTTPHeaders = [.wwwAuthenticate: challenge]
-        #expect(ChallengeTriage.judge(headers, scheme: scheme) == expected)
+        #expect(ChallengeTriage.judge(try Self.headers(lines)) == expected)
+    }
+
+    @Test(arguments: [
+        (
+            [#"Basic realm="x""#, #"Bearer error="insufficient_scope""#],
+            NotReplayed.insufficientScope
+        ),
+        ([#"Bearer realm="x", Bearer error="insufficient_scope""#], .insufficientScope),
+        ([#"OAuth error="insufficient_scope""#], .insufficientScope),
+        ([#"Bearer error="insufficient_scope" scope="a b""#], .insufficientScope),
+        ([#"Token error='invalid_request', x"#], .invalidRequest),
+        ([#"Bearer error=token_expired, Bearer error="invalid_request""#], .invalidRequest),
+    ])
+    func `a fault that is named outweighs challenges that name none`(
+        lines: [String],
+        reason: NotReplayed
+    ) throws {
+        #expect(ChallengeTriage.judge(try Self.headers(lines)) == .passThrough(reason))
+    }
+
+    @Test(arguments: [
+        (#"{"error":"insufficient_scope"}"#, ChallengeTriage.passThrough(.insufficientScope)),
+        (#"{"error":"invalid_token"}"#, .refused), (#"{"error":"invalid_request"}"#, .suspected),
+        (#"{"error":{"code":"insufficient_scope"}}"#, .suspected), ("{\"error\":", .suspected),
+        ("insufficient_scope", .suspected),
+    ])
+    func `what the content says counts where no challenge names an error`(
+        content: String,
+        expected: ChallengeTriage
+    ) throws {
+        let content = ByteSlice(content)
+        #expect(ChallengeTriage.judge([:], content: content) == expected)
+        let basic = try Self.headers([#"Basic realm="x""#])
+        #expect(ChallengeTriage.judge(basic, content: content) == expected)
+        let named = try Self.headers([#"Bearer error="invalid_token""#])
+        #expect(ChallengeTriage.judge(named, content: content) == .refused)
+    }
+
+    private static func headers(_ lines: [String]) throws -> HTTPHeaders {
+        var headers: HTTPHeaders = [:]
+        for line in lines {
+            headers.append(try #require(HTTPField(.wwwAuthenticate, line.trimmed)))
+        }
+        return headers
     }
 
     @Test func `invalid_token outweighs a challenge without an error`() {
@@ -158,5 +214,12 @@ import Testing
         if let field = HTTPField(.retryAfter, text) { headers.append(field) }
         let now = UnixTime(secondsSinceEpoch: 0)
         #expect(RetryAfter.duration(in: headers, now: now) == nil)
+    }
+}
+
+extension String {
+    /// Without outer blanks, which no field value has.
+    fileprivate var trimmed: String {
+        String(drop { $0 == " " }.reversed().drop { $0 == " " }.reversed())
     }
 }

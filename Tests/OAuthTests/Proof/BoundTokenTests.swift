@@ -206,7 +206,7 @@ import Testing
         )
         let error = await networkError { try await session.send().response }
         #expect(error?.kind == .credentialUnavailable)
-        #expect(error?.detail.contains("token_type is not DPoP") == true)
+        #expect(error?.detail.contains("token_type is Bearer, not DPoP") == true)
         #expect(session.origin.arrived.isEmpty)
         #expect(try await session.store.load()?.refreshToken == Secret("second"))
     }
@@ -236,11 +236,11 @@ import Testing
         #expect(session.login.arrived.map(\.request.method) == [.get])
     }
 
-    @Test func `a challenge for a bound token is foreign to a bearer token`() async {
+    @Test func `a bearer token that is refused with another scheme is renewed`() async {
         let harness = OAuthHarness()
         _ = try? await harness.token()
         let verdict = await harness.reject(1, challenge: #"DPoP error="invalid_token""#)
-        #expect(verdict == .passThrough(.foreignChallenge))
+        #expect(verdict == .replay)
     }
 }
 

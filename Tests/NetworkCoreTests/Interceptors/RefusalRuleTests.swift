@@ -1,0 +1,155 @@
+import NetworkCore
+import Synchronization
+import TestSupport
+import Testing
+
+/// APIs that refuse a token with another status than 401.
+@Suite struct RefusalRules {
+    private let tokens = CountedTokens()
+
+    private func chain(_ rule: RefusalRule, _ upstream: Upstream) -> RequestChain {
+        RequestChain(
+            [
+                ReauthorizationInterceptor(authorizer: tokens, refusals: rule),
+                AuthorizationInterceptor(
+                    authorizer: tokens,
+                    origins: [Origin(scheme: .https, host: "api.example")],
+                    refusals: rule
+                ),
+            ],
+            transport: upstream
+        )
+    }
+
+    /// Refuses the first token with this answer.
+    private func upstream(
+        _ status: HTTPStatus,
+        _ content: String,
+        streamed: Bool = false
+    ) -> Upstream {
+        Upstream { arrived, _ in
+            if arrived.token == "Bearer 2" { return Response(status: 200) }
+            let body: HTTPBody =
+                streamed
+                ? .stream(PiecedBody(content.map(String.init)), length: nil)
+                : .bytes(ByteSlice(content))
+            return Response(status: status, body: body)
+        }
+    }
+
+    @Test(
+        arguments: [(403, nil), (400, "token_expired"), (419, "expired")] as [(HTTPStatus, String?)]
+    )
+    func `an answer that the rule names is a refusal`(
+        status: HTTPStatus,
+        phrase: String?
+    ) async throws {
+        let upstream = upstream(status, #"{"error":"token_expired"}"#, streamed: status == 400)
+        let rule = RefusalRule(statuses: [status], phrase: phrase)
+        let (response, context) = try await chain(rule, upstream).exchange(.forTests())
+        #expect(response.status == 200)
+        #expect(context.retries == [.unauthorized])
+    }
+
+    @Test(arguments: [false, true])
+    func `an answer with other content reaches the app byte for byte`(streamed: Bool) async throws {
+        let upstream = upstream(403, "you may not read this", streamed: streamed)
+        let rule = RefusalRule(statuses: [403], phrase: "token_expired")
+        let (response, context) = try await chain(rule, upstream).exchange(.forTests())
+        #expect(response.status == 403)
+        let content = try await response.body.collect(upTo: 999)
+        #expect(String(decoding: content.array, as: UTF8.self) == "you may not read this")
+        #expect(context.retries.isEmpty)
+        #expect(context.authorization?.notReplayed == nil)
+        #expect(tokens.generation == 1)
+    }
+
+    @Test func `content never limits a 401`() async throws {
+        let rule = RefusalRule(statuses: [401, 403], phrase: "token_expired")
+        let (response, _) = try await chain(rule, upstream(401, "no")).exchange(.forTests())
+        #expect(response.status == 200)
+    }
+
+    @Test func `without a rule a 403 is no refusal`() async throws {
+        let (response, _) = try await chain(RefusalRule(), upstream(403, "token_expired"))
+            .exchange(.forTests())
+        #expect(response.status == 403)
+        #expect(tokens.generation == 1)
+        #expect(tokens.accepted == 1)
+    }
+
+    @Test func `an answer that may be a refusal does not prove the token`() async throws {
+        let rule = RefusalRule(statuses: [403], phrase: "token_expired")
+        _ = try await chain(rule, upstream(403, "no")).exchange(.forTests())
+        #expect(tokens.accepted == 0)
+    }
+
+    @Test func `content beyond the limit is neither searched nor lost`() async throws {
+        let long = String(repeating: "x", count: 70_000) + "token_expired"
+        let rule = RefusalRule(statuses: [403], phrase: "token_expired")
+        let upstream = Upstream { _, _ in
+            let pieces = PiecedBody(["first ", long])
+            return Response(status: 403, body: .stream(pieces, length: nil))
+        }
+        let (response, _) = try await chain(rule, upstream).exchange(.forTests())
+        let content = try await response.body.collect(upTo: 1 << 20)
+        #expect(String(decoding: content.array, as: UTF8.self) == "first " + long)
+    }
+
+    @Test func `a 401 that says in its content what is wrong is told to the authorizer`()
+        async throws
+    {
+        let upstream = Upstream { arrived, _ in
+            if arrived.token == "Bearer 2" { return Response(status: 200) }
+            return Response(
+                status: 401,
+                headers: [.contentType: "application/json"],
+                body: .bytes(ByteSlice(#"{"error":"insufficient_scope"}"#))
+            )
+        }
+        _ = try await chain(RefusalRule(), upstream).exchange(.forTests())
+        #expect(tokens.contents == [#"{"error":"insufficient_scope"}"#])
+    }
+}
+
+/// Gives out `Bearer 1`, and after each rejection the next number.
+private final class CountedTokens: Authorizing {
+    private struct State {
+        var credential = Credential(.authorization, Secret("Bearer 1"), generation: 1)
+        var generation = 1
+        var accepted = 0
+        var contents: [String] = []
+    }
+
+    let kind = "stub"
+    let fieldName = HTTPFieldName.authorization
+    private let state = Mutex(State())
+
+    var generation: Int { state.withLock { $0.generation } }
+    var accepted: Int { state.withLock { $0.accepted } }
+    var contents: [String] { state.withLock { $0.contents } }
+
+    func currentCredential() -> Credential? { state.withLock { $0.credential } }
+
+    func credential(until deadline: ContinuousClock.Instant?) async throws -> Credential {
+        guard let current = currentCredential() else { throw CancellationError() }
+        return current
+    }
+
+    func accepted(_ credential: Credential) { state.withLock { $0.accepted += 1 } }
+
+    func rejected(_ rejection: Rejection) async -> Verdict {
+        state.withLock { state in
+            if let content = rejection.content {
+                state.contents.append(String(decoding: content.array, as: UTF8.self))
+            }
+            state.generation += 1
+            state.credential = Credential(
+                .authorization,
+                Secret("Bearer \(state.generation)"),
+                generation: state.generation
+            )
+        }
+        return .replay
+    }
+}
