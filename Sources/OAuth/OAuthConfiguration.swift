@@ -40,6 +40,14 @@ public struct OAuthConfiguration: Sendable {
         }
     }
 
+    /// Which token of an answer requests carry.
+    public enum TokenUse: String, Sendable {
+        /// The access token.
+        case accessToken = "access_token"
+        /// The ID token (OpenID Connect Core §2), which some gateways and clusters expect.
+        case idToken = "id_token"
+    }
+
     /// What an `expires_in` of zero or less means, on which servers disagree.
     public enum ZeroLifetime: Sendable {
         /// The token serves the requests that waited for it and is not reused.
@@ -85,6 +93,9 @@ public struct OAuthConfiguration: Sendable {
     public var clientID: String
     /// The client's secret, if it has one.
     public var clientSecret: Secret?
+    /// The client's secret where it can be read again after the server refused it; counts more than
+    /// `clientSecret`.
+    public var rotatingSecret: RotatingSecret?
     /// Signs client assertions; required for `privateKeyJWT`.
     public var clientKey: SigningKey?
     /// Binds tokens to a key (DPoP, RFC 9449); tokens that are not bound are then rejected.
@@ -109,6 +120,16 @@ public struct OAuthConfiguration: Sendable {
     public var resources: [String] = []
     /// Additional form parameters, sent with every token request.
     public var parameters: [FormParameter] = []
+    /// Additional parameters of the page where a user signs in, sent nowhere else.
+    public var authorizationParameters: [FormParameter] = []
+    /// Additional fields of every request that carries the client's authentication.
+    ///
+    /// They replace those that the request would have. Their values count as secrets.
+    public var requestFields: [HTTPField] = []
+    /// Which token requests carry.
+    ///
+    /// Default the access token.
+    public var use = TokenUse.accessToken
     /// How long before it expires a token is renewed in the background.
     ///
     /// Default 5 min, at most 20 % of the token's lifetime.
@@ -194,6 +215,7 @@ extension OAuthConfiguration {
         case .provided(let provider): parts.append(FormParameter("grant", provider.identity))
         }
         if let proof { parts.append(FormParameter("dpop_jkt", proof.thumbprint)) }
+        if use == .idToken { parts.append(FormParameter("use", use.rawValue)) }
         return FormEncoding.encode(parts)
     }
 
@@ -217,5 +239,7 @@ extension OAuthConfiguration {
     }
 
     /// The secrets that must be removed from a server's messages.
-    var secrets: [Secret] { clientSecret.map { [$0] } ?? [] }
+    var secrets: [Secret] {
+        (presentedSecret.map { [$0] } ?? []) + requestFields.map { Secret($0.value) }
+    }
 }

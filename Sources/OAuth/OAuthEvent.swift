@@ -38,6 +38,9 @@ public enum OAuthEvent: Sendable {
     case storeFailed(detail: String)
     /// The tokens were forgotten on request.
     case forgotten
+    /// The token endpoint calls its tokens by another `token_type` than the scheme they are presented
+    /// with; reported once for each type.
+    case unusualType(String, scheme: String)
 }
 
 /// A failed attempt to get a token, for logs and status.

@@ -14,8 +14,8 @@ import Testing
         let configuration = try load(Self.text())
         #expect(
             configuration.channels.map(\.name) == [
-                "orders", "billing", "reports", "mail", "ledger", "warehouse", "search", "maps",
-                "chat", "weather", "samples",
+                "orders", "billing", "reports", "mail", "ledger", "warehouse", "search",
+                "meetings", "maps", "chat", "weather", "samples",
             ]
         )
         #expect(configuration.channels[0].log.subsystem == "com.example.orders")

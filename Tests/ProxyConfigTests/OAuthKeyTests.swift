@@ -233,4 +233,101 @@ import Testing
         #expect(try load("state_key: cred:state\n\(channels)").stateKey == .credential("state"))
         #expect(try load(channels).stateKey == nil)
     }
+
+    @Test func `a grant of the provider's own has a type, and secrets among its parameters`() throws
+    {
+        let settings = try settings(
+            """
+            grant: extension, grant_type: 'urn:ibm:params:oauth:grant-type:apikey', client_id: a,
+                client_auth: none, token_url: https://l.example/t,
+                parameters: { account_id: acc, apikey: 'literal:c4nary', code: x }
+            """
+        )
+        #expect(settings.grant == .byName)
+        #expect(settings.grantExtension?.type == "urn:ibm:params:oauth:grant-type:apikey")
+        #expect(settings.grantExtension?.secrets.map(\.name) == ["apikey"])
+        #expect(settings.parameters.map(\.name) == ["account_id", "code"])
+    }
+
+    @Test func `a grant type without a grant is an extension`() throws {
+        let settings = try settings("\(base), client_auth: none, grant_type: account_credentials")
+        #expect(settings.grant == .byName)
+    }
+
+    @Test(arguments: [
+        ("grant: extension", "grant_type: required for the grant extension"),
+        (
+            "grant: extension, grant_type: refresh_token",
+            "grant_type: expected a grant type that no"
+        ),
+        ("grant: refresh_token, grant_type: x", "grant_type: used only by the grant extension"),
+        (
+            "grant_type: x, parameters: { grant_type: y }",
+            "parameters.grant_type: netproxy sets grant_type itself"
+        ),
+        (
+            "authorization_parameters: { state: y }",
+            "authorization_parameters.state: netproxy sets state itself"
+        ),
+        ("use: refresh_token", "use: expected access_token or id_token"),
+        ("use: id_token, dpop_key: 'literal:x'", "dpop_key: an ID token cannot be bound to a key"),
+        ("token_headers: { Host: x }", "token_headers.Host: netproxy sets Host itself"),
+        ("token_headers: { Content-Type: x }", "token_headers.Content-Type: netproxy sets"),
+    ])
+    func `what would have no effect is an error`(keys: String, message: String) {
+        let lines = errors(
+            inChannel: "auth: { oauth: { \(base), client_auth: none, \(keys) } }"
+        )
+        #expect(lines.contains { $0.contains("auth.oauth.\(message)") }, "\(lines)")
+    }
+
+    @Test func `fields of token requests are texts or secrets`() throws {
+        let settings = try settings(
+            "\(base), client_auth: none, token_headers: { X-Key: 'env:K', User-Agent: a/1 }"
+        )
+        let shown = settings.tokenFields.map { field in
+            switch field {
+            case .text(let field): "\(field.name)=\(field.value)"
+            case .secret(let field): "\(field.name)=\(field.value.text)"
+            }
+        }
+        #expect(shown == ["X-Key=env:K", "User-Agent=a/1"])
+    }
+
+    @Test func `Authorization is free where the client has no Basic credential`() throws {
+        let key = "token_headers: { Authorization: 'Token x' }"
+        #expect(try settings("\(base), client_auth: none, \(key)").tokenFields.count == 1)
+        let lines = errors(
+            inChannel: "auth: { oauth: { \(base), client_secret: 'literal:x', \(key) } }"
+        )
+        #expect(lines.count == 1)
+    }
+
+    @Test func `the sign-in page has parameters of its own`() throws {
+        let settings = try settings(
+            "\(base), client_auth: none, authorization_parameters: { access_type: offline }"
+        )
+        #expect(settings.parameters.isEmpty)
+        #expect(settings.authorizationParameters.map(\.value) == ["offline"])
+    }
+
+    @Test func `further answers may mean a refusal`() throws {
+        let retry = try channel("retry: { unauthorized: { status: [401, 403], body: gone } }").retry
+        #expect(retry.unauthorized)
+        #expect(retry.refusals.status == [403])
+        #expect(retry.refusals.body == "gone")
+        #expect(try !channel("retry: { unauthorized: false }").retry.unauthorized)
+        let plain = try channel("retry: { unauthorized: true }").retry.refusals
+        #expect(plain.status.isEmpty && plain.body == nil)
+    }
+
+    @Test(arguments: [
+        ("{ status: [200] }", "status"), ("{ status: [600] }", "status"), ("{ body: x }", "status"),
+        ("{ status: 401, body: x }", "status"), ("{ code: 403 }", "code"), ("maybe", ""),
+    ])
+    func `an answer that cannot be a refusal is an error`(value: String, key: String) {
+        let lines = errors(inChannel: "retry: { unauthorized: \(value) }")
+        let place = "channels.a.retry.unauthorized" + (key.isEmpty ? ":" : ".\(key)")
+        #expect(lines.first?.hasPrefix(place) == true, "\(lines)")
+    }
 }

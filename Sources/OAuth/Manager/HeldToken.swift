@@ -126,6 +126,8 @@ struct IssuedToken {
 
     let change: Change
     let reason: OAuthEvent.Reason
+    /// Its `token_type`, if that is another word than its scheme.
+    let unusualType: String?
     private let issued: HeldToken
 
     var token: Token { issued.token }
@@ -150,6 +152,7 @@ struct IssuedToken {
         let configuration = engine.configuration
         change = Change(of: engine.current, to: response, reason)
         self.reason = reason
+        unusualType = response.unusualType
         let stored = engine.ledger.record?.accessTokens[configuration.credentialKey]
         let token = Token(
             response,

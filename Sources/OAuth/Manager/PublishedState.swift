@@ -14,10 +14,11 @@ extension CredentialSnapshot.Content {
             dueAt = current.windows?.due ?? .never
             staleAt = engine.nextStoreCheck
             // The renewal in progress comes first.
-            if engine.renewal == nil, backoff.death == nil, let stale = current.windows?.stale,
-                stale.steady < staleAt.steady
-            {
-                staleAt = stale
+            if engine.renewal == nil, backoff.death == nil, var stale = current.windows?.stale {
+                if let end = backoff.quietEnd(at: now), stale.steady < end {
+                    stale = now + (end - now.steady)
+                }
+                if stale.steady < staleAt.steady { staleAt = stale }
             }
         }
         if let pause = backoff.activePause(at: now), current.isAlive(at: now, backoff) {

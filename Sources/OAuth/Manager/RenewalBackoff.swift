@@ -33,6 +33,8 @@ struct RenewalBackoff {
     /// What went wrong last, until a token comes.
     private(set) var lastFailure: OAuthFailure?
     private var failuresInRow = 0
+    /// Until when no token is renewed that is still good: no request waits for that.
+    private var quietEnd: ContinuousClock.Instant?
 
     /// Why no token is requested now; `nil` if nothing prevents it.
     func refusal(at now: Moment) -> Refusal? {
@@ -51,6 +53,14 @@ struct RenewalBackoff {
     /// Whether the excess guard is what stopped the renewals.
     var isExcess: Bool { pause?.failure.kind == OAuthFailure.excess }
 
+    /// Whether a token that is still good is not renewed now.
+    func isQuiet(at now: Moment) -> Bool { refusal(at: now) != nil || quietEnd(at: now) != nil }
+
+    /// When the next early renewal may begin; `nil` if nothing delays it.
+    func quietEnd(at now: Moment) -> ContinuousClock.Instant? {
+        quietEnd.flatMap { now.steady < $0 ? $0 : nil }
+    }
+
     /// Pauses after a failed token request.
     ///
     /// - Parameters:
@@ -68,8 +78,12 @@ struct RenewalBackoff {
         at now: Moment
     ) -> OAuthFailure {
         failuresInRow += 1
-        var delay = Self.delay(kind, failuresInRow: failuresInRow, jitter: jitter)
-        if let asked = failure.retryAfter { delay = max(delay, min(asked, retryAfterLimit)) }
+        let urgency = Urgency(failure, kind)
+        var delay = Self.delay(urgency, failuresInRow: failuresInRow, jitter: jitter)
+        let asked = failure.retryAfter.map { min($0, retryAfterLimit) } ?? .zero
+        delay = max(delay, asked)
+        let early = Self.delay(.patient, failuresInRow: failuresInRow, jitter: jitter)
+        quietEnd = now.steady + max(delay, early)
         return pause(OAuthFailure(failure, at: now), for: delay, at: now)
     }
 
@@ -106,6 +120,7 @@ struct RenewalBackoff {
     /// Lets the next token be requested at once; what went wrong last is still reported.
     mutating func clear() {
         pause = nil
+        quietEnd = nil
         death = nil
         failuresInRow = 0
     }
@@ -116,15 +131,35 @@ struct RenewalBackoff {
         lastFailure = nil
     }
 
-    /// How long to leave the token endpoint alone.
+    /// What a delay is computed for.
+    enum Urgency {
+        /// Requests wait, and it may work in a moment.
+        case urgent
+        /// No request waits, or the server has refused what will be presented again.
+        case patient
+        /// It works only after an operator or a user has acted.
+        case hopeless
+
+        init(_ failure: TokenFailure, _ kind: TokenFailure.Class) {
+            switch kind {
+            case .configuration, .invalidGrant: self = failure.needsOperator ? .hopeless : .urgent
+            // A grant that is made anew is refused for another reason each time, perhaps.
+            case .transient, .lost: self = failure.kind == .invalidGrant ? .patient : .urgent
+            }
+        }
+    }
+
+    /// The delay before the next token request.
     ///
-    /// Full jitter between 1 s and a ceiling that doubles to 60 s. For errors of client or
+    /// Full jitter between 1 s and a ceiling that doubles: to 8 s while requests wait, so that an endpoint
+    /// that is well again is asked within seconds, and to 60 s otherwise. For errors of client or
     /// configuration 60 s at first, as MSAL keeps an identical 400, doubling to 10 min.
-    static func delay(_ kind: TokenFailure.Class, failuresInRow: Int, jitter: Double) -> Duration {
+    static func delay(_ urgency: Urgency, failuresInRow: Int, jitter: Double) -> Duration {
         let doublings = Double(1 << min(max(failuresInRow - 1, 0), 10))
-        switch kind {
-        case .configuration, .invalidGrant: return .seconds(min(60 * doublings, 600))
-        case .transient, .lost: return .seconds(max(1, min(doublings, 60) * jitter))
+        return switch urgency {
+        case .urgent: .seconds(max(1, min(doublings, 8) * jitter))
+        case .patient: .seconds(max(1, min(doublings, 60) * jitter))
+        case .hopeless: .seconds(min(60 * doublings, 600))
         }
     }
 }

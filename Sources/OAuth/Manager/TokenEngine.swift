@@ -31,6 +31,8 @@ struct TokenEngine {
     private var excessGuard: RenewalExcessGuard
     /// Counts renewals.
     private var renewalCount = 0
+    /// The `token_type` that was reported last.
+    private var reportedType: String?
     /// How many tokens in a row were refused by the replay that their renewal was for.
     private var failedRenewals = 0
     private var actions: [TokenAction] = []
@@ -284,7 +286,7 @@ struct TokenEngine {
     }
 
     private mutating func renewEarly(at now: Moment) {
-        guard renewal == nil, backoff.refusal(at: now) == nil, backoff.death == nil, let current,
+        guard renewal == nil, !backoff.isQuiet(at: now), backoff.death == nil, let current,
             current.standing.doubt != .refused, current.isStale(at: now)
         else { return actions.append(.publish) }
         startRenewal(.early)
@@ -395,6 +397,10 @@ struct TokenEngine {
     ) -> RenewalOutcome {
         let next = issued.held(at: now)
         install(next)
+        if let type = issued.unusualType, type != reportedType {
+            reportedType = type
+            actions.append(.report(.unusualType(type, scheme: next.token.scheme)))
+        }
         if issued.change == .sameInDoubt { return .sameToken }
         let event = OAuthEvent.refreshed(
             generation: generation,

@@ -33,10 +33,13 @@ public struct DiscoveringTokenClient: OAuthService {
         do {
             server = try await directory.metadata()
         } catch {
-            throw TokenFailure(
+            var failure = TokenFailure(
                 error.isTransient ? .transient : .configuration,
                 detail: error.description
             )
+            // The document may be there again soon, like a token endpoint behind a gateway.
+            failure.needsOperator = false
+            throw failure
         }
         var found = configuration
         found.issuer = directory.issuer
@@ -51,7 +54,10 @@ public struct DiscoveringTokenClient: OAuthService {
             )
         } catch {
             // The endpoint may have moved: metadata is fetched again before the next attempt.
-            if error.serverError == nil { await directory.invalidate() }
+            let isOfServer =
+                error.serverError != nil
+                && (error.kind != .configuration || error.needsOperator)
+            if !isOfServer { await directory.invalidate() }
             throw error
         }
     }

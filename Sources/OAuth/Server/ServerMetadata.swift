@@ -13,12 +13,18 @@ public struct ServerMetadata: Sendable, Hashable {
     public var deviceEndpoint: ServerEndpoint?
     /// Where tokens are revoked (RFC 7009).
     public var revocationEndpoint: ServerEndpoint?
+    /// Where authorization requests are pushed (RFC 9126 §5).
+    public var pushedEndpoint: ServerEndpoint?
+    /// Whether the page accepts pushed requests only.
+    public var requiresPushedRequests = false
     /// The token endpoint for clients with a certificate (RFC 8705 §5).
     public var certificateTokenEndpoint: ServerEndpoint?
     /// The device authorization endpoint for clients with a certificate.
     public var certificateDeviceEndpoint: ServerEndpoint?
     /// The revocation endpoint for clients with a certificate.
     public var certificateRevocationEndpoint: ServerEndpoint?
+    /// The endpoint of pushed requests for clients with a certificate.
+    public var certificatePushedEndpoint: ServerEndpoint?
     /// The client authentication methods of the token endpoint; `nil` if the server does not say.
     public var clientAuthentications: [String]?
     /// The PKCE methods supported; `nil` if the server does not say.
@@ -38,12 +44,15 @@ public struct ServerMetadata: Sendable, Hashable {
             var token_endpoint: String?
             var device_authorization_endpoint: String?
             var revocation_endpoint: String?
+            var pushed_authorization_request_endpoint: String?
         }
         var issuer: String
         var token_endpoint: String?
         var authorization_endpoint: String?
         var device_authorization_endpoint: String?
         var revocation_endpoint: String?
+        var pushed_authorization_request_endpoint: String?
+        var require_pushed_authorization_requests: Bool?
         var mtls_endpoint_aliases: Aliases?
         var token_endpoint_auth_methods_supported: [String]?
         var code_challenge_methods_supported: [String]?
@@ -96,6 +105,10 @@ public struct ServerMetadata: Sendable, Hashable {
         authorizationEndpoint = offer(members.authorization_endpoint)
         deviceEndpoint = offer(members.device_authorization_endpoint)
         revocationEndpoint = offer(members.revocation_endpoint)
+        pushedEndpoint = offer(members.pushed_authorization_request_endpoint)
+        requiresPushedRequests = members.require_pushed_authorization_requests ?? false
+        certificatePushedEndpoint =
+            offer(members.mtls_endpoint_aliases?.pushed_authorization_request_endpoint)
         certificateTokenEndpoint =
             try endpoint(members.mtls_endpoint_aliases?.token_endpoint, "mtls_endpoint_aliases")
         certificateDeviceEndpoint =

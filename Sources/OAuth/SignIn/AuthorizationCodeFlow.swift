@@ -4,8 +4,8 @@ package import NetworkCore
 ///
 /// Holds the secrets, makes the page to open, and validates the redirect. It does no I/O.
 public struct AuthorizationCodeFlow: Sendable {
-    private let server: ServerMetadata
-    private let configuration: OAuthConfiguration
+    let server: ServerMetadata
+    let configuration: OAuthConfiguration
     private let redirect: String
     private let proof: ProofKey
     private let state: Secret
@@ -48,6 +48,20 @@ public struct AuthorizationCodeFlow: Sendable {
     ///
     /// - Throws: `SignInError` if the server has no such page, or supports PKCE but not S256.
     public func page() throws(SignInError) -> String {
+        try endpoint().url(adding: parameters)
+    }
+
+    /// Returns the page for a request that was pushed to the server (RFC 9126 §4).
+    ///
+    /// - Throws: as `page()`.
+    func page(for requestURI: String) throws(SignInError) -> String {
+        try endpoint().url(adding: [
+            FormParameter("client_id", configuration.clientID),
+            FormParameter("request_uri", requestURI),
+        ])
+    }
+
+    private func endpoint() throws(SignInError) -> ServerEndpoint {
         guard let endpoint = server.authorizationEndpoint else {
             throw SignInError(
                 "the server has no authorization endpoint; set auth.oauth.authorization_url or issuer"
@@ -60,6 +74,11 @@ public struct AuthorizationCodeFlow: Sendable {
         if let methods = server.challengeMethods, !methods.contains("S256") {
             throw SignInError("the server does not support PKCE with S256")
         }
+        return endpoint
+    }
+
+    /// The parameters of the request (RFC 6749 §4.1.1, RFC 7636 §4.3).
+    var parameters: [FormParameter] {
         var parameters = [
             FormParameter("response_type", "code"),
             FormParameter("client_id", configuration.clientID),
@@ -77,9 +96,11 @@ public struct AuthorizationCodeFlow: Sendable {
             parameters.append(FormParameter("audience", audience))
         }
         parameters += configuration.resources.map { FormParameter("resource", $0) }
-        parameters += configuration.parameters
-        return endpoint.url(adding: parameters)
+        return parameters + configuration.authorizationParameters
     }
+
+    /// What a server may repeat in its messages and no one may see.
+    var secrets: [Secret] { [state, proof.verifier] + configuration.secrets }
 
     /// What the redirect turned out to be.
     public enum Answer: Sendable {
@@ -113,7 +134,7 @@ public struct AuthorizationCodeFlow: Sendable {
         // A parameter with an empty value counts as absent (RFC 6749 §3.1).
         if let error = only("error"), !error.isEmpty {
             let words = [error, only("error_description")].compactMap { text in
-                text.flatMap { ServerWords.clean($0, secrets: [state, proof.verifier]) }
+                text.flatMap { ServerWords.clean($0, secrets: secrets) }
             }
             return .refused(SignInError("the server refused: \(words.joined(separator: ": "))"))
         }

@@ -1,4 +1,3 @@
-import FoundationEssentials
 public import NetworkCore
 
 /// What a user needs to sign in on another device (RFC 8628 §3.2).
@@ -88,11 +87,9 @@ public struct DeviceFlow: Sendable {
             )
         }
         let asked = clock.now
-        let (status, body) = try await ask(endpoint)
-        let document: Document
-        do {
-            document = try JSONDecoder().decode(Document.self, from: Data(body))
-        } catch {
+        let (response, body) = try await ask(endpoint)
+        let status = response.status
+        guard let document = ServerDocument.read(Document.self, from: body, response.headers) else {
             throw SignInError("\(endpoint) answered \(status) without a JSON object")
         }
         if let error = document.error {
@@ -182,18 +179,16 @@ public struct DeviceFlow: Sendable {
 
     private func ask(
         _ endpoint: ServerEndpoint
-    ) async throws(SignInError) -> (HTTPStatus, [UInt8]) {
+    ) async throws(SignInError) -> (Response, ByteSlice) {
+        let scope = FormParameter("scope", configuration.scopes.joined(separator: " "))
+        let exchange = ClientExchange(
+            transport: transport,
+            configuration: configuration,
+            clock: clock,
+            clockOffset: service.clockOffset
+        )
         do {
-            let scope = FormParameter("scope", configuration.scopes.joined(separator: " "))
-            let request = try ClientRequest(configuration, at: clock.wallNow + service.clockOffset)
-                .post([scope] + configuration.targets, to: endpoint)
-            let (response, body) = try await transport.answer(
-                to: request,
-                upTo: 64 * 1024,
-                until: clock.now + configuration.requestTimeout,
-                on: clock
-            )
-            return (response.status, body.array)
+            return try await exchange.post([scope] + configuration.targets, to: endpoint)
         } catch let error as TokenFailure {
             throw SignInError(error.detail)
         } catch {

@@ -58,23 +58,23 @@ public struct Revocation: Sendable {
                 FormParameter("token", token.reveal()),
                 FormParameter("token_type_hint", kind.rawValue),
             ]
-            let request = try ClientRequest(configuration, at: clock.wallNow + clockOffset)
-                .post(form, to: endpoint)
-            let (response, body) = try await transport.answer(
-                to: request,
-                upTo: 64 * 1024,
-                until: clock.now + configuration.requestTimeout,
-                on: clock
+            let exchange = ClientExchange(
+                transport: transport,
+                configuration: configuration,
+                clock: clock,
+                clockOffset: clockOffset
             )
-            // RFC 7009 §2.2: 200 also for an unknown token.
-            if response.status.kind == .successful { return .revoked }
-            let error = TokenDocument.parse(body, response.headers)?.error
-            if error == "unsupported_token_type" { return .kindNotOffered }
-            let words = error.flatMap {
-                ServerWords.clean($0, secrets: configuration.secrets + [token])
-            }
+            let (response, body) = try await exchange.post(form, to: endpoint)
+            let document = TokenDocument.parse(body, response.headers)
+            let words = ProviderWords(body, response.headers)
+            // RFC 7009 §2.2: 200 also for an unknown token; some servers have an error inside.
+            let isRefused = document?.error != nil || words?.isMarked == true
+            if response.status.kind == .successful, !isRefused { return .revoked }
+            if document?.error == "unsupported_token_type" { return .kindNotOffered }
+            let message = ServerMessage(document, words, hiding: configuration.secrets + [token])
             return .failed(
-                "\(endpoint.origin) answered \(response.status)" + (words.map { " (\($0))" } ?? "")
+                "\(endpoint.origin) answered \(response.status)"
+                    + (message.text.map { " (\($0))" } ?? "")
             )
         } catch let error as TokenFailure {
             return .failed(error.detail)

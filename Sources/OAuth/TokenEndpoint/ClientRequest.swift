@@ -39,6 +39,7 @@ struct ClientRequest {
         ]
         var form = parameters
         try identify(&form, &headers)
+        for field in configuration.requestFields { headers.set(field) }
         return Request(
             method: .post,
             origin: endpoint.origin,
@@ -53,7 +54,7 @@ struct ClientRequest {
         _ form: inout [FormParameter],
         _ headers: inout HTTPHeaders
     ) throws(TokenFailure) {
-        let secret = configuration.clientSecret?.reveal() ?? ""
+        let secret = configuration.presentedSecret?.reveal() ?? ""
         switch configuration.clientAuthentication {
         case .none, .tls:
             // RFC 8705 §2: the certificate authenticates the client that client_id names.
@@ -134,14 +135,18 @@ enum TokenRequest {
         form += configuration.targets
         let endpoint = configuration.tokenEndpoint
         var request = try ClientRequest(configuration, at: now).post(form, to: endpoint)
-        if let proof = configuration.proof {
-            do {
-                let text = try proof.proof(for: .post, to: endpoint.origin, endpoint.target)
-                request.headers.append(.dpop, validated: text)
-            } catch {
-                throw TokenFailure(.configuration, detail: "signing with dpop_key failed")
-            }
-        }
+        if let proof = configuration.proof { try request.prove(with: proof) }
         return request
+    }
+}
+
+extension Request {
+    /// Adds a proof of possession for an endpoint of the authorization server (RFC 9449 §5).
+    mutating func prove(with proof: ProofOfPossession) throws(TokenFailure) {
+        do {
+            headers.append(.dpop, validated: try proof.proof(for: method, to: origin, target))
+        } catch {
+            throw TokenFailure(.configuration, detail: "signing with dpop_key failed")
+        }
     }
 }

@@ -1,9 +1,10 @@
 import NetworkCore
 
-/// Makes text that a server sent fit for logs and errors: short, printable, without secrets.
+/// Makes text that a server sent fit for logs and errors: of bounded length, printable, without secrets.
 enum ServerWords {
-    /// The longest text that is quoted; `error_description` is a sentence, not a document.
-    private static let limit = 200
+    /// The longest text that is quoted, in bytes: Entra ID's messages, with the ids that its support asks
+    /// for, have some 500.
+    private static let limit = 2048
     /// A run of this many token characters is taken for a secret, even an unknown one.
     private static let suspiciousRun = 40
 
@@ -13,7 +14,7 @@ enum ServerWords {
         var cleaned = ""
         var run = ""
         func endRun() {
-            cleaned += run.utf8.count >= suspiciousRun ? Redaction.mark : run
+            cleaned += shown(run, after: cleaned)
             run = ""
         }
         for scalar in text.unicodeScalars {
@@ -28,8 +29,24 @@ enum ServerWords {
             }
         }
         endRun()
-        if cleaned.count > limit { cleaned = cleaned.prefix(limit) + "…" }
+        if cleaned.utf8.count > limit {
+            // A character that the limit cuts in two is left out.
+            while cleaned.utf8.count > limit { cleaned.removeLast() }
+            cleaned += "…"
+        }
         return cleaned.allSatisfy(\.isWhitespace) ? nil : cleaned
+    }
+
+    /// A run of token characters as it may be shown: of the address of a page, which providers add to
+    /// their messages, each part by itself.
+    private static func shown(_ run: String, after text: String) -> String {
+        guard run.utf8.count >= suspiciousRun else { return run }
+        guard run.hasPrefix("//"), text.hasSuffix("http:") || text.hasSuffix("https:") else {
+            return Redaction.mark
+        }
+        return run.split(separator: "/", omittingEmptySubsequences: false)
+            .map { $0.utf8.count >= suspiciousRun ? Redaction.mark : String($0) }
+            .joined(separator: "/")
     }
 
     private static func isTokenScalar(_ scalar: Unicode.Scalar) -> Bool {

@@ -30,12 +30,33 @@ public struct TokenEndpointClient: OAuthService {
     /// How far the token endpoint's clock is ahead of ours, by the `Date` of its last answer.
     public var clockOffset: Duration { serverClock.offset }
 
-    /// Presents a grant once, and a second time if the server only asked for another proof of possession
-    /// (RFC 9449 §8) and the grant may be presented twice.
+    /// Presents a grant once.
+    ///
+    /// A second time if the server only asked for another proof of possession (RFC 9449 §8) and the grant
+    /// may be presented twice, or if it refused the client's secret and the place of the secret has another
+    /// one by now: neither spends the grant.
     public func tokens(
         for grant: TokenGrant,
         configuration: OAuthConfiguration,
         deadline: ContinuousClock.Instant
+    ) async throws(TokenFailure) -> TokenResponse {
+        let time = deadline - clock.now
+        let secret = configuration.presentedSecret
+        do {
+            return try await prove(grant, configuration, deadline)
+        } catch {
+            guard error.serverError == "invalid_client", !error.mayBeSpent,
+                await configuration.renewSecret(afterRefusalOf: secret)
+            else { throw error }
+        }
+        // With the full time again: a grant must not be presented when its deadline is nearly over.
+        return try await prove(grant, configuration, clock.now + time)
+    }
+
+    private func prove(
+        _ grant: TokenGrant,
+        _ configuration: OAuthConfiguration,
+        _ deadline: ContinuousClock.Instant
     ) async throws(TokenFailure) -> TokenResponse {
         let time = deadline - clock.now
         do {
@@ -45,7 +66,6 @@ public struct TokenEndpointClient: OAuthService {
                 !error.mayBeSpent, !grant.isMadeAnew
             else { throw error }
         }
-        // With the full time again: a grant must not be presented when its deadline is nearly over.
         return try await present(grant, configuration, clock.now + time)
     }
 
@@ -80,11 +100,10 @@ public struct TokenEndpointClient: OAuthService {
             as: .authorizationServer
         )
         let answer = TokenAnswer(
-            status: response.status,
-            headers: response.headers,
-            document: TokenDocument.parse(body, response.headers),
-            grant: grant,
-            configuration: configuration,
+            response,
+            body,
+            to: grant,
+            configuration,
             receivedAt: clock.wallNow
         )
         do throws(TokenFailure) {

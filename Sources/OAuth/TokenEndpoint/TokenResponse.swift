@@ -18,6 +18,8 @@ public struct TokenResponse: Sendable {
     ///
     /// Default `Bearer`.
     public var scheme = "Bearer"
+    /// The `token_type`, if it is another word than the scheme, fit to be shown.
+    public var unusualType: String?
 
     /// Makes an answer.
     public init(
@@ -61,6 +63,11 @@ public struct TokenFailure: Error, Sendable {
     public var retryAfter: Duration?
     /// Whether the grant presented may have been spent.
     public var mayBeSpent: Bool
+    /// Whether the same request will fail in the same way until an operator or a user acts: then it is
+    /// repeated after minutes, not seconds.
+    ///
+    /// Default: for `invalidGrant` and `configuration`.
+    public var needsOperator: Bool
     /// A refresh token from a response that is otherwise unusable: it must not be lost.
     public var refreshToken: Secret?
     /// How far the server's clock was believed to be ahead when the request was signed.
@@ -71,6 +78,7 @@ public struct TokenFailure: Error, Sendable {
         self.kind = kind
         self.detail = detail
         mayBeSpent = kind == .lost
+        needsOperator = kind == .invalidGrant || kind == .configuration
     }
 }
 

@@ -63,11 +63,15 @@ enum AuthenticationKey: String, SectionKey {
 }
 
 enum OAuthKey: String, SectionKey {
-    case grant, issuer, scopes, audience, resource, parameters, assertion, exchange, proxy
+    case grant, issuer, scopes, audience, resource, parameters, assertion, exchange, proxy, use
+    case grantType = "grant_type"
+    case tokenHeaders = "token_headers"
+    case authorizationParameters = "authorization_parameters"
     case tokenURL = "token_url"
     case authorizationURL = "authorization_url"
     case deviceURL = "device_url"
     case revocationURL = "revocation_url"
+    case pushedURL = "par_url"
     case redirectURI = "redirect_uri"
     case clientKey = "client_key"
     case proofKey = "dpop_key"

@@ -73,7 +73,8 @@ struct HeaderRulesReader {
         }
     }
 
-    private static func named<Value>(
+    /// Reads a map of header names with a reader for the values.
+    static func named<Value>(
         _ node: ConfigNode?,
         in reading: Reading,
         _ read: (_ name: String, _ value: ConfigNode) -> Value?

@@ -1,10 +1,12 @@
+import HTTPMessage
+
 /// Reads how a channel gets its tokens, and checks that all keys required by the grant are present.
 struct OAuthReader {
     let section: Section<OAuthKey>
     let allowsInsecure: Bool
 
     func settings() -> OAuthSettings? {
-        let grant = section.choice(.grant, default: OAuthSettings.Grant.clientCredentials)
+        let grant = grant()
         // The assertion identifies the client: RFC 7523 §3.1 makes client authentication optional.
         let authentication = section.choice(
             .clientAuthentication,
@@ -19,6 +21,7 @@ struct OAuthReader {
             authorizationURL: endpoint(.authorizationURL, proxy),
             deviceURL: endpoint(.deviceURL, proxy),
             revocationURL: endpoint(.revocationURL, proxy),
+            pushedURL: endpoint(.pushedURL, proxy),
             redirect: redirect(),
             clientID: section.text(.clientID) ?? "",
             clientSecret: section.secret(.clientSecret),
@@ -36,12 +39,74 @@ struct OAuthReader {
                 .resource,
                 of: "an absolute URI without fragment, such as https://api.example.com"
             ) { TextRules.isResource($0) ? $0 : nil },
-            parameters: parameters(),
+            parameters: parameters(.parameters, of: grant),
+            authorizationParameters: parameters(.authorizationParameters, of: grant),
+            tokenFields: tokenFields(authentication),
+            grantExtension: grantExtension(grant),
+            use: section.choice(.use, default: .accessToken),
             refreshBefore: section.duration(.refreshBefore, atLeast: .zero, default: .seconds(300)),
             proxy: proxy
         )
         checkNeeds(of: settings)
         return settings
+    }
+
+    /// The grant; one that is only given by its own name is an extension.
+    private func grant() -> OAuthSettings.Grant {
+        let grant = section.choice(.grant, default: OAuthSettings.Grant.clientCredentials)
+        return grant == .clientCredentials && section[.grantType] != nil ? .byName : grant
+    }
+
+    private func grantExtension(_ grant: OAuthSettings.Grant) -> OAuthSettings.GrantExtension? {
+        guard grant == .byName else {
+            if let node = section[.grantType] {
+                section.reading.report("used only by the grant extension", at: node)
+            }
+            return nil
+        }
+        if section[.grantType] == nil {
+            section.require(.grantType, "required for the grant extension")
+        }
+        let expected =
+            "a grant type that no other grant presents, such as account_credentials or a URI"
+        let type = section.value(.grantType, expected: expected) { text in
+            let isOwn = Self.ownGrantTypes.contains(text)
+            return TextRules.isScope(text) && !isOwn ? text : nil
+        }
+        let secrets = entries(of: .parameters).compactMap { entry in
+            entry.value.text.flatMap(SecretReference.init(text:)).map { reference in
+                section.reading.mention(.secret(reference), at: entry.value)
+                return HeaderSecret(name: entry.key, value: reference)
+            }
+        }
+        return type.map { OAuthSettings.GrantExtension(type: $0, secrets: secrets) }
+    }
+
+    private func tokenFields(
+        _ authentication: OAuthSettings.ClientAuthentication
+    ) -> [OAuthSettings.TokenField] {
+        let isBasic = [.basic, .basicRaw].contains(authentication)
+        return HeaderRulesReader.named(section[.tokenHeaders], in: section.reading) { name, value in
+            let basic = isBasic ? ["authorization"] : []
+            let taken = ["content-type", "accept-encoding", "dpop"] + basic
+            guard !taken.contains(name.lowercased()) else {
+                section.reading.report("netproxy sets \(name) itself in token requests", at: value)
+                return nil
+            }
+            if let reference = value.text.flatMap(SecretReference.init(text:)) {
+                section.reading.mention(.fieldValue(reference, after: ""), at: value)
+                return .secret(HeaderSecret(name: name, value: reference))
+            }
+            // Not `found`: a value may be a credential.
+            guard let text = value.text, Grammar.isFieldValue(text) else {
+                section.reading.report(
+                    "expected a header value without control characters or leading or trailing spaces",
+                    at: value
+                )
+                return nil
+            }
+            return .text(HeaderField(name: name, value: text))
+        }
     }
 
     private func redirect() -> RedirectURI {
@@ -90,6 +155,9 @@ struct OAuthReader {
                 at: node
             )
         }
+        if settings.use == .idToken, let node = section[.proofKey] {
+            section.reading.report("an ID token cannot be bound to a key", at: node)
+        }
         let presentsRefreshTokens: [OAuthSettings.Grant] = [
             .refreshToken, .authorizationCode, .deviceCode,
         ]
@@ -119,15 +187,25 @@ struct OAuthReader {
         return url
     }
 
-    private func parameters() -> [OAuthSettings.Parameter] {
-        guard let node = section[.parameters] else { return [] }
+    private func entries(of key: OAuthKey) -> [ConfigNode.Entry] {
+        guard let node = section[key] else { return [] }
         guard let entries = node.entries else {
             section.reading.report("expected a map, found \(node.kind)", at: node)
             return []
         }
         // A null value removes a default.
-        return entries.filter { !$0.value.isNull }.compactMap { entry in
-            guard !Self.own.contains(entry.key) else {
+        return entries.filter { !$0.value.isNull }
+    }
+
+    /// The parameters of token requests, or of the page where a user signs in.
+    private func parameters(
+        _ key: OAuthKey,
+        of grant: OAuthSettings.Grant
+    ) -> [OAuthSettings.Parameter] {
+        let isExtension = grant == .byName && key == .parameters
+        let own = isExtension ? Self.ownOfEveryGrant : Self.own
+        return entries(of: key).compactMap { entry in
+            guard !own.contains(entry.key) else {
                 section.reading.report(
                     "netproxy sets \(entry.key) itself, use the key for it",
                     at: entry.place
@@ -138,9 +216,25 @@ struct OAuthReader {
                 section.reading.report("expected a text", at: entry.value)
                 return nil
             }
+            // A secret is a part of the grant.
+            if isExtension, SecretReference(text: value) != nil { return nil }
             return OAuthSettings.Parameter(name: entry.key, value: value)
         }
     }
+
+    /// The grant types of the other grants, which have checks and rules of their own.
+    private static let ownGrantTypes: Set<String> = [
+        "client_credentials", "refresh_token", "authorization_code",
+        "urn:ietf:params:oauth:grant-type:device_code",
+        "urn:ietf:params:oauth:grant-type:jwt-bearer",
+        "urn:ietf:params:oauth:grant-type:token-exchange",
+    ]
+
+    /// The parameters that netproxy sends with any grant.
+    private static let ownOfEveryGrant: Set<String> = [
+        "grant_type", "client_id", "client_secret", "scope", "audience", "resource",
+        "client_assertion", "client_assertion_type",
+    ]
 
     /// The parameters that netproxy sends; a repeated parameter is an error (RFC 6749 §3.2).
     private static let own: Set<String> = [

@@ -10,6 +10,8 @@ package struct OAuthSettings: Sendable, Hashable {
     package var deviceURL: EndpointURL?
     /// The revocation endpoint, if it is not taken from metadata.
     package var revocationURL: EndpointURL?
+    /// The pushed authorization request endpoint (RFC 9126), if it is not taken from metadata.
+    package var pushedURL: EndpointURL?
     /// The URI to which the browser is redirected after a sign-in.
     package var redirect: RedirectURI
     package var clientID: String
@@ -31,6 +33,14 @@ package struct OAuthSettings: Sendable, Hashable {
     package var resources: [String]
     /// Additional form parameters for the token endpoint, in the order of the file.
     package var parameters: [Parameter]
+    /// Additional parameters of the page where a user signs in.
+    package var authorizationParameters: [Parameter]
+    /// Additional fields of token requests.
+    package var tokenFields: [TokenField]
+    /// The grant that an `extension` grant presents.
+    package var grantExtension: GrantExtension?
+    /// Which token of an answer requests carry.
+    package var use: TokenUse
     /// How long before its expiry a token is refreshed; the engine limits it to a share of the lifetime.
     package var refreshBefore: Duration
     /// The proxy through which the authorization server is reached.
@@ -44,6 +54,28 @@ package struct OAuthSettings: Sendable, Hashable {
         case deviceCode = "device_code"
         case jwtBearer = "jwt_bearer"
         case tokenExchange = "token_exchange"
+        /// Any other grant type, by its own name.
+        case byName = "extension"
+    }
+
+    /// Which token of an answer requests carry.
+    package enum TokenUse: String, Sendable, CaseIterable {
+        case accessToken = "access_token"
+        case idToken = "id_token"
+    }
+
+    /// A grant of the provider's own (RFC 6749 §4.5).
+    package struct GrantExtension: Sendable, Hashable {
+        /// The `grant_type`.
+        package var type: String
+        /// The parameters whose values are secrets; read again for each token request.
+        package var secrets: [HeaderSecret]
+    }
+
+    /// A field of token requests.
+    package enum TokenField: Sendable, Hashable {
+        case text(HeaderField)
+        case secret(HeaderSecret)
     }
 
     /// How the client authenticates to the token endpoint.

@@ -78,6 +78,14 @@ extension ChannelAssembly {
             onChange: {
                 report("\(place): the API rejected it; using the new value from \(reference)")
             },
+            onNoChange: {
+                guard case .credential = reference else { return }
+                // systemd copies credentials when it starts the service; a reload does not.
+                seldom(
+                    "\(place): the API rejected it, and \(reference) is unchanged: after changing its "
+                        + "source (LoadCredential=), restart the service"
+                )
+            },
             onFault: { error in
                 let words = (error as? NetworkError)?.detail ?? "\(error)"
                 seldom("\(place): the API rejected it, and there is no new value: \(words)")

@@ -6,6 +6,7 @@ import NetworkCore
 import OriginTransport
 import ProxyConfig
 import RequestLog
+import System
 
 /// Makes the channels of a configuration: reads secrets, opens logs, and makes OAuth managers.
 final class ChannelAssembly: Sendable {
@@ -35,7 +36,12 @@ final class ChannelAssembly: Sendable {
         self.environment = environment
         self.report = report
         secrets = SecretReader(SecretResolver(environment: environment))
-        oauthClients = try OAuthAssembly(configuration, secrets: secrets, loop: loop)
+        oauthClients = try OAuthAssembly(
+            configuration,
+            secrets: secrets,
+            loop: loop,
+            report: report
+        )
         stateDirectory = configuration.state
         logs = try ChannelLogs(configuration.log, report: report)
         ownLog = logs.log(LogLabels())
@@ -51,6 +57,9 @@ final class ChannelAssembly: Sendable {
     ) async throws -> (channels: [ChannelShared], secretLifetime: Duration?) {
         secrets.forget()
         defer { secrets.forget() }
+        if let objection = FileTrust.objection(toDirectory: stateDirectory) {
+            report("warning: state: \(objection)")
+        }
         let inputs = try await inputs(of: configuration, keeping: present)
         var channels: [ChannelShared] = []
         for (wanted, inputs) in zip(configuration.channels, inputs) {

@@ -31,6 +31,7 @@ extension ChannelConfiguration {
         case .oauth(let settings):
             references.append(settings.clientSecret)
             references.append(settings.proxy?.login?.password)
+            for case .secret(let field) in settings.tokenFields { references.append(field.value) }
             if settings.grant == .refreshToken { references.append(settings.refreshToken) }
         }
         return references.compactMap { $0 }

@@ -35,6 +35,8 @@ final class ChannelShared: Sendable {
     let secrets: [Secret]
     /// Fields that only the channel may set, and whose names can be imitated with `_` for `-`.
     let ruledFields: [HTTPFieldName]
+    /// Whether no rule is about `User-Agent`.
+    let fillsInUserAgent: Bool
     let loggedHeaders: [HTTPFieldName]
     let trace: ChannelConfiguration.Trace
     let stack: InterceptorStack
@@ -85,6 +87,8 @@ final class ChannelShared: Sendable {
         ruledFields =
             (credentialFields.filter { $0 != own } + edited.replaced + edited.removed)
             .filter { $0.text.contains { $0 == "-" || $0 == "_" } }
+        fillsInUserAgent = !(edited.defaults + edited.removed + edited.replaced)
+            .contains(.userAgent)
         trace = configuration.trace
         loggedHeaders = configuration.log.headers.compactMap { HTTPFieldName($0) }
         let secretFields = try configuration.headers.secretFields(inputs)

@@ -20,6 +20,7 @@ package final class FileAuthorizer: Authorizing {
     package let fieldName: HTTPFieldName
     private let read: @Sendable () async throws -> StaticAuthorizer
     private let onChange: @Sendable () -> Void
+    private let onNoChange: @Sendable () -> Void
     private let onFault: @Sendable (any Error) -> Void
     private let state: Mutex<State>
 
@@ -29,11 +30,13 @@ package final class FileAuthorizer: Authorizing {
     ///   - first: the credential that the file has now.
     ///   - read: reads the file again.
     ///   - onChange: called when a new credential is used from now on.
+    ///   - onNoChange: called when the credential was rejected and the file has the same one.
     ///   - onFault: called with the reason when the file cannot be read; the credential stays.
     package init(
         _ first: StaticAuthorizer,
         read: @escaping @Sendable () async throws -> StaticAuthorizer,
         onChange: @escaping @Sendable () -> Void,
+        onNoChange: @escaping @Sendable () -> Void = {},
         onFault: @escaping @Sendable (any Error) -> Void
     ) {
         kind = first.kind
@@ -41,6 +44,7 @@ package final class FileAuthorizer: Authorizing {
         state = Mutex(State(credential: first.credential(until: nil).numbered(1)))
         self.read = read
         self.onChange = onChange
+        self.onNoChange = onNoChange
         self.onFault = onFault
     }
 
@@ -109,8 +113,10 @@ package final class FileAuthorizer: Authorizing {
             defer { state.waiting = [] }
             return (isRenewed, state.waiting)
         }
-        if isRenewed { onChange() }
-        if case .failure(let error) = found { onFault(error) }
+        switch found {
+        case .failure(let error): onFault(error)
+        case .success: if isRenewed { onChange() } else { onNoChange() }
+        }
         for waiter in waiting { waiter.yield(isRenewed) }
     }
 

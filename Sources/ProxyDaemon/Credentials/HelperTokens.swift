@@ -41,8 +41,20 @@ struct HelperTokens: OAuthService {
 
     private struct Answer: Decodable {
         var token: String
-        var expires_in: Double?
+        var expiresIn: Double?
         var scheme: String?
+
+        private enum Key: String, CodingKey {
+            case token, expires_in, scheme
+        }
+
+        init(from decoder: any Decoder) throws {
+            let members = try decoder.container(keyedBy: Key.self)
+            token = try members.decode(String.self, forKey: .token)
+            scheme = try members.decodeIfPresent(String.self, forKey: .scheme)
+            // As from a token endpoint: shell scripts write numbers as text.
+            expiresIn = members.seconds(.expires_in)
+        }
     }
 
     func tokens(
@@ -100,9 +112,7 @@ struct HelperTokens: OAuthService {
             )
         }
         var response = TokenResponse(accessToken: try checked(answer.token))
-        if let seconds = answer.expires_in, seconds.isFinite {
-            response.lifetime = .seconds(min(max(seconds, 0), 315_360_000))
-        }
+        response.lifetime = answer.expiresIn.map(ServerDocument.lifetime)
         if let scheme = answer.scheme {
             guard Grammar.isToken(scheme) else {
                 throw TokenFailure(

@@ -13,6 +13,7 @@ struct OAuthAssembly: Sendable {
     private let seal: StateSeal
     private let loop: EventLoop
     private let options: UpstreamOptions
+    private let report: OperatorReport
     /// Shared by all channels that need no separate transport.
     private let shared: PooledTransport
 
@@ -20,8 +21,10 @@ struct OAuthAssembly: Sendable {
     init(
         _ configuration: ProxyConfiguration,
         secrets: SecretReader,
-        loop: EventLoop
+        loop: EventLoop,
+        report: @escaping OperatorReport = { _ in }
     ) throws {
+        self.report = report
         self.secrets = secrets
         self.loop = loop
         directory = configuration.state
@@ -65,6 +68,8 @@ struct OAuthAssembly: Sendable {
         configuration.issuer = settings.issuer
         if purpose == .signIn {
             configuration.clientSecret = try await secret(settings.clientSecret)
+            configuration.rotatingSecret = rotating(configuration.clientSecret, settings, channel)
+            configuration.requestFields = try await fields(settings.tokenFields)
         }
         if let key = settings.clientKey, purpose == .signIn {
             configuration.clientKey = try await signingKey(key.key, id: key.id, "client_key.key")
@@ -76,9 +81,14 @@ struct OAuthAssembly: Sendable {
             )
         }
         configuration.parameters = settings.parameters.map { FormParameter($0.name, $0.value) }
+        configuration.authorizationParameters = settings.authorizationParameters.map {
+            FormParameter($0.name, $0.value)
+        }
+        configuration.use = settings.use == .idToken ? .idToken : .accessToken
         configuration.refreshBefore = settings.refreshBefore
         configuration.allowsInsecure = channel.allowInsecure
-        let transport = purpose == .look ? shared : try await transport(channel, settings)
+        let pooled = purpose == .look ? shared : try await transport(channel, settings)
+        let transport = OwnRequests(over: pooled)
         let direct = TokenEndpointClient(transport: transport)
         let metadata = settings.issuer.map {
             MetadataDirectory(
@@ -138,7 +148,22 @@ struct OAuthAssembly: Sendable {
                     subject: token(exchange.subjectToken, exchange.subjectTokenType),
                     actor: exchange.actorToken.map { token($0, exchange.actorTokenType) },
                     requestedType: exchange.requestedTokenType,
-                    identity: identity(of: exchange.subjectToken, exchange.actorToken)
+                    identity: identity(of: [exchange.subjectToken, exchange.actorToken])
+                )
+            )
+        case .byName:
+            guard let grant = settings.grantExtension else { break }
+            let references = grant.secrets.map(\.value)
+            return .provided(
+                ExtensionGrant(
+                    type: grant.type,
+                    secrets: grant.secrets.map { secret in
+                        ExtensionGrant.SecretParameter(
+                            secret.name,
+                            source: source(of: secret.value)
+                        )
+                    },
+                    identity: identity(of: references)
                 )
             )
         }
@@ -149,7 +174,7 @@ struct OAuthAssembly: Sendable {
 
     /// Returns a fingerprint of where the tokens come from: with other arguments or another literal it
     /// may be another account.
-    private func identity(of references: SecretReference?...) -> String {
+    private func identity(of references: [SecretReference?]) -> String {
         references.map { reference in
             reference.map { TokenRecord.fingerprint(Secret($0.text)) } ?? ""
         }.joined(separator: " ")
@@ -157,9 +182,55 @@ struct OAuthAssembly: Sendable {
 
     /// A token that is read for each request, because files with tokens are replaced.
     private func token(_ reference: SecretReference, _ type: String) -> ExchangeGrant.Token {
-        ExchangeGrant.Token(type: type) { [resolver = secrets.resolver] in
+        ExchangeGrant.Token(type: type, source: source(of: reference))
+    }
+
+    private func source(of reference: SecretReference) -> ExchangeGrant.Source {
+        { [resolver = secrets.resolver] in
             Secret(String(decoding: try await resolver.resolve(reference), as: UTF8.self))
         }
+    }
+
+    /// The client's secret where it can have been replaced since it was read; `nil` otherwise.
+    private func rotating(
+        _ secret: Secret?,
+        _ settings: OAuthSettings,
+        _ channel: ChannelConfiguration
+    ) -> RotatingSecret? {
+        guard let secret, let reference = settings.clientSecret else { return nil }
+        switch reference {
+        case .file, .credential, .exec: break
+        case .environment, .literal: return nil
+        }
+        return RotatingSecret(secret) { [report, read = source(of: reference)] in
+            let found = try await read()
+            if found != secret {
+                report(
+                    "channel \(channel.name): the server rejected auth.oauth.client_secret; using the "
+                        + "new value from \(reference)"
+                )
+            }
+            return found
+        }
+    }
+
+    private func fields(_ fields: [OAuthSettings.TokenField]) async throws -> [HTTPField] {
+        var known: [HTTPField] = []
+        for field in fields {
+            let (name, value) =
+                switch field {
+                case .text(let field): (field.name, field.value)
+                case .secret(let field):
+                    (field.name, try await secrets.secret(field.value).reveal())
+                }
+            guard let line = HTTPFieldName(name).flatMap({ HTTPField($0, value) }) else {
+                throw IOError.system(
+                    "auth.oauth.token_headers.\(name): the value begins or ends with a space or tab"
+                )
+            }
+            known.append(line)
+        }
+        return known
     }
 
     private func serviceAccount(_ settings: OAuthSettings) async throws -> ServiceAccountKey? {

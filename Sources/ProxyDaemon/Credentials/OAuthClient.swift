@@ -9,7 +9,7 @@ struct OAuthClient: Sendable {
     let settings: OAuthSettings
     let configuration: OAuthConfiguration
     let service: any OAuthService
-    let transport: PooledTransport
+    let transport: OwnRequests
     let store: FileTokenStore
     /// `nil` if only URLs are configured.
     let metadata: MetadataDirectory?
@@ -34,6 +34,7 @@ struct OAuthClient: Sendable {
             server.deviceEndpoint = server.certificateDeviceEndpoint ?? server.deviceEndpoint
             server.revocationEndpoint =
                 server.certificateRevocationEndpoint ?? server.revocationEndpoint
+            server.pushedEndpoint = server.certificatePushedEndpoint ?? server.pushedEndpoint
         }
         func configured(_ url: EndpointURL?, _ found: ServerEndpoint?) -> ServerEndpoint? {
             url.map(ServerEndpoint.init) ?? found
@@ -42,6 +43,8 @@ struct OAuthClient: Sendable {
             configured(settings.authorizationURL, server.authorizationEndpoint)
         server.deviceEndpoint = configured(settings.deviceURL, server.deviceEndpoint)
         server.revocationEndpoint = configured(settings.revocationURL, server.revocationEndpoint)
+        server.pushedEndpoint = configured(settings.pushedURL, server.pushedEndpoint)
+        if settings.pushedURL != nil { server.requiresPushedRequests = true }
         if let failure, server[keyPath: needed] == nil { throw failure }
         return server
     }

@@ -183,7 +183,8 @@ final class ProxyHandler {
             shownTarget: route.target,
             keyFields: keys.fields,
             credentialFields: channel.credentialFields,
-            ruledFields: channel.shared.ruledFields
+            ruledFields: channel.shared.ruledFields,
+            fillsInUserAgent: channel.shared.fillsInUserAgent
         )
         if let own = route.ownCredential, !keys.isInPath {
             plan.target = channel.shared.target(route.target, with: own)

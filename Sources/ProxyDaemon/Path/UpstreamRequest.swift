@@ -17,6 +17,9 @@ struct ForwardPlan {
     var credentialFields: [HTTPFieldName] = []
     /// The fields that only the channel sets, in any spelling.
     var ruledFields: [HTTPFieldName] = []
+    /// Whether a request without `User-Agent` gets netproxy's: many APIs refuse one without it (RFC 9110
+    /// §10.1.5), and no rule of the channel is about the field.
+    var fillsInUserAgent = false
     /// The protected fields that `Connection` named all the same.
     var refusedNominations: [HTTPFieldName] = []
 }
@@ -77,6 +80,9 @@ struct UpstreamRequest {
         headers.append(.via, validated: head.version == .http10 ? via10 : via11)
         if !headers.contains(HTTPFieldName.xRequestId) {
             headers.append(.xRequestId, validated: requestID)
+        }
+        if plan.fillsInUserAgent, !headers.contains(KnownField.userAgent) {
+            headers.append(.userAgent, validated: OwnRequests.userAgent)
         }
         return Request(
             method: head.method,

@@ -50,7 +50,10 @@ extension SignIn {
         )
         let page: String
         do {
-            page = try flow.page()
+            page = try await flow.page(
+                over: client.transport,
+                clockOffset: client.service.clockOffset
+            )
         } catch {
             await redirect.close()
             throw error

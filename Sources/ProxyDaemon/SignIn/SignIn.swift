@@ -79,7 +79,7 @@ package struct SignIn: Sendable {
     func prepare() async throws {
         switch settings.grant {
         case .authorizationCode, .deviceCode, .refreshToken: break
-        case .clientCredentials, .jwtBearer, .tokenExchange:
+        case .clientCredentials, .jwtBearer, .tokenExchange, .byName:
             throw Failure(
                 description: "\(channel.name) uses \(settings.grant.rawValue): no sign-in is needed"
             )
@@ -108,6 +108,7 @@ package struct SignIn: Sendable {
             say(
                 "The server issued no refresh token: when this token expires, sign in again."
             )
+            say(RefreshTokenAdvice.words(for: settings))
         }
     }
 

@@ -1,8 +1,9 @@
 import NetworkCore
-import OAuth
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import OAuth
 
 @Suite struct OAuthFailures {
     @Test func `a failing token endpoint stays invisible while the token lives`() async throws {
@@ -110,8 +111,11 @@ import Testing
     @Test(arguments: [
         (400, #"{"error":"invalid_grant"}"#), (400, #"{"error":"invalid_grant","extra":[1]}"#),
         (401, #"{"error":"invalid_grant"}"#), (200, #"{"error":"invalid_grant"}"#),
+        (400, #"{"error":["invalid_grant"]}"#), (400, #"{"status":"BAD_REFRESH_TOKEN"}"#),
     ])
-    func `only the exact invalid_grant is dead`(status: Int, body: String) async throws {
+    func `invalid_grant, or a provider's own word for it, is dead`(status: Int, body: String)
+        async throws
+    {
         let harness = OAuthHarness(grant: .refreshToken(initial: Secret("initial")))
         harness.server.script(.respond(status, body, [:]))
         #expect(await harness.failure()?.kind == .reauthorizationRequired)
@@ -120,7 +124,7 @@ import Testing
     @Test(arguments: [
         (400, #"{"error":"invalid_grant_type"}"#), (400, "invalid_grant"),
         (400, #"{"error":"invalid_request","error_description":"invalid_grant"}"#),
-        (400, #"{"error":["invalid_grant"]}"#), (400, ""), (401, ""), (403, "<html>"),
+        (400, #"{"error":["invalid_scope"]}"#), (400, ""), (401, ""), (403, "<html>"),
         (302, ""), (400, #"{"error":"invalid_client"}"#),
     ])
     func `anything else is not dead, and the refresh token is kept`(
@@ -158,13 +162,43 @@ import Testing
         #expect(await harness.failure()?.retryAfter == 60)
     }
 
-    @Test func `a server that is away is left alone for a minute at most`() async throws {
+    @Test(
+        arguments: [
+            .unreachable, .respond(500, "", [:]), .respond(404, "<html>", [:]),
+            .respond(403, #"{"message":"Forbidden"}"#, [:]),
+            .respond(503, #"{"error":"temporarily_unavailable"}"#, [:]),
+        ] as [AuthorizationServerModel.Mishap]
+    )
+    func `while requests wait, a server that is away is asked within eight seconds`(
+        mishap: AuthorizationServerModel.Mishap
+    ) async throws {
         let harness = OAuthHarness(jitter: 1)
-        for wait in [1, 2, 4, 8, 16, 32, 60, 60] {
-            harness.server.script(.unreachable)
+        for wait in [1, 2, 4, 8, 8, 8] {
+            harness.server.script(mishap)
             #expect(await harness.failure()?.retryAfter == wait)
             harness.clock.advance(by: .seconds(wait))
         }
+        #expect(try await harness.token() == "Bearer access-1")
+    }
+
+    /// Otherwise a token endpoint that is well again would not be asked until a renewal in the background
+    /// is due.
+    @Test func `only renewals in the background wait for more than eight seconds`() {
+        var backoff = RenewalBackoff()
+        let clock = ManualClock()
+        for _ in 1...7 {
+            _ = backoff.fail(
+                TokenFailure(.transient, detail: "away"),
+                as: .transient,
+                retryAfterLimit: .seconds(300),
+                jitter: 1,
+                at: clock.moment
+            )
+        }
+        let later = clock.moment + .seconds(9)
+        #expect(backoff.refusal(at: later) == nil)
+        #expect(backoff.isQuiet(at: later))
+        #expect(!backoff.isQuiet(at: clock.moment + .seconds(61)))
     }
 
     @Test func `a doubt that comes after a refusal does not make the token good again`()

@@ -18,7 +18,8 @@ import Testing
         configuration.scopes = ["read", "a b"]
         configuration.audience = "https://api.example.com"
         configuration.resources = ["urn:a", "urn:b"]
-        configuration.parameters = [FormParameter("prompt", "login")]
+        configuration.parameters = [FormParameter("tenant", "x")]
+        configuration.authorizationParameters = [FormParameter("prompt", "login")]
         configuration.proof = binding
         return AuthorizationCodeFlow(
             server: server,

@@ -56,6 +56,26 @@ import Testing
         #expect(request.headers[.authorization]?.hasPrefix("Basic ") == true)
     }
 
+    @Test func `the codes may come in a form, with numbers as text`() async throws {
+        server.script(
+            "/device",
+            .form(
+                200,
+                "device_code=d1&user_code=A&verification_uri=https%3A%2F%2Fl%2Fd&interval=7"
+                    + "&expires_in=90"
+            )
+        )
+        let code = try await flow().begin()
+        #expect(code.page == "https://l/d")
+        #expect(code.lifetime == .seconds(90))
+        server.script(
+            "/token",
+            .form(200, "error=authorization_pending"),
+            .json(200, ScriptedServer.good)
+        )
+        #expect(try await flow().tokens(for: code).response.accessToken == Secret("t"))
+    }
+
     @Test func `the codes are requested with scope, audience and resources`() async throws {
         server.script("/device", .json(200, codes + "}"))
         let flow = flow {

@@ -14,6 +14,7 @@ final class ScriptedServer: HTTPTransport {
     /// An answer, or none.
     enum Answer: Sendable {
         case json(HTTPStatus, String)
+        case form(HTTPStatus, String)
         /// JSON, with a wait that the server asks for.
         case busy(HTTPStatus, String, retryAfter: String)
         case unreachable
@@ -58,6 +59,12 @@ final class ScriptedServer: HTTPTransport {
         switch answer {
         case .json(let status, let text):
             return Response(status: status, body: .bytes(ByteSlice(text)))
+        case .form(let status, let text):
+            return Response(
+                status: status,
+                headers: [.contentType: "application/x-www-form-urlencoded"],
+                body: .bytes(ByteSlice(text))
+            )
         case .busy(let status, let text, let wait):
             return Response(
                 status: status,

@@ -104,10 +104,82 @@ import Testing
         #expect(try await TokenEndpoint().tokens(body).refreshToken == nil)
     }
 
-    @Test(arguments: ["DPoP", "mac", "N_A", "Bearer "])
-    func `a token of another type is refused`(_ type: String) async {
+    @Test(arguments: ["DPoP", "mac", "MAC", "pop", "N_A"])
+    func `a token that needs more than its own text is refused by the name of its type`(
+        _ type: String
+    ) async {
         let body = #"{"access_token":"t","token_type":"\#(type)"}"#
-        #expect(await TokenEndpoint().failure(200, body)?.kind == .configuration)
+        let failure = await TokenEndpoint().failure(200, body)
+        #expect(failure?.kind == .configuration)
+        #expect(failure?.detail.contains("token_type is \(type), not Bearer") == true)
+    }
+
+    @Test(arguments: [
+        ("BearerToken", "BearerToken"), ("jwt-bearer", "jwt-bearer"), ("bot", "bot"),
+        ("JWT", "JWT"),
+        ("Application Access Token", "Application Access Token"), ("Bearer ", "Bearer "),
+        ("bearer", nil), ("BEARER", nil), ("", nil),
+    ])
+    func `a token of any other type is a bearer token`(_ type: String, _ told: String?) async throws
+    {
+        let body = #"{"access_token":"t","token_type":"\#(type)"}"#
+        let answer = try await TokenEndpoint().tokens(body)
+        #expect(answer.scheme == "Bearer")
+        #expect(answer.unusualType == told)
+    }
+
+    @Test(arguments: ["7", "[\"Bearer\"]", "{}", "true"])
+    func `a type that is no text is no reason to refuse a token`(_ type: String) async throws {
+        let answer = try await TokenEndpoint().tokens(
+            #"{"access_token":"t","token_type":\#(type)}"#
+        )
+        #expect(answer.scheme == "Bearer")
+    }
+
+    @Test(arguments: [
+        #"{"ok":true,"authed_user":{"access_token":"t","token_type":"user","refresh_token":"r"}}"#,
+        #"{"message":"success","data":{"access_token":"t","refresh_token":"r"}}"#,
+    ])
+    func `tokens are found where a provider puts them`(_ body: String) async throws {
+        let answer = try await TokenEndpoint().tokens(body)
+        #expect(answer.accessToken == Secret("t"))
+        #expect(answer.refreshToken == Secret("r"))
+    }
+
+    @Test func `the ID token is the credential where that is configured`() async throws {
+        let endpoint = TokenEndpoint { $0.use = .idToken }
+        // {"exp":1300,"iat":100}
+        let token = "e30.eyJleHAiOjEzMDAsImlhdCI6MTAwfQ.c2ln"
+        let answer = try await endpoint.tokens(
+            #"{"access_token":"t","expires_in":60,"id_token":"\#(token)","refresh_token":"r"}"#
+        )
+        #expect(answer.accessToken == Secret(token))
+        #expect(answer.lifetime == .seconds(1200))
+        #expect(answer.refreshToken == Secret("r"))
+        let opaque = try await endpoint.tokens(#"{"id_token":"eyJ.id.token","expires_in":"90"}"#)
+        #expect(opaque.lifetime == .seconds(90))
+    }
+
+    @Test func `an answer with the other token says what to set`() async {
+        let without = await TokenEndpoint { $0.use = .idToken }.failure(
+            200,
+            #"{"access_token":"t"}"#
+        )
+        #expect(without?.detail.contains("add openid to scopes") == true)
+        let only = await TokenEndpoint().failure(200, #"{"id_token":"eyJ.id.token"}"#)
+        #expect(only?.kind == .configuration)
+        #expect(only?.detail.contains("set use: id_token") == true)
+    }
+
+    @Test func `token requests carry the configured fields`() async throws {
+        let endpoint = TokenEndpoint {
+            $0.requestFields = [
+                HTTPField(validated: .userAgent, "my-app/1"), HTTPField(validated: .accept, "*/*"),
+            ]
+        }
+        _ = try await endpoint.tokens(#"{"access_token":"t"}"#)
+        #expect(endpoint.transport.last?.headers[.userAgent] == "my-app/1")
+        #expect(endpoint.transport.last?.headers.values(of: .accept) == ["*/*"])
     }
 
     @Test(arguments: [#"a\r\nX-Evil: 1"#, #"a\u0000"#, #"a\u007f"#, "a b", "ä"])
@@ -138,13 +210,87 @@ import Testing
     }
 
     @Test(arguments: [
-        "invalid_grant", #"{"error":"Invalid_Grant"}"#, #"{"error":"invalid_grant "}"#,
-        #"{"error":"invalid_request","error_description":"invalid_grant"}"#,
-        #"{"code":"invalid_grant"}"#, #"{"error":{"code":"invalid_grant"}}"#,
-        #""invalid_grant""#,
+        "invalid_grant", #"{"error":"invalid_request","error_description":"invalid_grant"}"#,
+        #"{"error":"invalid_client","error_description":"Refresh token is invalid"}"#,
+        #"{"error":"invalid_scope","message":"token revoked"}"#, #""invalid_grant""#,
     ])
-    func `no other mention of invalid_grant is one`(_ body: String) async {
+    func `a code that the standard knows counts more than any message`(_ body: String) async {
         #expect(await TokenEndpoint().failure(400, body)?.kind == .configuration)
+    }
+
+    /// Refresh tokens that are dead, in providers' own words.
+    @Test(
+        arguments: [
+            (400, #"{"status":"BAD_REFRESH_TOKEN","message":"missing or invalid refresh token"}"#),
+            (
+                401,
+                #"{"errors":[{"errorType":"invalid_grant","message":"Refresh token invalid: x"}],"success":false}"#
+            ),
+            (
+                400,
+                #"{"message":"Bad Request","errors":[{"resource":"RefreshToken","field":"refresh_token","code":"invalid"}]}"#
+            ),
+            (200, #"{"ok":false,"error":"invalid_refresh_token"}"#),
+            (200, #"{"ok":false,"error":"token_revoked"}"#),
+            (400, #"{"error":"invalid_request","error_description":"Refresh token is invalid"}"#),
+            (400, #"{"reason":"Invalid Token!","error":"invalid_request"}"#),
+            (
+                400,
+                #"{"error":"invalid_token","error_description":"The refresh token is expired."}"#
+            ),
+            (400, #"{"error":"Invalid_Grant"}"#), (400, #"{"code":"invalid_grant"}"#),
+            (400, #"{"error":{"code":"invalid_grant"}}"#),
+            (401, #"{"ErrorCode":"invalid_request","Error":"Invalid Refresh Token"}"#),
+            (200, #"{"errcode":40030,"errmsg":"invalid refresh_token"}"#),
+            (
+                200,
+                #"{"data":{"error_code":10010,"description":"refresh_token has expired"},"message":"error"}"#
+            ),
+            (400, #"{"fault":{"faultstring":"Refresh Token expired","detail":{"errorcode":"x"}}}"#),
+            (403, #"{"message":"The user revoked access to the application"}"#),
+        ] as [(HTTPStatus, String)]
+    )
+    func `a dead refresh token is recognized`(_ status: HTTPStatus, _ body: String) async {
+        #expect(await TokenEndpoint().failure(status, body)?.kind == .invalidGrant)
+    }
+
+    @Test(
+        arguments: [
+            (
+                400,
+                #"{"message":"Bad Request","errors":[{"resource":"Application","field":"client_id","code":"invalid"}]}"#,
+                .configuration
+            ),
+            (400, #"{"message":"missing refresh_token parameter"}"#, .configuration),
+            (400, #"{"message":"invalid grant_type refresh_token"}"#, .configuration),
+            (401, #"{"message":"the access token has expired"}"#, .configuration),
+            (200, #"{"ok":false,"error":"ratelimited"}"#, .transient),
+            (200, #"{"ok":false,"error":"invalid_client_id"}"#, .configuration),
+            (200, #"{"success":false}"#, .configuration),
+            (503, #"{"message":"refresh token expired"}"#, .transient),
+            (429, #"{"status":"BAD_REFRESH_TOKEN"}"#, .transient),
+            (403, #"{"message":"Forbidden"}"#, .configuration), (200, #"{"scope":"a"}"#, .lost),
+            (200, "{}", .lost),
+        ] as [(HTTPStatus, String, TokenFailure.Class)]
+    )
+    func `other refusals cost no sign-in`(
+        _ status: HTTPStatus,
+        _ body: String,
+        _ kind: TokenFailure.Class
+    ) async {
+        #expect(await TokenEndpoint().failure(status, body)?.kind == kind)
+    }
+
+    @Test(
+        arguments: [
+            (404, "<html>"), (403, #"{"message":"Forbidden"}"#), (302, ""), (404, ""),
+        ] as [(HTTPStatus, String)]
+    )
+    func `only an OAuth error needs an operator`(_ status: HTTPStatus, _ body: String) async {
+        let fault = await TokenEndpoint().failure(status, body)
+        #expect(fault?.needsOperator == (status == 302))
+        let error = await TokenEndpoint().failure(401, #"{"error":"invalid_client"}"#)
+        #expect(error?.needsOperator == true)
     }
 
     @Test(arguments: ["interaction_required", "consent_required", "bad_refresh_token"])
@@ -158,6 +304,7 @@ import Testing
         arguments: [
             (502, "<html>"), (504, ""), (503, #"{"error":"invalid_client"}"#),
             (429, #"{"error":"too_many"}"#), (400, #"{"error":"slow_down"}"#),
+            (400, #"{"error":"internal_error"}"#),
         ] as [(HTTPStatus, String)]
     )
     func `a server that is in trouble is asked again later`(
@@ -203,6 +350,49 @@ import Testing
         let failure = await endpoint.failure()
         #expect(failure?.kind == .transient)
         #expect(failure?.mayBeSpent == false)
+    }
+
+    @Test func `the provider's words are shown whole, up to 2 KiB`() async throws {
+        let long = String(repeating: "word ", count: 400)
+        let body =
+            #"{"error":"invalid_grant","suberror":"token_expired","error_description":"\#(long)"}"#
+        let failure = try #require(await TokenEndpoint().failure(400, body))
+        #expect(failure.detail.contains("(invalid_grant, token_expired: word word"))
+        #expect(failure.serverDescription == long)
+        let longer = #"{"message":"\#(String(repeating: "é ", count: 3000))"}"#
+        let cut = try #require(await TokenEndpoint().failure(400, longer)?.serverDescription)
+        #expect((2000...2052).contains(cut.utf8.count))
+        #expect(cut.hasSuffix("…"))
+    }
+
+    @Test(arguments: [
+        (
+            #"{"error":{"code":400,"status":"INVALID_ARGUMENT","message":"no such app"}}"#,
+            "no such app"
+        ),
+        (#"{"reason":"wrong account","error":"invalid_request"}"#, "wrong account"),
+        (#"{"errors":["first","second"]}"#, "first; second"),
+        (
+            #"{"message":"see https://docs.example.com/identity/protocols/oauth2/errors/refresh"}"#,
+            "https://docs.example.com/identity/protocols/oauth2/errors/refresh"
+        ),
+    ])
+    func `the provider's own words are shown`(_ body: String, _ words: String) async {
+        #expect(await TokenEndpoint().failure(400, body)?.detail.contains(words) == true)
+    }
+
+    @Test func `a sentence in plain text is shown and decides nothing`() async {
+        let type: HTTPHeaders = [.contentType: "text/plain; charset=utf-8"]
+        let failure = await TokenEndpoint().failure(400, "refresh token expired", type)
+        #expect(failure?.kind == .configuration)
+        #expect(failure?.detail.contains("(refresh token expired)") == true)
+    }
+
+    @Test func `what looks like a token is not shown in the provider's own words either`() async {
+        let token = String(repeating: "aB3", count: 20)
+        let body = #"{"message":"bad refresh-0 or \#(token) or https://a.example/\#(token)/x"}"#
+        let words = await TokenEndpoint().failure(400, body)?.serverDescription
+        #expect(words == "bad <redacted> or <redacted> or https://a.example/<redacted>/x")
     }
 
     @Test func `the server's message does not repeat the grant presented`() async {

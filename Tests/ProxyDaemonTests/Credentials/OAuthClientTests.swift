@@ -60,7 +60,7 @@ import Testing
                 clientID: "a"
             ),
             service: TokenEndpointClient(transport: transport),
-            transport: transport,
+            transport: OwnRequests(over: transport),
             store: FileTokenStore(directory: "/nowhere", family: "orders"),
             metadata: MetadataDirectory(issuer: "https://l.example", transport: published)
         )

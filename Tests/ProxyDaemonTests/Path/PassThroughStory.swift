@@ -86,8 +86,8 @@ import Testing
             let names = origin.requests.map { $0.fields.map { $0.name.lowercased() } }
             #expect(
                 names == [
-                    ["host", "via", "x-request-id"],
-                    ["host", "x-forwarded-for", "via", "x-request-id"],
+                    ["host", "via", "x-request-id", "user-agent"],
+                    ["host", "x-forwarded-for", "via", "x-request-id", "user-agent"],
                 ]
             )
         }

@@ -46,7 +46,7 @@ import Testing
             #expect(answer.status == 200)
             let text = answer.body
             #expect(text.contains("its path begins with /orders, which is removed"))
-            #expect(text.contains("added Via, Accept-Language;"))
+            #expect(text.contains("added Via, User-Agent, Accept-Language;"))
             #expect(text.contains("replaced X-App;"))
             // It is forwarded unchanged.
             #expect(!text.contains("TE"))

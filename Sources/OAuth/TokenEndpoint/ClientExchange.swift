@@ -1,0 +1,76 @@
+import NetworkCore
+
+/// Posts the client's forms to the endpoints beside the token endpoint: for device codes, revocation and
+/// pushed authorization requests.
+struct ClientExchange {
+    /// The longest answer that is read.
+    private static let limit = 64 * 1024
+
+    let transport: any HTTPTransport
+    let configuration: OAuthConfiguration
+    let clock: any NetworkClock
+    /// How far the server's clock is ahead of ours.
+    let clockOffset: Duration
+
+    /// What goes with a form besides the client's authentication.
+    enum Companion {
+        case none
+        /// A proof of possession, where the configuration has a key (RFC 9449 §10.1).
+        case proof
+    }
+
+    private struct Refusal: Decodable {
+        var error: String
+    }
+
+    /// Posts a form, and again if the server only refused the client's secret, and there is another one by
+    /// now, or the nonce of the proof.
+    ///
+    /// - Throws: `TokenFailure` for a request that cannot be made, else what the transport throws.
+    func post(
+        _ form: [FormParameter],
+        to endpoint: ServerEndpoint,
+        with companion: Companion = .none
+    ) async throws -> (response: Response, content: ByteSlice) {
+        var (mayRenew, mayProve) = (true, companion == .proof && configuration.proof != nil)
+        while true {
+            let secret = configuration.presentedSecret
+            let answer = try await send(form, to: endpoint, with: companion)
+            let (response, content) = answer
+            let refusal = ServerDocument.read(Refusal.self, from: content, response.headers)
+            if mayRenew, refusal?.error == "invalid_client" {
+                mayRenew = false
+                if await configuration.renewSecret(afterRefusalOf: secret) { continue }
+            }
+            if mayProve, ProofOfPossession.isAtFault(refusal?.error) {
+                mayProve = false
+                continue
+            }
+            return answer
+        }
+    }
+
+    private func send(
+        _ form: [FormParameter],
+        to endpoint: ServerEndpoint,
+        with companion: Companion
+    ) async throws -> (response: Response, content: ByteSlice) {
+        var request = try ClientRequest(configuration, at: clock.wallNow + clockOffset)
+            .post(form, to: endpoint)
+        if companion == .proof, let proof = configuration.proof {
+            try request.prove(with: proof)
+        }
+        let answer = try await transport.answer(
+            to: request,
+            upTo: Self.limit,
+            until: clock.now + configuration.requestTimeout,
+            on: clock
+        )
+        configuration.proof?.learn(
+            from: answer.response.headers,
+            of: endpoint.origin,
+            as: .authorizationServer
+        )
+        return answer
+    }
+}

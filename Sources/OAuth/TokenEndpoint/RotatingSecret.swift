@@ -1,0 +1,56 @@
+public import NetworkCore
+import Synchronization
+
+/// A client's secret that can be read again where it is kept, for when the server refuses it: secrets
+/// are replaced while programs run.
+public final class RotatingSecret: Sendable {
+    /// Reads the secret where it is kept.
+    public typealias Source = @Sendable () async throws -> Secret
+
+    private let current: Mutex<Secret>
+    private let source: Source
+
+    /// Begins with a secret that has been read.
+    ///
+    /// - Parameters:
+    ///   - first: the secret.
+    ///   - source: reads it again.
+    public init(_ first: Secret, source: @escaping Source) {
+        current = Mutex(first)
+        self.source = source
+    }
+
+    /// The secret as it was last read.
+    public var value: Secret { current.withLock { $0 } }
+
+    /// Reads the secret again, unless that has been done since it was presented.
+    ///
+    /// - Parameter refused: the secret that was presented.
+    /// - Returns: whether there is another one now.
+    func renew(afterRefusalOf refused: Secret) async -> Bool {
+        if value != refused { return true }
+        do {
+            let found = try await source()
+            guard found != refused else { return false }
+            current.withLock { $0 = found }
+            return true
+        } catch {
+            // The refusal is the better message: the secret was readable when it was first read.
+            return false
+        }
+    }
+}
+
+extension OAuthConfiguration {
+    /// The secret to authenticate with.
+    var presentedSecret: Secret? { rotatingSecret?.value ?? clientSecret }
+
+    /// Reads the client's secret again after the server refused it (`invalid_client`).
+    ///
+    /// - Parameter refused: the secret that was presented.
+    /// - Returns: whether there is another one.
+    func renewSecret(afterRefusalOf refused: Secret?) async -> Bool {
+        guard let rotatingSecret, let refused else { return false }
+        return await rotatingSecret.renew(afterRefusalOf: refused)
+    }
+}

@@ -1,0 +1,115 @@
+import NetworkCore
+import OAuth
+import Synchronization
+import TestSupport
+import Testing
+
+/// A client's secret that is replaced while the program runs.
+@Suite struct RotatingSecrets {
+    private let server = ScriptedServer()
+    private let place = Place()
+
+    /// Where the secret is kept.
+    private final class Place: Sendable {
+        private let text = Mutex("old")
+
+        var secret: String {
+            get { text.withLock { $0 } }
+            set { text.withLock { $0 = newValue } }
+        }
+    }
+
+    private func configuration() -> OAuthConfiguration {
+        var configuration = OAuthHarness.configuration(.refreshToken(initial: nil))
+        configuration.clientAuthentication = .post
+        configuration.rotatingSecret = RotatingSecret(Secret("old")) { [place] in
+            Secret(place.secret)
+        }
+        return configuration
+    }
+
+    private func tokens(_ configuration: OAuthConfiguration) async throws(TokenFailure)
+        -> TokenResponse
+    {
+        try await TokenEndpointClient(transport: server, clock: ManualClock()).tokens(
+            for: .refreshToken(Secret("r")),
+            configuration: configuration,
+            deadline: .now + .seconds(10)
+        )
+    }
+
+    @Test func `the secret is read again once the server refuses it`() async throws {
+        let configuration = configuration()
+        server.script(
+            "/token",
+            .json(401, #"{"error":"invalid_client"}"#),
+            .json(200, ScriptedServer.good)
+        )
+        place.secret = "new"
+        _ = try await tokens(configuration)
+        #expect(server.seen.map { $0.form["client_secret"] } == ["old", "new"])
+        _ = try await tokens(configuration)
+        #expect(server.seen.last?.form["client_secret"] == "new")
+    }
+
+    @Test func `the same secret is not presented again`() async {
+        server.script("/token", .json(401, #"{"error":"invalid_client"}"#))
+        let failure = await failure(configuration())
+        #expect(failure?.serverError == "invalid_client")
+        #expect(server.seen.count == 1)
+    }
+
+    @Test func `a new secret that is refused as well is the end`() async {
+        server.script("/token", .json(401, #"{"error":"invalid_client"}"#))
+        place.secret = "new"
+        #expect(await failure(configuration())?.kind == .configuration)
+        #expect(server.seen.count == 2)
+    }
+
+    @Test func `another refusal does not have it read`() async {
+        server.script("/token", .json(400, #"{"error":"invalid_grant"}"#))
+        place.secret = "new"
+        #expect(await failure(configuration())?.kind == .invalidGrant)
+        #expect(server.seen.count == 1)
+    }
+
+    @Test func `a revocation takes the new secret, too`() async {
+        server.script("/revoke", .json(401, #"{"error":"invalid_client"}"#), .json(200, ""))
+        place.secret = "new"
+        var metadata = ServerMetadata()
+        metadata.revocationEndpoint = ServerEndpoint("https://login.example.com/revoke")
+        let revocation = Revocation(
+            transport: server,
+            server: metadata,
+            configuration: configuration(),
+            clock: ManualClock()
+        )
+        #expect(await revocation.revoke(Secret("t"), .accessToken) == .revoked)
+        #expect(server.seen.map { $0.form["client_secret"] } == ["old", "new"])
+    }
+
+    @Test func `a revocation with an error inside of a 200 has failed`() async {
+        server.script("/revoke", .json(200, #"{"ok":false,"error":"not_authed"}"#))
+        var metadata = ServerMetadata()
+        metadata.revocationEndpoint = ServerEndpoint("https://login.example.com/revoke")
+        let revocation = Revocation(
+            transport: server,
+            server: metadata,
+            configuration: configuration(),
+            clock: ManualClock()
+        )
+        #expect(
+            await revocation.revoke(Secret("t"), .accessToken)
+                == .failed("https://login.example.com answered 200 (not_authed)")
+        )
+    }
+
+    private func failure(_ configuration: OAuthConfiguration) async -> TokenFailure? {
+        do {
+            _ = try await tokens(configuration)
+            return nil
+        } catch {
+            return error
+        }
+    }
+}
