@@ -24,6 +24,8 @@ final class ChannelShared: Sendable {
     let place: CredentialPlace?
     /// The upstreams, as their responses name them.
     let names: UpstreamNames
+    /// Whether every response may need `references`, interim ones included.
+    let editsInterim: Bool
     let tls: TLSContext?
     /// Another proxy on the way to the upstreams.
     private let proxy: ParentProxy?
@@ -61,6 +63,8 @@ final class ChannelShared: Sendable {
         self.log = log
         place = configuration.credentialPlace
         names = UpstreamNames(configuration)
+        let isReflected = place != nil && place?.fieldName == nil
+        editsInterim = isReflected || !configuration.rewrite.isEmpty
         upstreams = configuration.upstreams.map { upstream in
             (upstream.origin, upstream.basePath)
         }
@@ -105,11 +109,6 @@ final class ChannelShared: Sendable {
     /// Whether a response with these fields may need `references`.
     func edits(_ headers: HTTPHeaders) -> Bool {
         editsInterim || !headers.knownFields.isDisjoint(with: ResponseReferences.known)
-    }
-
-    /// Whether every response may.
-    var editsInterim: Bool {
-        !configuration.rewrite.isEmpty || (place != nil && place?.fieldName == nil)
     }
 
     /// What responses refer to, with a credential that was sent.

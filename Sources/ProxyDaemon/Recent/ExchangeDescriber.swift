@@ -223,8 +223,8 @@ extension ExchangeDescriber {
         var parts: [String] = []
         if !links.isEmpty {
             parts.append(
-                "\(links.joined(separator: ", ")) leads to the upstream itself, past netproxy: "
-                    + "rewrite: true maps it to what the app used"
+                "past netproxy, to the upstream itself: \(links.joined(separator: ", ")); "
+                    + "rewrite: true leads back to what the app used"
             )
         }
         if own.contains(.cookie) {
@@ -236,8 +236,8 @@ extension ExchangeDescriber {
         let elsewhere = exchange.leads.fields(leadingTo: .elsewhere).map(\.name.text)
         if !elsewhere.isEmpty {
             parts.append(
-                "\(elsewhere.joined(separator: ", ")) leads to another server or out of the upstream's "
-                    + "base path: an app that follows it leaves netproxy"
+                "away from netproxy, to another server or out of the upstream's base path: "
+                    + elsewhere.joined(separator: ", ")
             )
         }
         return parts.isEmpty ? nil : parts.joined(separator: "; ")

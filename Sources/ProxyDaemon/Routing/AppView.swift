@@ -180,15 +180,19 @@ struct AppView {
         return translated.hasPrefix("/") ? translated : "/" + translated
     }
 
-    /// The path that encloses the base path as the app sees it, for cookies of all of the upstream.
+    /// The base path as the app sees it, for cookies of all of the upstream.
     var root: String { basePath.isEmpty ? "/" : basePath }
-    /// Whether the base path lies under a path.
-    func isEnclosed(by path: Substring) -> Bool {
-        let base = answering.basePath
-        guard base.hasPrefix(path) else { return false }
-        return path.hasSuffix("/") || base.count == path.count
-            || base.dropFirst(path.count).hasPrefix("/")
+
+    /// The same as the upstream sees it.
+    var upstreamRoot: String { answering.basePath.isEmpty ? "/" : answering.basePath }
+
+    /// Whether a cookie's path includes another one (RFC 6265 §5.1.4).
+    static func path(_ path: Substring, encloses other: String) -> Bool {
+        guard other.hasPrefix(path) else { return false }
+        return path.hasSuffix("/") || other.count == path.count
+            || other.dropFirst(path.count).hasPrefix("/")
     }
+
     /// Whether a cookie's domain includes the host that the app used (RFC 6265 §5.1.3).
     func isWithin(domain: Substring) -> Bool {
         let domain = domain.drop { $0 == "." }.lowercased()

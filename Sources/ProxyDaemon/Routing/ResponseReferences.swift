@@ -97,22 +97,36 @@ struct ResponseReferences {
     /// A cookie for the host, the scheme and the path that the app uses (RFC 6265 §5.2).
     private func cookie(_ value: String, _ leads: inout LeadsAway) -> String {
         let parts = value.split(separator: ";", omittingEmptySubsequences: false)
-        let changed = parts.enumerated().compactMap { index, part in
-            index == 0 ? String(part) : attribute(part)
+        guard rewritten.contains(.cookies) else {
+            if parts.dropFirst().contains(where: isLost) { leads.insert(.cookie, .upstream) }
+            return value
         }
-        .joined(separator: ";")
-        guard changed != value else { return value }
-        if rewritten.contains(.cookies) { return changed }
-        leads.insert(.cookie, .upstream)
-        return value
+        // The prefixes of these names demand attributes (RFC 6265bis §4.1.3): a client would drop the rest.
+        let name = parts[0].drop { $0 == " " }.lowercased()
+        if name.hasPrefix("__host-") { return value }
+        let keepsSecure = name.hasPrefix("__secure-")
+        let changed = parts.enumerated().compactMap { index, part in
+            index == 0 || keepsSecure && ResponseReferences.attributeName(part) == "secure"
+                ? String(part) : attribute(part)
+        }
+        return changed.joined(separator: ";")
+    }
+
+    /// Whether an attribute keeps a client from sending a cookie back to netproxy.
+    private func isLost(_ part: Substring) -> Bool {
+        let value = ResponseReferences.attributeValue(part)
+        switch ResponseReferences.attributeName(part) {
+        case "domain": return !value.isEmpty && !view.isWithin(domain: value)
+        case "secure": return true
+        case "path": return value.hasPrefix("/") && !AppView.path(value, encloses: view.root)
+        default: return false
+        }
     }
 
     /// An attribute of a cookie as the app's own client takes it; `nil` for one that it would not.
     private func attribute(_ part: Substring) -> String? {
-        let pair = part.split(separator: "=", maxSplits: 1)
-        let name = (pair.first ?? "").filter { $0 != " " && $0 != "\t" }.lowercased()
-        let value = pair.count == 2 ? pair[1].drop { $0 == " " || $0 == "\t" } : ""
-        switch name {
+        let value = ResponseReferences.attributeValue(part)
+        switch ResponseReferences.attributeName(part) {
         case "domain": return view.isWithin(domain: value) ? String(part) : nil
         // Apps speak plain HTTP to netproxy; the others are void without it.
         case "secure", "partitioned": return nil
@@ -120,9 +134,22 @@ struct ResponseReferences {
         case "path":
             guard value.hasPrefix("/") else { return String(part) }
             if let path = view.translated(value) { return " Path=\(path)" }
-            return view.isEnclosed(by: value) ? " Path=\(view.root)" : String(part)
+            return AppView.path(value, encloses: view.upstreamRoot)
+                ? " Path=\(view.root)" : String(part)
         default: return String(part)
         }
+    }
+}
+
+extension ResponseReferences {
+    private static func attributeValue(_ part: Substring) -> Substring {
+        let value = part.drop { $0 != "=" }.dropFirst().drop { $0 == " " || $0 == "\t" }
+        guard let end = value.lastIndex(where: { $0 != " " && $0 != "\t" }) else { return "" }
+        return value[...end]
+    }
+
+    private static func attributeName(_ part: Substring) -> String {
+        part.prefix { $0 != "=" }.filter { $0 != " " && $0 != "\t" }.lowercased()
     }
 }
 

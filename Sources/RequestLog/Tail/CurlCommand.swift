@@ -31,6 +31,7 @@ package struct CurlCommand: Sendable, CustomStringConvertible {
         if kind != nil {
             switch place {
             case .parameter(let name) where !url.isAsterisk:
+                target = QueryParameter(name).removed(from: target)
                 target += (target.contains("?") ? "&" : "?") + "\(name)=<credential \(owner)>"
             case .path:
                 target = target.replacing(PathTemplate.marker, with: "<credential \(owner)>")
