@@ -1,6 +1,6 @@
 import Glibc
 
-/// Ends a process for whose tasks the system starts no thread.
+/// Ends a process for whose first task the system starts no thread.
 ///
 /// Swift's default executor tries to start its first thread for ever, without a word: a service would
 /// neither become ready nor say why.
@@ -8,19 +8,20 @@ package enum ThreadCheck {
     /// How long the first thread may take, in seconds: a busy machine is not out of threads.
     private static let patience: UInt32 = 5
 
-    /// Returns when a task has run outside of the main thread; else the process ends with exit code 1,
-    /// after a message on standard error.
+    /// Ends the process with exit code 1, after a message on standard error, unless `end` is called in
+    /// time.
     ///
-    /// Call it before anything else is done concurrently; it uses SIGALRM.
-    package static func run() async {
+    /// It uses SIGALRM, whose handler needs no thread.
+    package static func begin() {
         signal(SIGALRM, threadMissing)
         alarm(patience)
-        await elsewhere()
+    }
+
+    /// There is a thread: this is called on it.
+    package static func end() {
         alarm(0)
         signal(SIGALRM, SIG_DFL)
     }
-
-    @concurrent private static func elsewhere() async {}
 
     /// Runs in a signal handler: only what signal-safety(7) lists is called.
     static func giveUp() {

@@ -1,9 +1,28 @@
 import ArgumentParser
+import Glibc
 import ProxyDaemon
 import System
 
-/// The command line (contract section 1).
+/// The process: its main thread starts the command, and sleeps.
+///
+/// Not an asynchronous `main`: that would need a thread of the executor before its first line, and wait
+/// for it without a word if the system starts none.
 @main
+enum Program {
+    static func main() {
+        StandardStream.openMissing()
+        ThreadCheck.begin()
+        // The main thread runs no tasks.
+        Task { @concurrent in
+            ThreadCheck.end()
+            await Netproxy.main(nil)
+            exit(EXIT_SUCCESS)
+        }
+        while true { pause() }
+    }
+}
+
+/// The command line (contract section 1).
 struct Netproxy: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "netproxy",
@@ -22,11 +41,6 @@ struct Netproxy: AsyncParsableCommand {
             VersionCommand.self,
         ]
     )
-
-    static func main() async {
-        StandardStream.openMissing()
-        await main(nil)
-    }
 }
 
 /// The version of the program and of the libraries it runs on.

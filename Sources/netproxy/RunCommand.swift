@@ -2,7 +2,6 @@ import ArgumentParser
 import FoundationEssentials
 import ProxyConfig
 import ProxyDaemon
-import System
 
 struct RunCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -13,7 +12,6 @@ struct RunCommand: AsyncParsableCommand {
     @OptionGroup var file: ConfigurationOption
 
     func run() async throws {
-        await ThreadCheck.run()
         // Reading secrets may take a while; a start reads everything anyway.
         Daemon.ignoreNotices()
         let configuration = try file.load(by: .service)
