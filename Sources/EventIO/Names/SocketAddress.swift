@@ -110,7 +110,8 @@ package struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
         return SocketAddress(kind: .ip(bytes: bytes, port: port))
     }
 
-    var family: Int32 {
+    /// The system's number of its family of addresses.
+    package var family: Int32 {
         switch kind {
         case .ip(let bytes, _): bytes.count == 4 ? AF_INET : AF_INET6
         case .unix: AF_UNIX

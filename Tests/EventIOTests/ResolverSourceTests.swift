@@ -1,0 +1,112 @@
+import Dispatch
+import EventIO
+import Synchronization
+import TestSupport
+import Testing
+
+/// What names of apps may take from those of the configuration: nothing.
+@Suite struct ResolverSourceTests {
+    /// Name servers that answer for `good` names, and are silent about the others until they end.
+    private final class NameServers: Sendable {
+        let silent = Counter()
+        private let names = Mutex<[String]>([])
+        private let gate = DispatchSemaphore(value: 0)
+
+        func lookUp(_ host: String) -> Result<[SocketAddress], NameLookup.Failure> {
+            names.withLock { $0.append(host) }
+            guard host.hasPrefix("good") else {
+                silent.add(1)
+                gate.wait()
+                gate.signal()
+                return .failure(NameLookup.Failure(reason: "silent", mayPass: true))
+            }
+            return .success(
+                ["192.0.2.1", "2001:db8::1"].compactMap { SocketAddress(ip: $0, port: 0) }
+            )
+        }
+
+        func end() { gate.signal() }
+
+        func asked(for host: String) -> Int { names.withLock { $0.count { $0 == host } } }
+    }
+
+    private func ask(
+        _ resolver: Resolver,
+        _ host: String,
+        for source: Resolver.Source,
+        maximumAge: Duration? = nil
+    ) -> Task<[String], Never> {
+        Task {
+            guard let loop = try? TestLoop.shared() else { return [] }
+            return await Task(executorPreference: loop) {
+                let addresses = try? await resolver.addresses(
+                    of: host,
+                    port: 80,
+                    for: source,
+                    maximumAge: maximumAge,
+                    on: loop,
+                    until: loop.deadline(after: Wire.patience)
+                )
+                return addresses?.map(\.description) ?? []
+            }.value
+        }
+    }
+
+    @Test func `a hundred dead names of an app keep none of the configuration waiting`() async {
+        let servers = NameServers()
+        let resolver = Resolver { servers.lookUp($0) }
+        let dead = (1...100).map { ask(resolver, "dead\($0).example", for: .app) }
+        #expect(await eventually { servers.silent.value == 8 })
+        #expect(await !ask(resolver, "good.example", for: .configuration).value.isEmpty)
+        #expect(servers.silent.value == 8)
+        servers.end()
+        for task in dead { #expect(await task.value.isEmpty) }
+        #expect(servers.silent.value == 100)
+        // The threads are free again.
+        #expect(await !ask(resolver, "good-too.example", for: .app).value.isEmpty)
+    }
+
+    @Test func `a name that an app asked for first moves up when the configuration asks, too`()
+        async
+    {
+        let servers = NameServers()
+        let resolver = Resolver { servers.lookUp($0) }
+        let dead = (1...8).map { ask(resolver, "dead\($0).example", for: .app) }
+        #expect(await eventually { servers.silent.value == 8 })
+        let first = ask(resolver, "good.example", for: .app)
+        #expect(await !ask(resolver, "good.example", for: .configuration).value.isEmpty)
+        #expect(await !first.value.isEmpty)
+        #expect(servers.asked(for: "good.example") == 1)
+        servers.end()
+        for task in dead { _ = await task.value }
+    }
+
+    @Test func `ever new names of an app displace only the oldest of their kind`() async {
+        let servers = NameServers()
+        let resolver = Resolver { servers.lookUp($0) }
+        _ = await ask(resolver, "good.example", for: .configuration).value
+        for number in 1...1025 { _ = await ask(resolver, "good\(number).example", for: .app).value }
+        _ = await ask(resolver, "good.example", for: .app).value
+        _ = await ask(resolver, "good2.example", for: .app).value
+        #expect(servers.asked(for: "good.example") == 1)
+        #expect(servers.asked(for: "good2.example") == 1)
+        _ = await ask(resolver, "good1.example", for: .app).value
+        #expect(servers.asked(for: "good1.example") == 2)
+    }
+
+    @Test func `the address that answered is tried first until it fails`() async throws {
+        let servers = NameServers()
+        let resolver = Resolver { servers.lookUp($0) }
+        let (four, six) = ("192.0.2.1:80", "[2001:db8::1]:80")
+        #expect(await ask(resolver, "good.example", for: .configuration).value == [four, six])
+        let winner = try #require(SocketAddress(ip: "2001:db8::1", port: 80))
+        resolver.prefer(winner, of: "good.example")
+        #expect(await ask(resolver, "good.example", for: .configuration).value == [six, four])
+        // A new answer that still has the address does not end that.
+        let fresh = ask(resolver, "good.example", for: .configuration, maximumAge: .zero)
+        #expect(await fresh.value == [six, four])
+        #expect(servers.asked(for: "good.example") == 2)
+        resolver.forget("good.example")
+        #expect(await ask(resolver, "good.example", for: .configuration).value == [four, six])
+    }
+}
