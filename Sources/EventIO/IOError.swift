@@ -1,9 +1,15 @@
+import Glibc
+import System
+
 /// What can go wrong on a socket.
 package enum IOError: Error, Sendable, Equatable {
     /// The deadline passed.
     case timedOut
     /// The peer closed the connection or reset it.
     case closedByPeer
+    /// The peer, or the way to it, is gone without a word: nothing that was sent is acknowledged, in the
+    /// system's words.
+    case unresponsive(String)
     /// This side closed or aborted the socket while it was in use.
     case aborted
     /// The peer refused the connection.
@@ -34,6 +40,21 @@ extension IOError {
     }
 }
 
+extension IOError {
+    /// What an error number of a connection that was open says of it.
+    init(ofConnection code: Int32) {
+        self =
+            switch code {
+            case ECONNRESET, EPIPE: .closedByPeer
+            // The kernel gave up retransmitting or probing; an ICMP error that came in the meantime is
+            // reported in place of the timeout.
+            case ETIMEDOUT, EHOSTUNREACH, EHOSTDOWN, ENETUNREACH, ENETDOWN:
+                .unresponsive(describe(errno: code))
+            default: .system(describe(errno: code))
+            }
+    }
+}
+
 extension IOError: CustomStringConvertible {
     /// What happened, for a log or a message.
     package var description: String {
@@ -42,7 +63,8 @@ extension IOError: CustomStringConvertible {
         case .closedByPeer: "the peer closed the connection"
         case .aborted: "the connection was aborted"
         case .refused: "connection refused"
-        case .system(let words), .denied(let words), .exhausted(let words), .unknownHost(let words):
+        case .system(let words), .denied(let words), .exhausted(let words), .unknownHost(let words),
+            .unresponsive(let words):
             words
         case .tlsProtocol(let words): "TLS failed: \(words)"
         case .tlsCertificate(let words): "the certificate is not trusted: \(words)"

@@ -9,6 +9,17 @@ extension EventLoop {
     /// A change of the system's clock shows after 50 ms at the latest.
     package var wallNow: UInt64 { unsafe clock.wallNow }
 
+    /// How long the machine has been suspended since it started, in nanoseconds: the loop's clock stood
+    /// still then.
+    ///
+    /// Two readings differ by the length of a turn without a suspension.
+    package var timeSuspended: Int64 { unsafe clock.suspension }
+
+    /// Counts the machine as suspended for so long: for tests.
+    package func pretendSuspension(_ duration: Duration) {
+        unsafe clock.pretendSuspension(duration)
+    }
+
     /// The deadline that far from now on the loop's clock; `.max`, which is never, for `nil`.
     @inline(__always)
     package func deadline(after duration: Duration?) -> UInt64 {

@@ -13,6 +13,8 @@ struct LoopClock {
     private var isStale = false
     /// How far ahead of the system's clock this one is; 0 outside tests.
     private var lead: UInt64 = 0
+    /// What a test adds to the time that the machine was suspended.
+    private var pretendedSuspension: Int64 = 0
     /// When the calendar clock was read, on the monotonic one, and what it showed.
     private var calendar: (read: UInt64, time: UInt64) = (0, 0)
 
@@ -36,6 +38,16 @@ struct LoopClock {
         }
     }
 
+    /// How long the machine has been suspended since it started, in nanoseconds, give or take the
+    /// length of a turn: what one of its clocks counts and the other does not.
+    var suspension: Int64 {
+        mutating get {
+            // Below zero, where the loop's clock is read after the other.
+            let difference = nanoseconds(of: CLOCK_BOOTTIME) &- (now &- lead)
+            return Int64(bitPattern: difference) &+ pretendedSuspension
+        }
+    }
+
     @inline(never)
     mutating func read() {
         time = monotonicNanoseconds() &+ lead
@@ -44,6 +56,11 @@ struct LoopClock {
 
     /// Has the next use of the clock read it.
     mutating func expire() { isStale = true }
+
+    /// Counts as suspended for so long, in tests.
+    mutating func pretendSuspension(_ duration: Duration) {
+        pretendedSuspension &+= Int64(bitPattern: duration.nanoseconds)
+    }
 
     /// Moves the clock forward, in tests.
     mutating func skip(_ duration: Duration) {

@@ -5,7 +5,7 @@ import System
 package enum Dialer {
     /// Connects to one address.
     ///
-    /// - Throws: `.timedOut`, `.refused`, `.system`, or `.aborted` when the task is cancelled.
+    /// - Throws: `.timedOut`, `.unresponsive`, `.refused`, `.system`, or `.aborted` when the task is cancelled.
     package static func connect(
         to address: SocketAddress,
         on loop: EventLoop,
@@ -18,7 +18,10 @@ package enum Dialer {
             descriptor.close()
             throw connectError(EMFILE)
         }
-        if !address.isUnix { descriptor.setTCPOptions() }
+        if !address.isUnix {
+            descriptor.setTCPOptions()
+            descriptor.probeIdlePeer()
+        }
         let code = unsafe address.withSystemAddress {
             unsafe Glibc.connect(descriptor.number, $0, $1)
         }
@@ -29,7 +32,10 @@ package enum Dialer {
         }
         let socket = try StreamSocket(descriptor: descriptor.number, peer: address, on: loop)
         unsafe socket.readiness.drained()
-        if failure == 0 { return socket }
+        if failure == 0 {
+            socket.limitSilence()
+            return socket
+        }
         do throws(IOError) {
             unsafe socket.readiness.filled()
             let fault = await socket.abortingWhenCancelled {
@@ -40,6 +46,8 @@ package enum Dialer {
             if let fault { throw fault }
             let pending = descriptor.takeError()
             guard pending == 0 else { throw connectError(pending) }
+            // Not before: it would limit the handshake, too, which has a deadline.
+            socket.limitSilence()
             return socket
         } catch {
             socket.close()
@@ -50,7 +58,7 @@ package enum Dialer {
     private static func connectError(_ code: Int32) -> IOError {
         switch code {
         case ECONNREFUSED: .refused
-        case ETIMEDOUT: .timedOut
+        case ETIMEDOUT: .unresponsive(describe(errno: code))
         case EACCES, EPERM: .denied(describe(errno: code))
         case EMFILE, ENFILE: .exhausted(describe(errno: code))
         default: .system(describe(errno: code))

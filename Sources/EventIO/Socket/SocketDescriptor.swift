@@ -141,6 +141,48 @@ struct SocketDescriptor {
         unsafe setsockopt(number, Int32(IPPROTO_TCP), TCP_NOTSENT_LOWAT, &unsent, size)
     }
 
+    /// How the kernel finds out that the other end of an idle connection is gone: a probe after 10 s
+    /// without a segment, then every 5 s, and the end after the third without an answer.
+    ///
+    /// NAT devices and firewalls forget a connection without a word, and so does a machine that loses
+    /// its power.
+    private static let probing: [(option: Int32, value: Int32)] = [
+        (TCP_KEEPIDLE, 10), (TCP_KEEPINTVL, 5), (TCP_KEEPCNT, 3),
+    ]
+
+    /// Has the kernel probe the other end while nothing is sent.
+    func probeIdlePeer() {
+        set(SOL_SOCKET, SO_KEEPALIVE, 1)
+        for (option, value) in SocketDescriptor.probing {
+            set(Int32(IPPROTO_TCP), option, value)
+        }
+    }
+
+    /// Sets how long data may be unacknowledged before the kernel ends the connection, in
+    /// milliseconds; 0 leaves that to its own count of retransmissions, some 15 minutes.
+    func limitSilence(milliseconds: Int32) {
+        set(Int32(IPPROTO_TCP), TCP_USER_TIMEOUT, milliseconds)
+    }
+
+    private func set(_ level: Int32, _ option: Int32, _ value: Int32) {
+        var value = value
+        let size = socklen_t(MemoryLayout<Int32>.size)
+        // SAFETY: the option lives for the call. A kernel that lacks it only finds out later.
+        _ = unsafe setsockopt(number, level, option, &value, size)
+    }
+
+    /// What TCP knows of the data that was sent; `nil` for a unix socket.
+    var flight: SentData? {
+        var flight = netproxy_flight()
+        // SAFETY: the structure lives for the call.
+        guard unsafe netproxy_read_flight(number, &flight) == 0 else { return nil }
+        return SentData(
+            isDelivered: flight.queued == 0,
+            isUnanswered: flight.unacknowledged > 0 || flight.probes > 0,
+            silence: UInt64(flight.silence_ms) * 1_000_000
+        )
+    }
+
     /// The address of this end.
     var localAddress: SocketAddress? {
         var storage = sockaddr_storage()

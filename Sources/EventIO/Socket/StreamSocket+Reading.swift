@@ -19,7 +19,7 @@ extension StreamSocket {
     ///   - minimum: how much free space it offers at least, in bytes.
     ///   - deadline: on the loop's clock.
     /// - Returns: how many bytes came; 0 at the end of the stream.
-    /// - Throws: `.timedOut`, `.closedByPeer` on a reset, `.aborted`, `.system`.
+    /// - Throws: `.timedOut`, `.closedByPeer` on a reset, `.unresponsive`, `.aborted`, `.system`.
     package func read(
         into buffer: ReadBuffer,
         minimum: Int = 4096,
@@ -54,7 +54,7 @@ extension StreamSocket {
             return 0
         }
         if failure == EAGAIN { return try nothingToRead() }
-        if failure != 0 { throw readError(failure) }
+        if failure != 0 { throw IOError(ofConnection: failure) }
         return count
     }
 
@@ -63,7 +63,10 @@ extension StreamSocket {
     func receive(_ bytes: UnsafeMutableRawPointer?, _ room: Int) -> SocketDescriptor.Transfer {
         let transfer = unsafe descriptor.receive(bytes, room)
         switch transfer {
-        case .count(0), .failure: unsafe readiness.readEnd()
+        case .count(0): unsafe readiness.readEnd()
+        case .failure(let code):
+            unsafe lastFailure = code
+            unsafe readiness.readEnd()
         case .count(let count):
             if unsafe readiness.didRead(count, of: room) { checkForResetLater() }
         case .wouldBlock: unsafe readiness.drained()
@@ -75,14 +78,6 @@ extension StreamSocket {
     private func nothingToRead() throws(IOError) -> Int? {
         if let fault = unsafe postFault { throw fault }
         return nil
-    }
-
-    private func readError(_ code: Int32) -> IOError {
-        switch code {
-        case ECONNRESET, EPIPE: .closedByPeer
-        case ETIMEDOUT: .timedOut
-        default: .system(describe(errno: code))
-        }
     }
 
     /// Returns when there may be something to read.

@@ -102,8 +102,7 @@ extension StreamSocket {
         switch recordSend(descriptor.send(output, body, from: offset)) {
         case .count(let count): return count
         case .wouldBlock: return nil
-        case .failure(ECONNRESET), .failure(EPIPE): throw .closedByPeer
-        case .failure(let code): throw .system(describe(errno: code))
+        case .failure(let code): throw IOError(ofConnection: code)
         }
     }
 
@@ -111,9 +110,11 @@ extension StreamSocket {
     @inline(__always)
     func recordSend(_ transfer: SocketDescriptor.Transfer) -> SocketDescriptor.Transfer {
         switch transfer {
-        case .count: break
+        case .count:
+            if let watch = unsafe peerWatch, watch.isResting { watch.start() }
         case .wouldBlock: unsafe readiness.filled()
-        case .failure:
+        case .failure(let code):
+            unsafe lastFailure = code
             // The kernel reports a reset once, and has now reported it to a send: readers must find
             // out by reading, since no other event follows.
             unsafe readiness.becameReadable()
@@ -133,7 +134,7 @@ extension StreamSocket {
             await unsafe suspend { unsafe writer.suspended($0) }
             unsafe writer.clearDeadline()
             switch unsafe writer.end {
-            case .event: break
+            case .event: if let fault = unsafe postFault { throw fault }
             // Room that has come in the meantime counts.
             case .timeout: if unsafe !readiness.isWritable { throw .timedOut }
             case .cancellation: throw .aborted

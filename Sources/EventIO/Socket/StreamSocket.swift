@@ -34,6 +34,10 @@ import System
     @exclusivity(unchecked) var parked: (() -> Void)?
     /// Whether the end of the stream follows what was posted.
     @exclusivity(unchecked) var endsAfterPosted = false
+    /// Watches a peer to which much is sent.
+    @exclusivity(unchecked) var peerWatch: PeerWatch?
+    /// Why the last send or read failed, for TLS, which only says that it did.
+    @exclusivity(unchecked) var lastFailure: Int32 = 0
     private var event: OpaquePointer?
     /// The address of the other end.
     package let peer: SocketAddress
@@ -98,6 +102,7 @@ import System
         dropPosted()
         unsafe hasClosed = true
         loop.remove(self)
+        if let watch = unsafe peerWatch.take() { loop.remove(watch) }
         unsafe parked = nil
         unsafe tls?.shutdown()
         unsafe tls = nil

@@ -106,7 +106,7 @@ import COpenSSL
         case SSL_ERROR_SYSCALL:
             // An end without close_notify: the content may be cut short.
             unsafe socket.readiness.readEnd()
-            throw .closedByPeer
+            throw socket.lastFault
         default:
             unsafe socket.readiness.readEnd()
             throw .tlsProtocol(openSSLError())
@@ -141,7 +141,7 @@ import COpenSSL
         if code > 0 { return Int(code) }
         guard wanted != SSL_WRITING else { return nil }
         switch unsafe SSL_get_error(ssl, code) {
-        case SSL_ERROR_SYSCALL: throw .closedByPeer
+        case SSL_ERROR_SYSCALL: throw socket.lastFault
         default: throw .tlsProtocol(openSSLError())
         }
     }
@@ -223,6 +223,12 @@ extension StreamSocket {
         }
         if let fault { throw fault }
         unsafe tls = session
+    }
+
+    /// What the system said to the last call for OpenSSL that failed; without an error, the stream ended.
+    fileprivate var lastFault: IOError {
+        let code = unsafe lastFailure
+        return code == 0 ? .closedByPeer : IOError(ofConnection: code)
     }
 
     /// Reads for OpenSSL.
