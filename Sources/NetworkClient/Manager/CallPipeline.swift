@@ -111,10 +111,10 @@ struct CallPipeline<Item: Endpoint>: Sendable {
             @escaping @Sendable (NetworkCall, inout NetworkExchange) async throws -> Result
     ) async throws(NetworkError) -> (Result, NetworkExchange) {
         let started = channel.clock.now
-        var context = RequestContext(
-            requestID: CallID.next(),
-            deadline: call.timeout.map { started + $0 }
-        )
+        var context = RequestContext(requestID: CallID.next())
+        if let setting = call.timeSetting, let timeout = call.timeout {
+            context.setDeadline(started + timeout, by: setting)
+        }
         context.retryLimit = call.options.retries
         var exchange = NetworkExchange(
             call.subject,
@@ -125,14 +125,18 @@ struct CallPipeline<Item: Endpoint>: Sendable {
         report { .started(exchange) }
         do {
             if let timeout = call.timeout, timeout <= .zero {
-                throw NetworkError.timeout(.total)
+                throw NetworkError.timeout(.total, after: call.timeSetting)
             }
             let result: Result
             if let deadline = context.deadline, isWatchedAsAWhole(call) {
                 // However it ends, the report tells what was tried.
                 let kept = SharedValue(exchange)
                 defer { exchange = kept.value }
-                result = try await TimeLimit.run(until: deadline, on: channel.clock) {
+                result = try await TimeLimit.run(
+                    until: deadline,
+                    on: channel.clock,
+                    setBy: call.timeSetting
+                ) {
                     try await kept.change { try await body(call, &$0) }
                 }
             } else {
@@ -170,7 +174,8 @@ struct CallPipeline<Item: Endpoint>: Sendable {
         }
         return try await TimeLimit.run(
             until: contentDeadline(call, exchange),
-            on: channel.clock
+            on: channel.clock,
+            setBy: call.timeSetting
         ) {
             throw await NetworkError.unacceptable(response, objection)
         }

@@ -31,6 +31,11 @@ final class NetworkCall: Sendable {
         self.options = options
     }
 
+    /// What the error of a call calls its limit.
+    var timeSetting: TimeSetting? {
+        timeout.map { TimeSetting("the timeout of the call", $0, owner: "this client") }
+    }
+
     /// The same call with another request and rule.
     func with(_ request: Request, _ validation: SuccessRule) -> NetworkCall {
         NetworkCall(

@@ -6,8 +6,10 @@ public struct RequestContext: Sendable {
     /// When the exchange as a whole must be over.
     public var deadline: ContinuousClock.Instant? {
         get { limit?.instant }
-        set { limit = newValue.map(Limit.init) }
+        set { limit = newValue.map { Limit($0, nil) } }
     }
+    /// What set the deadline, for the error of an exchange that it ends.
+    package var deadlineSetting: TimeSetting? { limit?.setting }
     /// Whether there is a deadline; to ask costs less than to copy it.
     package var hasDeadline: Bool { limit != nil }
     /// How many times the request was sent.
@@ -46,9 +48,11 @@ public struct RequestContext: Sendable {
     // access to a context indirect.
     private final class Limit: Sendable {
         let instant: ContinuousClock.Instant
+        let setting: TimeSetting?
 
-        init(_ instant: ContinuousClock.Instant) {
+        init(_ instant: ContinuousClock.Instant, _ setting: TimeSetting?) {
             self.instant = instant
+            self.setting = setting
         }
     }
 
@@ -65,6 +69,12 @@ public struct RequestContext: Sendable {
 }
 
 extension RequestContext {
+    /// Sets the deadline by the limit that demands it.
+    package mutating func setDeadline(_ deadline: ContinuousClock.Instant, by setting: TimeSetting)
+    {
+        limit = Limit(deadline, setting)
+    }
+
     /// Where an attempt went, if the transport decided that: one with several upstreams, or with none.
     public final class Destination: Sendable {
         /// The origin it went to.

@@ -66,7 +66,12 @@ public struct AuthorizationInterceptor: RequestInterceptor {
                 facts.addWait(since: start, on: authorizer.clock)
                 context.authorization = facts
             }
-            credential = try await authorizer.credential(until: context.deadline)
+            do {
+                credential = try await authorizer.credential(until: context.deadline)
+            } catch let error as NetworkError where error.kind == .httpResponseTimeout {
+                // The deadline of the exchange: only the context knows what set it.
+                throw context.deadlineSetting.map { .timeout(.credential, after: $0) } ?? error
+            }
             facts.isRefreshed = true
         }
         var authorized = request

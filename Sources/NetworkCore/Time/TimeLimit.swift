@@ -1,12 +1,13 @@
 /// Ends what does not watch the time by itself.
 package enum TimeLimit {
-    /// Runs `operation`; past the deadline it is cancelled.
+    /// Runs `operation`; past the deadline, which `setting` has set, it is cancelled.
     ///
     /// - Throws: `http_response_timeout` past the deadline, or the error of a response that was
     ///   being kept then; else what `operation` throws.
     package static func run<Result: Sendable>(
         until deadline: ContinuousClock.Instant?,
         on clock: any NetworkClock,
+        setBy setting: TimeSetting? = nil,
         _ operation: @escaping @Sendable () async throws -> Result
     ) async throws -> Result {
         guard let deadline else { return try await operation() }
@@ -25,7 +26,7 @@ package enum TimeLimit {
                 // The response is known, though not to its end: it says more than the time does.
                 throw error
             } catch {}
-            throw NetworkError.timeout(.total)
+            throw NetworkError.timeout(.total, after: setting)
         }
     }
 }
@@ -75,7 +76,11 @@ struct TimedTransport: HTTPTransport {
         // However it ends, the context tells what was tried.
         let kept = SharedValue(context)
         defer { context = kept.value }
-        return try await TimeLimit.run(until: deadline, on: clock) { [request, transport] in
+        return try await TimeLimit.run(
+            until: deadline,
+            on: clock,
+            setBy: context.deadlineSetting
+        ) { [request, transport] in
             try await kept.change { try await transport.send(request, context: &$0) }
         }
     }

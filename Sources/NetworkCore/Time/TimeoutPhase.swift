@@ -30,77 +30,76 @@ extension NetworkError {
     /// - Parameters:
     ///   - phase: what it was.
     ///   - peer: what the message calls the other side.
+    ///   - setting: the limit that was reached, for the message.
     ///   - retry: whether the request may be sent again; nil: only if it was not sent yet.
     /// - Returns: the error.
     package static func timeout(
         _ phase: TimeoutPhase,
         _ peer: String = "the upstream",
+        after setting: TimeSetting? = nil,
         retry: RetrySafety? = nil
     ) -> NetworkError {
-        let (kind, side, detail): (ErrorKind, Side, String) =
+        let (kind, side, fact): (ErrorKind, Side, String) =
             switch phase {
             case .queue:
                 (
                     .connectionLimitReached, .proxy,
-                    "all connections of the pool to \(peer) are busy: "
-                        + "no connection became free in time"
+                    "all connections of the pool to \(peer) are busy: no connection became free"
                 )
-            case .resolving: (.dnsTimeout, .upstream, "resolving \(peer) took too long")
-            case .connecting: (.connectionTimeout, .upstream, "connecting to \(peer) took too long")
+            case .resolving: (.dnsTimeout, .upstream, "the name of \(peer) was not resolved")
+            case .connecting: (.connectionTimeout, .upstream, "no connection to \(peer) was made")
             case .handshake:
-                (.connectionTimeout, .upstream, "the TLS handshake with \(peer) took too long")
+                (.connectionTimeout, .upstream, "the TLS handshake with \(peer) did not finish")
             case .sending:
-                (.connectionWriteTimeout, .upstream, "\(peer) did not take the request in time")
+                (.connectionWriteTimeout, .upstream, "\(peer) did not go on reading the request")
             case .awaitingHead:
-                (.httpResponseTimeout, .upstream, "\(peer) did not answer in time")
+                (.httpResponseTimeout, .upstream, "\(peer) sent no response head")
             case .readingBody:
                 (
                     .connectionReadTimeout, .upstream,
                     "\(peer) stopped in the middle of its response"
                 )
-            case .total: (.httpResponseTimeout, .upstream, "the exchange took too long")
+            case .total: (.httpResponseTimeout, .upstream, "the exchange was not complete")
             case .credential:
-                (
-                    .httpResponseTimeout, .upstream,
-                    "no token was obtained within the time limit of the exchange"
-                )
+                (.httpResponseTimeout, .upstream, "no token was obtained")
             case .requestHead:
                 (
                     .requestHeadTimeout, .downstream,
-                    "the head of the request did not arrive in time"
+                    "the head of the request did not arrive"
                 )
             case .requestBody:
                 (.connectionReadTimeout, .downstream, "the request body stopped arriving")
             case .requestBodyRate:
-                (
-                    .requestBodyTimeout, .downstream,
-                    "the request body arrives too slowly; see limits.body_rate"
-                )
+                (.requestBodyTimeout, .downstream, "the request body arrives too slowly")
             case .delivery:
                 (
                     .connectionWriteTimeout, .downstream,
                     "the client stopped reading the response"
                 )
             case .tunnel:
-                (.connectionReadTimeout, .proxy, "the tunnel was idle for too long")
+                (.connectionReadTimeout, .proxy, "nothing moved in the tunnel")
             }
         return NetworkError(
             kind,
             side: side,
             retry: retry ?? (phase.isBeforeSending ? .safe : .unsafe),
-            detail: detail,
+            detail: setting.map { "\($0.clause): \(fact)" } ?? "\(fact) in time",
             retryAfter: phase == .queue ? 1 : nil
         )
     }
 
     /// The error of an exchange that its deadline ended.
     ///
-    /// - Parameter error: how the exchange ended, which knows whether the request had been sent.
+    /// - Parameters:
+    ///   - error: how the exchange ended, which knows whether the request had been sent.
+    ///   - setting: the limit of the exchange, for the message.
     /// - Returns: `http_response_timeout`.
-    package static func overdue(_ error: any Error) -> NetworkError {
-        timeout(.total, retry: (error as? NetworkError)?.retry ?? .unsafe)
+    package static func overdue(_ error: any Error, after setting: TimeSetting?) -> NetworkError {
+        timeout(.total, after: setting, retry: (error as? NetworkError)?.retry ?? .unsafe)
     }
 
     /// The error of an exchange that its deadline ended before anything was sent.
-    package static var overdueUnsent: NetworkError { timeout(.total, retry: .safe) }
+    package static func overdueUnsent(after setting: TimeSetting?) -> NetworkError {
+        timeout(.total, after: setting, retry: .safe)
+    }
 }

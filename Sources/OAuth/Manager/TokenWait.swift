@@ -60,7 +60,8 @@ struct TokenWait {
         }
         if let deadline, deadline <= limit { throw NetworkError.timeout(.credential) }
         throw NetworkError.noCredential(
-            "no token came within the time the request may wait",
+            "no token came within \(manager.configuration.waitTimeout.written), which is how long a "
+                + "request waits for one here (waitTimeout); the renewal goes on",
             retryAfter: 1
         )
     }
