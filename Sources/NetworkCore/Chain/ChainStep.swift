@@ -6,6 +6,7 @@ extension RequestChain {
         case headers(Place<DefaultHeadersInterceptor>)
         case retry(Place<RetryInterceptor>)
         case reauthorization(Place<ReauthorizationInterceptor>)
+        case length(Place<LengthInterceptor>)
         case originGuard(Place<OriginGuard>)
         case authorization(Place<AuthorizationInterceptor>)
         case other(Place<any RequestInterceptor>)
@@ -15,6 +16,7 @@ extension RequestChain {
             case .headers(let place): place.interceptor
             case .retry(let place): place.interceptor
             case .reauthorization(let place): place.interceptor
+            case .length(let place): place.interceptor
             case .originGuard(let place): place.interceptor
             case .authorization(let place): place.interceptor
             case .other(let place): place.interceptor

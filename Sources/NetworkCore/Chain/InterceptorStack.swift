@@ -41,6 +41,8 @@ package struct InterceptorStack: Sendable {
     package var retry: RetryInterceptor?
     /// Adds the credential.
     package var signing: Signing?
+    /// How many bytes of content without a length are kept, to be sent with one after a 411.
+    package var lengthLimit = 0
     /// Refuses what must not leave.
     package var originGuard: OriginGuard?
 
@@ -68,6 +70,11 @@ package struct InterceptorStack: Sendable {
                     )
                 },
                 RequestChain.Step.reauthorization
+            ),
+            // Inside of the steps that keep content for another attempt: it uses what they keep.
+            steps(
+                lengthLimit > 0 ? LengthInterceptor(limit: lengthLimit) : nil,
+                RequestChain.Step.length
             ),
             // After everything that could change where the request goes.
             steps(originGuard, RequestChain.Step.originGuard),

@@ -105,6 +105,8 @@ public struct RequestChain: Sendable {
             case .reauthorization(let place):
                 guard place.interceptor.begin(request) else { return }
                 advance.addReviewer()
+            case .length(let place):
+                guard place.interceptor.isIdle(for: request) else { return }
             case .originGuard(let place):
                 try place.interceptor.check(request)
             case .authorization(let place):

@@ -76,7 +76,7 @@ public struct RetryInterceptor: RequestInterceptor {
                     after: outcome,
                     at: clock.wallNow
                 ),
-                fits(retry.delay, context), takeRetry(&context)
+                fits(retry.delay, context), retry.isFree || takeRetry(&context)
             else { return try outcome.get() }
             context.requiresFreshConnection = retry.needsFreshConnection
             try await pause(retry.delay, after: outcome)

@@ -58,6 +58,9 @@ struct Retry {
     let delay: Duration?
     /// Whether the attempt must not use a pooled connection.
     let needsFreshConnection: Bool
+    /// Whether it is made without the budget: a pooled connection that was dead already has put no load
+    /// on the server, and all of a pool may die at once.
+    var isFree: Bool { needsFreshConnection && delay == nil }
 }
 
 extension RetryPolicy {

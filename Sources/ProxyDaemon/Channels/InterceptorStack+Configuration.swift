@@ -29,6 +29,7 @@ extension InterceptorStack {
                 spill: spill
             )
         }
+        lengthLimit = retrying.replayBody.bytes
         signing = authorizer.map {
             var signing = Signing(by: $0, for: origin, replayLimit: retrying.replayBody.bytes)
             signing.place = configuration.credentialPlace
