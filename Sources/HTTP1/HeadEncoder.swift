@@ -5,10 +5,11 @@ package import HTTPMessage
 package enum ConnectionDirective: Sendable, Equatable {
     /// No directive, which in HTTP/1.1 means that it stays open.
     case persistent
+    /// `Connection: keep-alive`, with how long it is kept without a request, in seconds: clients that
+    /// know it close first, and lose no request to a close that is on its way.
+    case kept(seconds: Int)
     /// `Connection: close`.
     case close
-    /// `Connection: keep-alive`, for a peer that spoke HTTP/1.0.
-    case keepAlive
 }
 
 /// Writes heads.
@@ -130,8 +131,11 @@ package enum HeadEncoder {
     ) {
         switch connection {
         case .persistent: break
+        case .kept(let seconds):
+            output.append("Keep-Alive: timeout=")
+            output.append(decimal: seconds)
+            output.append("\r\nConnection: keep-alive\r\n")
         case .close: output.append("Connection: close\r\n")
-        case .keepAlive: output.append("Connection: keep-alive\r\n")
         }
         hopFields.encode(into: output)
         output.append("\r\n")

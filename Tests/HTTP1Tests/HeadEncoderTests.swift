@@ -72,11 +72,15 @@ import Testing
                 headers: [:],
                 framing: .none,
                 announcedLength: 9,
-                connection: .keepAlive,
+                connection: .kept(seconds: 5),
                 into: $0
             )
         }
-        #expect(text == "HTTP/1.1 200 OK\r\nContent-Length: 9\r\nConnection: keep-alive\r\n\r\n")
+        #expect(
+            text
+                == "HTTP/1.1 200 OK\r\nContent-Length: 9\r\nKeep-Alive: timeout=5\r\n"
+                + "Connection: keep-alive\r\n\r\n"
+        )
     }
 
     @Test func `an interim response has no framing`() {

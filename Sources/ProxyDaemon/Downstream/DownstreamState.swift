@@ -22,6 +22,9 @@ import HTTP1
 struct DownstreamState {
     /// How long an app may keep a connection open without a request, like nginx's 75 s.
     static let keepAlive: UInt64 = 75_000_000_000
+    /// What apps are told of that, in seconds: less, so that a request which they send at the last moment
+    /// does not meet our close.
+    static let announcedKeepAlive = 70
 
     /// What the connection is doing.
     enum Phase: CaseIterable {

@@ -97,7 +97,7 @@ struct ResponseWriter {
             date: response.headers.contains(KnownField.date) ? nil : loop.wallNow / 1_000_000_000,
             framing: framing,
             announcedLength: announced,
-            connection: persists ? (isOld ? .keepAlive : .persistent) : .close,
+            connection: persists ? .kept(seconds: DownstreamState.announcedKeepAlive) : .close,
             into: output
         )
         // What arrived with the head goes out with it: one system call, one packet.
@@ -138,12 +138,12 @@ struct ResponseWriter {
             loop.outputs.give(output)
             source?.cancel()
             state = .broken
-            throw DownstreamConnection.fault(error)
+            throw connection.fault(error)
         }
         // A posted response may be lost at once; its output is back in the pool.
         if isPosted, let error = socket.lostPost {
             state = .broken
-            throw DownstreamConnection.fault(error)
+            throw connection.fault(error)
         }
         isHeadOut = true
         bytesOut = contentCount

@@ -102,7 +102,7 @@ import Testing
                 ) + "3\r\nnew\r\n4\r\nmore\r\n0\r\n\r\n"
             )
             #expect(answer.status == 201)
-            #expect(answer["Connection"] == nil)
+            #expect(answer["Connection"] == "keep-alive")
             #expect(try await proxy.onlyLine("orders").facts.bytesIn == 7)
         }
     }
