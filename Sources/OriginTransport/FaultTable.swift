@@ -10,13 +10,15 @@ enum FaultTable {
     ///   - fault: what the system or TLS said.
     ///   - phase: where it happened; what was not sent is safe to send again.
     ///   - peer: whom the message names.
+    ///   - setting: the limit of the phase, for a fault that is ours: it was reached.
     ///   - mayBeStale: whether the connection may have been dead before it was taken from the pool;
-    ///     one that was silent for too long was not.
+    ///     one that only did not answer in time was not.
     /// - Returns: the error, in the words of the log.
     static func error(
         _ fault: IOError,
         in phase: TimeoutPhase,
         to peer: String,
+        after setting: TimeSetting? = nil,
         mayBeStale: Bool = false
     ) -> NetworkError {
         let beforeSending = phase == .resolving || phase == .connecting || phase == .handshake
@@ -27,7 +29,14 @@ enum FaultTable {
             NetworkError(kind, side: .upstream, retry: retry, detail: detail)
         }
         switch fault {
-        case .timedOut: return .timeout(phase, peer)
+        case .timedOut: return .timeout(phase, peer, after: setting)
+        case .unresponsive(let reason):
+            return beforeSending
+                ? make(.connectionTimeout, "\(peer) does not answer: \(reason)")
+                : make(
+                    .connectionTerminated,
+                    "the connection to \(peer) is dead: TCP gets no acknowledgment (\(reason))"
+                )
         case .closedByPeer:
             return phase == .readingBody
                 ? make(.httpResponseIncomplete, "\(peer) cut its answer short")

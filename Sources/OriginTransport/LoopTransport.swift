@@ -25,10 +25,26 @@ package struct LoopTransport: HTTPTransport {
         let pool = pool.value
         let limit = context.hasDeadline ? try pool.limit(of: context) : .max
         context.attempts += 1
+        if request.body.isStream {
+            return try await upload(request, over: pool, &context, until: limit)
+        }
         if let connection = pool.takeIdle(&context) {
             return try await connection.send(consume request, context: &context, until: limit)
         }
         let connection = try await pool.acquire(&context, until: limit)
+        return try await connection.send(request, context: &context, until: limit)
+    }
+
+    /// Sends a request whose content is still to come, within the share of the pool for those.
+    // Never inlined: other requests would make room for what it waits with.
+    @inline(never)
+    private func upload(
+        _ request: Request,
+        over pool: OriginPool,
+        _ context: inout RequestContext,
+        until limit: UInt64
+    ) async throws -> Response {
+        let connection = try await pool.acquireForUpload(&context, until: limit)
         return try await connection.send(request, context: &context, until: limit)
     }
 }

@@ -1,4 +1,5 @@
-import NetworkCore
+package import EventIO
+package import NetworkCore
 
 /// How connections to an origin are made, kept and given up.
 public struct UpstreamOptions: Sendable {
@@ -12,21 +13,25 @@ public struct UpstreamOptions: Sendable {
 
     /// How long resolving, connecting and the TLS handshake may take together.
     ///
-    /// Default 5 s.
-    public var connectTimeout: Duration? = .seconds(5)
+    /// Default 10 s; `nil` leaves it to the system.
+    public var connectTimeout: Duration? = .seconds(10)
     /// How long the head of the response may take once the request is sent.
     ///
-    /// Default 60 s, like nginx.
-    public var responseTimeout: Duration? = .seconds(60)
-    /// How long no byte of a body may move, in either direction.
+    /// Default 10 minutes, like the SDKs of language models, whose answers take that long; `nil` waits
+    /// for as long as the server lives. A server that is gone is found by TCP, within 30 s, whatever
+    /// the limit is.
+    public var responseTimeout: Duration? = .seconds(600)
+    /// How long no byte of a body may move, in either direction; also of a stream of events, and of a
+    /// connection that has switched to another protocol.
     ///
-    /// Default 60 s.
-    public var idleTimeout: Duration? = .seconds(60)
+    /// Default 10 minutes; `nil` for as long as the server lives.
+    public var idleTimeout: Duration? = .seconds(600)
     /// How many connections at most, for each event loop; at least 1.
     ///
     /// Default 128.
     public var connections = 128
-    /// How long a connection is kept without use.
+    /// How long a connection is kept without use; less where the server announces less
+    /// (`Keep-Alive: timeout`).
     ///
     /// Default 90 s.
     public var keepAlive: Duration = .seconds(90)
@@ -72,6 +77,10 @@ public struct UpstreamOptions: Sendable {
     /// What the `Host` of requests says.
     package var host = SentHost.origin
 
+    /// What errors call these limits.
+    package var timeSettings = TimeSettings.options
+    /// Who names the hosts.
+    package var nameSource = Resolver.Source.configuration
     /// Which addresses of the origin may be dialled.
     package var destinations = DestinationPolicy.any
 

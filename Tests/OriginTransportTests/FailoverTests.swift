@@ -22,7 +22,7 @@ import Testing
     }
 
     @Test func `an exchange that has run out of time does not go on elsewhere`() {
-        #expect(!FailoverTransport.isOutage(NetworkError.overdueUnsent))
+        #expect(!FailoverTransport.isOutage(NetworkError.overdueUnsent(after: nil)))
     }
 
     @Test func `what may have been sent, and what is our own lack, stays where it is`() {

@@ -2,6 +2,7 @@ package import Bytes
 package import EventIO
 package import HTTP1
 package import HTTPMessage
+import NetworkCore
 
 extension ResponseReader {
     /// Reads from a socket until a head is complete; nothing else may read from it.
@@ -37,4 +38,17 @@ extension HTTP1Limits {
         limits.fieldCount = 256
         return limits
     }()
+}
+
+/// What an answer is read against: all that is kept of a request once it is sent.
+struct AwaitedAnswer {
+    let method: HTTPMethod
+    /// The protocols that the request offered to switch to.
+    let upgrade: String?
+
+    init(to request: borrowing Request) {
+        method = request.method
+        let headers = request.headers
+        upgrade = headers.contains(KnownField.upgrade) ? headers[.upgrade] : nil
+    }
 }

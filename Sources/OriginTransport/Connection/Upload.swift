@@ -30,6 +30,8 @@ final class Upload {
     /// Whether the content of the response is on its way: then what stops the upload does not end the
     /// exchange, since a slow app may still be reading.
     var isAnswered = false
+    /// Called once when no more of the content is waited for.
+    var onEnd: (() -> Void)?
 
     /// Prepares to send content.
     ///
@@ -121,6 +123,7 @@ final class Upload {
     // MARK: - The task
 
     private func run() async {
+        defer { onEnd.take()?() }
         if isHeld { await withCheckedContinuation { state = .held($0) } }
         do {
             try await sendPieces()
@@ -182,14 +185,14 @@ final class Upload {
 
     private func fail(_ error: any Error) {
         switch error {
-        case let error as WriteFault where isAnswered || error.fault != .timedOut:
-            // Its answer may be here all the same, and from now on has a deadline.
+        case let error as WriteFault where isAnswered || error.fault == .closedByPeer:
+            // Its answer may be here all the same, and from now on has a deadline. After any other
+            // fault the origin waits for the rest of the request, and no answer is to be expected.
             source.cancel()
             state = .abandoned
         case let error as WriteFault:
             source.cancel()
-            let authority = peer.origin.authority
-            abort(with: FaultTable.error(error.fault, in: .sending, to: authority))
+            abort(with: peer.error(error.fault, in: .sending))
         case let error where isAnswered && Upload.isTimeout(error): state = .abandoned
         default: abort(with: error)
         }

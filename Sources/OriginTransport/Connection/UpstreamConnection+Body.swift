@@ -29,7 +29,8 @@ extension UpstreamConnection {
             // The upload failed first, and took the connection with it.
             if let fault = upload?.fault { throw fault }
             switch error {
-            case _ where bodyLimit <= loop.now: throw NetworkError.timeout(.total)
+            case _ where bodyLimit <= loop.now:
+                throw NetworkError.timeout(.total, after: bodySetting)
             case let error as HTTP1Error:
                 throw FaultTable.error(error, from: peer.origin.authority)
             case let error as IOError: throw fault(error, in: .readingBody)

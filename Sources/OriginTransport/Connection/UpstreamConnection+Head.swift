@@ -8,18 +8,18 @@ import NetworkCore
 extension UpstreamConnection {
     /// Reads heads until the final one is in `head`; interim ones are passed on.
     func readHead(
-        answering question: Question,
+        answering question: AwaitedAnswer,
         context: inout RequestContext,
         until fixed: UInt64,
         during upload: Upload?
     ) async throws {
-        var interim = 0
+        var interim = InterimResponses(from: peer)
         while true {
             switch try next(answering: question, &context, reading: upload == nil) {
             case .final: return
             case .interim:
-                interim += 1
-                try await passInterim(number: interim, upload, context)
+                guard let head = head.take() else { continue }
+                try await interim.pass(head, upload, context)
             case .incomplete:
                 if let upload {
                     try await readMore(during: upload, until: fixed)
@@ -27,19 +27,6 @@ extension UpstreamConnection {
                     try await waitForHead(until: fixed)
                 }
             }
-        }
-    }
-
-    /// What an answer is read against: all that is kept of a request once it is sent.
-    struct Question {
-        let method: HTTPMethod
-        /// The protocols that it offered to switch to.
-        let upgrade: String?
-
-        init(_ request: borrowing Request) {
-            method = request.method
-            let headers = request.headers
-            upgrade = headers.contains(KnownField.upgrade) ? headers[.upgrade] : nil
         }
     }
 
@@ -51,11 +38,11 @@ extension UpstreamConnection {
     }
 
     /// Decodes a head from the buffer or, without an upload, from what can be read at once.
-    // Never inlined, like `passInterim`: what it holds takes no room among what is kept while a
+    // Never inlined: what it holds takes no room among what is kept while a
     // request waits.
     @inline(never)
     private func next(
-        answering question: Question,
+        answering question: AwaitedAnswer,
         _ context: inout RequestContext,
         reading: Bool
     ) throws -> Arrival {
@@ -77,37 +64,29 @@ extension UpstreamConnection {
         return .incomplete
     }
 
-    @inline(never)
-    private func passInterim(
-        number: Int,
-        _ upload: Upload?,
-        _ context: borrowing RequestContext
-    ) async throws {
-        guard let head = head.take() else { return }
-        guard number <= HTTP1Limits.responses.informationalCount, head.status != 101 else {
-            throw NetworkError(
-                .httpProtocolError,
-                side: .upstream,
-                detail: "\(peer.origin.authority) sent too many or unexpected 1xx responses"
-            )
-        }
-        if head.status == 100 {
-            upload?.proceed()
-        } else if let forward = context.onInformational {
-            var headers = head.headers
-            _ = HopByHop(removingFrom: &headers)
-            try await TimeLimit.run(until: context.deadline, on: SystemClock()) { [headers] in
-                try await forward(head.status, headers)
+    private func waitForHead(until deadline: UInt64) async throws {
+        while true {
+            let step = isUnconfirmed ? min(deadline, confirmation) : deadline
+            do throws(IOError) {
+                return try await waitReadable(until: step, into: buffer)
+            } catch {
+                guard error == .timedOut, step < deadline else {
+                    throw fault(error, in: .awaitingHead)
+                }
+                checkPeer()
             }
         }
     }
 
-    private func waitForHead(until deadline: UInt64) async throws {
-        do throws(IOError) {
-            try await waitReadable(until: deadline, into: buffer)
-        } catch {
-            throw fault(error, in: .awaitingHead)
-        }
+    /// When a pooled connection that is silent is looked at: the request waits on, but no other
+    /// should be given a connection like it.
+    private var confirmation: UInt64 { loop.now &+ 2_000_000_000 }
+
+    /// Looks, once in an exchange, whether TCP has delivered the request at all.
+    private func checkPeer() {
+        guard isUnconfirmed else { return }
+        isUnconfirmed = false
+        if socket.isPeerSilent { owner.distrust(address) }
     }
 
     private func decodeHead(answering method: HTTPMethod) throws -> ResponseHead? {
@@ -149,6 +128,7 @@ extension UpstreamConnection {
                 if error == .timedOut, isStep, loop.now < limit {
                     // An origin that never answers the expectation gets the body after a second.
                     upload.proceed()
+                    checkPeer()
                     continue
                 }
                 throw fault(error, in: .awaitingHead)

@@ -13,6 +13,10 @@ extension UpstreamConnection {
         let offset: Int
     }
 
+    /// What any peer has room for before it reads, in bytes: beyond it TCP's limit on silence would end
+    /// connections to an origin that is only busy.
+    private static let smallMessage = 4096
+
     /// Writes the head, and the content if it is in memory; nil if the kernel took all of it.
     ///
     /// The request is gone then, unless it is kept for another attempt: the next one is put together in
@@ -27,6 +31,9 @@ extension UpstreamConnection {
             framing = .length(bytes.count)
             whole = bytes
         case .stream(_, let length): framing = length.map { .length($0) } ?? .chunked
+        }
+        if !request.body.isInMemory || (whole?.count ?? 0) > UpstreamConnection.smallMessage {
+            socket.watchPeer(.exchange)
         }
         let output = loop.outputs.take()
         peer.encodeHead(of: request, framing, into: output)

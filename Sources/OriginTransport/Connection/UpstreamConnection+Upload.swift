@@ -20,7 +20,7 @@ extension UpstreamConnection {
             throw fault(.aborted, in: .sending)
         }
         let started = loop.now
-        let question = Question(request)
+        let question = AwaitedAnswer(to: request)
         let isExpecting = request.headers.contains(HTTPFieldName.expect)
         if let rest = try start(consume request) { try await send(rest, until: limit) }
         let upload = Upload(
@@ -31,6 +31,9 @@ extension UpstreamConnection {
             isExpecting: isExpecting
         )
         self.upload = upload
+        upload.onEnd = { [weak self] in
+            if let self { owner.uploadEnded(on: self) }
+        }
         upload.start()
         do {
             try await readHead(

@@ -4,16 +4,6 @@ import HTTP1
 import HTTPMessage
 import NetworkCore
 
-/// Lends connections, and takes them back.
-protocol UpstreamConnectionOwner: AnyObject {
-    /// Takes a connection back after a complete exchange.
-    func release(_ connection: UpstreamConnection)
-    /// Takes a connection back whose origin announced content that it must not send.
-    func releaseAfterSilence(_ connection: UpstreamConnection)
-    /// Learns that a connection closes, whatever it was doing.
-    func closed(_ connection: UpstreamConnection)
-}
-
 /// One connection to an origin, and the one exchange on it.
 ///
 /// Not `Sendable`: it never leaves its loop. Any doubt about framing closes it.
@@ -31,12 +21,14 @@ final class UpstreamConnection: TimerEntry {
     let loop: EventLoop
     let peer: UpstreamPeer
     /// Held until the connection closes: a body may outlive all other users of the pool.
-    private let owner: any UpstreamConnectionOwner
+    let owner: any UpstreamConnectionOwner
     let buffer = ReadBuffer()
     /// The number of the current exchange, by which a body knows whether it is still its own.
     private(set) var exchange = 0
     /// Whether a head of its response has arrived, final or interim.
     var hasAnswered = false
+    /// Whether the origin has not yet shown, in this exchange, that it is still there.
+    var isUnconfirmed = false
     private var rest = Rest.inUse
     /// Among idle connections, the one that was used before it.
     var below: UpstreamConnection?
@@ -49,8 +41,15 @@ final class UpstreamConnection: TimerEntry {
     var head: ResponseHead?
     /// The rest of the response's content; nil between exchanges.
     var body: BodyReader?
-    /// When the content must be complete, on the loop's clock.
+    /// When the content must be complete, on the loop's clock, and what set that.
     private(set) var bodyLimit = UInt64.max
+    private(set) var bodySetting: TimeSetting?
+    /// How long it is kept without use: less where the origin says so.
+    private(set) var keepAlive: Duration
+    /// For which answer of the name servers its address was compared with theirs.
+    var nameGeneration = 0
+    /// Whether it counts among those that wait for an app's content.
+    var holdsUploadShare = false
     /// The longest content that is copied out of the buffer, in bytes.
     private static let copiedLength = 1024
 
@@ -59,6 +58,7 @@ final class UpstreamConnection: TimerEntry {
         self.peer = peer
         self.owner = owner
         loop = socket.loop
+        keepAlive = peer.options.keepAlive
         address = socket.peer.description
         super.init()
         socket.onPeerClosed = { [unowned self] in
@@ -77,8 +77,9 @@ final class UpstreamConnection: TimerEntry {
         return socket.isQuiet
     }
 
-    func enterIdle(until deadline: UInt64) {
-        stayUnused(.idle, until: deadline)
+    func enterIdle() {
+        socket.stopWatchingPeer()
+        stayUnused(.idle, until: loop.deadline(after: keepAlive))
     }
 
     private func stayUnused(_ rest: Rest, until deadline: UInt64) {
@@ -147,10 +148,14 @@ final class UpstreamConnection: TimerEntry {
         }
         exchange += 1
         hasAnswered = false
+        isUnconfirmed = exchange > 1
         let started = loop.now
         do {
-            guard limit > started else { throw NetworkError.overdueUnsent }
+            guard limit > started else {
+                throw NetworkError.overdueUnsent(after: context.deadlineSetting)
+            }
             bodyLimit = peer.service == .connections ? limit : .max
+            if bodyLimit != .max { bodySetting = context.deadlineSetting }
             if request.body.isStream {
                 return try await sendStream(
                     of: consume request,
@@ -158,7 +163,7 @@ final class UpstreamConnection: TimerEntry {
                     until: limit
                 )
             }
-            let question = Question(request)
+            let question = AwaitedAnswer(to: request)
             if let rest = try start(consume request) { try await send(rest, until: limit) }
             try await readHead(
                 answering: question,
@@ -170,7 +175,8 @@ final class UpstreamConnection: TimerEntry {
             return try response()
         } catch {
             close()
-            throw limit <= loop.now ? NetworkError.overdue(error) : error
+            throw limit <= loop.now
+                ? NetworkError.overdue(error, after: context.deadlineSetting) : error
         }
     }
 
@@ -179,6 +185,10 @@ final class UpstreamConnection: TimerEntry {
     func response() throws -> Response {
         guard var head = head.take() else { throw fault(.aborted, in: .awaitingHead) }
         if !head.keepAlive { mayReuse = false }
+        if head.headers.contains(KnownField.keepAlive) {
+            keepAlive = KeepAliveHint.limit(peer.options.keepAlive, by: head.headers)
+            if keepAlive <= .zero { mayReuse = false }
+        }
         // Moved, not copied: it is edited in place.
         var headers = HTTPHeaders()
         swap(&headers, &head.headers)
@@ -224,6 +234,7 @@ final class UpstreamConnection: TimerEntry {
     /// Leaves HTTP: the connection is the tunnel's, and keeps its place in the pool until it closes.
     private func tunnel() -> SocketStream {
         mayReuse = false
+        socket.watchPeer(.delivery)
         let early = buffer.moved()
         return SocketStream(
             socket,
@@ -256,11 +267,13 @@ final class UpstreamConnection: TimerEntry {
     func fault(_ error: IOError, in phase: TimeoutPhase) -> NetworkError {
         let isUntouched =
             phase == .sending || phase == .awaitingHead && !hasAnswered && buffer.isEmpty
-        return FaultTable.error(
-            error,
-            in: phase,
-            to: peer.origin.authority,
-            mayBeStale: exchange > 1 && isUntouched
-        )
+        let mayBeStale = exchange > 1 && isUntouched
+        var error = error
+        if error == .timedOut, mayBeStale, socket.isPeerSilent {
+            // The limit was shorter than TCP's patience: it is the connection all the same.
+            error = .unresponsive("nothing was acknowledged")
+        }
+        if case .unresponsive = error { owner.distrust(address) }
+        return peer.error(error, in: phase, mayBeStale: mayBeStale)
     }
 }

@@ -31,6 +31,34 @@ package final class UpstreamPeer {
             options.proxy != nil && origin.scheme == .http ? origin.description : ""
     }
 
+    /// What the error of a timeout calls the limit of a phase.
+    func setting(of phase: TimeoutPhase) -> TimeSetting {
+        let names = options.timeSettings
+        return switch phase {
+        case .queue: names.setting("pool.wait", "queueTimeout", options.queueTimeout)
+        case .resolving, .connecting, .handshake:
+            names.setting("timeouts.connect", "connectTimeout", options.connectTimeout)
+        case .awaitingHead:
+            names.setting("timeouts.response", "responseTimeout", options.responseTimeout)
+        default: names.setting("timeouts.idle", "idleTimeout", options.idleTimeout)
+        }
+    }
+
+    /// The error of a fault on the way to this peer.
+    func error(
+        _ fault: IOError,
+        in phase: TimeoutPhase,
+        mayBeStale: Bool = false
+    ) -> NetworkError {
+        FaultTable.error(
+            fault,
+            in: phase,
+            to: origin.authority,
+            after: fault == .timedOut ? setting(of: phase) : nil,
+            mayBeStale: mayBeStale
+        )
+    }
+
     /// What a 407 means here; nil where no proxy answers in the origin's place.
     func refusal(_ headers: HTTPHeaders) -> NetworkError? {
         targetPrefix.isEmpty ? nil : options.proxy?.refusal(headers)

@@ -12,6 +12,8 @@ package enum HostDialer {
     ///   - port: the TCP port.
     ///   - title: what errors call it, where that is not its name.
     ///   - policy: which of the host's addresses may be dialled.
+    ///   - source: who names the host.
+    ///   - setting: what sets the deadline, for the error of a timeout.
     ///   - loop: where the connection will live; call it there.
     ///   - deadline: on the loop's clock, for everything together.
     ///   - timings: gets the times of resolving and connecting.
@@ -23,6 +25,8 @@ package enum HostDialer {
         port: UInt16,
         as title: String? = nil,
         admitting policy: DestinationPolicy,
+        from source: Resolver.Source,
+        within setting: TimeSetting?,
         on loop: EventLoop,
         until deadline: UInt64,
         timings: inout Timings
@@ -34,11 +38,12 @@ package enum HostDialer {
             addresses = try await Resolver.shared.addresses(
                 of: host,
                 port: port,
+                for: source,
                 on: loop,
                 until: deadline
             )
         } catch {
-            throw FaultTable.error(error, in: .resolving, to: name)
+            throw FaultTable.error(error, in: .resolving, to: name, after: setting)
         }
         let resolved = loop.now
         if resolved > started { timings.dns = Duration(elapsed: resolved - started) }
@@ -54,10 +59,11 @@ package enum HostDialer {
         do throws(IOError) {
             let socket = try await AddressRace.connect(to: admitted, on: loop, until: deadline)
             timings.connect = Duration(elapsed: loop.now - resolved)
+            if addresses.count > 1 { Resolver.shared.prefer(socket.peer, of: host) }
             return socket
         } catch {
             if error != .aborted { Resolver.shared.forget(host) }
-            throw FaultTable.error(error, in: .connecting, to: name)
+            throw FaultTable.error(error, in: .connecting, to: name, after: setting)
         }
     }
 }

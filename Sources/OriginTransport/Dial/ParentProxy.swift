@@ -91,11 +91,12 @@ public struct ParentProxy: Sendable {
     func openTunnel(
         over socket: StreamSocket,
         to origin: Origin,
-        until deadline: UInt64
+        until deadline: UInt64,
+        within setting: TimeSetting
     ) async throws(NetworkError) {
         let fault = await socket.abortingWhenCancelled { () -> NetworkError? in
             do throws(NetworkError) {
-                try await askForTunnel(over: socket, to: origin, until: deadline)
+                try await askForTunnel(over: socket, to: origin, until: deadline, within: setting)
                 return nil
             } catch {
                 return error
@@ -107,13 +108,14 @@ public struct ParentProxy: Sendable {
     private func askForTunnel(
         over socket: StreamSocket,
         to origin: Origin,
-        until deadline: UInt64
+        until deadline: UInt64,
+        within setting: TimeSetting
     ) async throws(NetworkError) {
         let head: ResponseHead
         do throws(IOError) {
             head = try await connect(over: socket, to: origin, until: deadline)
         } catch {
-            throw FaultTable.error(error, in: .connecting, to: name)
+            throw FaultTable.error(error, in: .connecting, to: name, after: setting)
         }
         let status = head.status
         if status == 407 { throw refusal(head.headers) }

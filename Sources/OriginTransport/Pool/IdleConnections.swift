@@ -21,6 +21,17 @@ final class IdleConnections {
         return connection
     }
 
+    /// Those that meet a condition, from the top.
+    func all(where condition: (UpstreamConnection) -> Bool) -> [UpstreamConnection] {
+        var found: [UpstreamConnection] = []
+        var next = top
+        while let connection = next {
+            if condition(connection) { found.append(connection) }
+            next = connection.below
+        }
+        return found
+    }
+
     /// Takes a connection out, if it is here.
     func remove(_ connection: UpstreamConnection) {
         if top === connection {

@@ -12,8 +12,12 @@ package final class OriginPool: UpstreamConnectionOwner {
     private static let silence = Duration.milliseconds(100)
 
     private let idle = IdleConnections()
+    private var names: NameWatch
+    /// How long the machine had been suspended when that was last looked at.
+    private var knownSuspension: Int64?
     private var open = 0
     private let waiters = PoolQueue()
+    private var uploads: UploadShare
     private var isClosing = false
     /// How many callers use it now.
     var users = 0
@@ -22,7 +26,9 @@ package final class OriginPool: UpstreamConnectionOwner {
     private var onEmpty: (() -> Void)?
 
     /// How many connections are open, and how many of them wait for work.
-    package var counts: (open: Int, idle: Int, queued: Int) { (open, idle.count, waiters.count) }
+    package var counts: (open: Int, idle: Int, queued: Int) {
+        (open, idle.count, waiters.count + uploads.waiters.count)
+    }
 
     /// Whether it has no connection and no user.
     var isUnused: Bool { open == 0 && users == 0 }
@@ -43,6 +49,8 @@ package final class OriginPool: UpstreamConnectionOwner {
         serving service: UpstreamPeer.Service
     ) {
         peer = UpstreamPeer(origin, options, serving: service)
+        uploads = UploadShare(of: options.connections)
+        names = NameWatch(host: options.proxy?.host ?? origin.host)
         self.tls = tls
         self.loop = loop
     }
@@ -54,7 +62,7 @@ package final class OriginPool: UpstreamConnectionOwner {
     func limit(of context: borrowing RequestContext) throws(NetworkError) -> UInt64 {
         guard let deadline = context.deadline else { return .max }
         let left = ContinuousClock.now.duration(to: deadline)
-        guard left > .zero else { throw .overdueUnsent }
+        guard left > .zero else { throw .overdueUnsent(after: context.deadlineSetting) }
         // The loop's clock stands still within a turn: without the millisecond the wait could end before
         // the deadline, and a retry fit in between.
         return loop.deadline(after: left + .milliseconds(1))
@@ -62,7 +70,9 @@ package final class OriginPool: UpstreamConnectionOwner {
 
     /// A quiet connection for one exchange, if there is one and none of them is suspected.
     func takeIdle(_ context: inout RequestContext) -> UpstreamConnection? {
-        guard !context.requiresFreshConnection else { return nil }
+        guard !context.requiresFreshConnection, idle.count > 0 else { return nil }
+        distrustAfterSuspension()
+        if names.isDue(at: loop.now) { followNames(maximumAge: NameWatch.tolerance) }
         while let connection = idle.take() {
             if connection.resumeFromIdle() {
                 context.isConnectionReused = true
@@ -89,7 +99,7 @@ package final class OriginPool: UpstreamConnectionOwner {
             if let spare = idle.take() { spare.close() }
         }
         if open >= peer.options.connections {
-            if let connection = try await waitInQueue(wantsNew: wantsNew, &context, limit) {
+            if let connection = try await wait(in: waiters, wantsNew: wantsNew, &context, limit) {
                 return connection
             }
         } else {
@@ -97,28 +107,65 @@ package final class OriginPool: UpstreamConnectionOwner {
         }
         do {
             let connection = try await dial(&context, until: limit)
+            // Its address was looked up just now.
+            connection.nameGeneration = names.generation
             context.upstreamAddress = connection.address
             return connection
         } catch {
             slotFreed()
-            throw limit <= loop.now ? NetworkError.overdue(error) : error
+            throw limit <= loop.now
+                ? NetworkError.overdue(error, after: context.deadlineSetting) : error
         }
+    }
+
+    /// A connection for a request whose content is still to come, once fewer of those than their share
+    /// have one.
+    ///
+    /// - Throws: what `acquire(_:until:)` throws.
+    func acquireForUpload(
+        _ context: inout RequestContext,
+        until limit: UInt64
+    ) async throws -> UpstreamConnection {
+        if !uploads.begin() {
+            _ = try await wait(in: uploads.waiters, wantsNew: false, &context, limit)
+        }
+        do {
+            let connection: UpstreamConnection
+            if let quiet = takeIdle(&context) {
+                connection = quiet
+            } else {
+                connection = try await acquire(&context, until: limit)
+            }
+            connection.holdsUploadShare = true
+            return connection
+        } catch {
+            uploads.end()
+            throw error
+        }
+    }
+
+    /// Lets the next upload have a connection.
+    func uploadEnded(on connection: UpstreamConnection) {
+        guard connection.holdsUploadShare else { return }
+        connection.holdsUploadShare = false
+        uploads.end()
     }
 
     /// Takes a connection back after a complete exchange.
     func release(_ connection: UpstreamConnection) {
-        if isClosing || !connection.canIdle() {
+        uploadEnded(on: connection)
+        if isClosing || !connection.canIdle() || !isCurrent(connection) {
             connection.close()
             return
         }
-        if let waiter = nextWaiter() {
+        if let waiter = waiters.takeWaiting() {
             guard waiter.wantsNew else { return waiter.grant(connection) }
             // Its last connection was dead, so it is given no used one, but the room of this one.
             waiters.putBack(waiter)
             connection.close()
             return
         }
-        connection.enterIdle(until: loop.deadline(after: peer.options.keepAlive))
+        connection.enterIdle()
         idle.add(connection)
     }
 
@@ -132,7 +179,64 @@ package final class OriginPool: UpstreamConnectionOwner {
     /// Called by a connection that closes, whatever it was doing.
     func closed(_ connection: UpstreamConnection) {
         idle.remove(connection)
+        uploadEnded(on: connection)
         slotFreed()
+    }
+
+    // MARK: - Connections not to be trusted
+
+    /// Closes the idle connections to an address where one was found dead.
+    func distrust(_ address: String) {
+        for connection in idle.all(where: { $0.address == address }) { connection.close() }
+    }
+
+    /// Closes all idle connections after a suspension: in the meantime their peers, and every device on
+    /// the way, have forgotten them, and no clock of ours has counted that time.
+    private func distrustAfterSuspension() {
+        let present = loop.timeSuspended
+        // A reading is too large by what the turn of the loop has taken so far.
+        let known = min(knownSuspension ?? present, present)
+        knownSuspension = known
+        guard present &- known > 2_000_000_000 else { return }
+        knownSuspension = present
+        while let connection = idle.take() { connection.close() }
+    }
+
+    /// Whether the address of a connection is still one of its name's.
+    private func isCurrent(_ connection: UpstreamConnection) -> Bool {
+        guard connection.nameGeneration != names.generation else { return true }
+        connection.nameGeneration = names.generation
+        return names.admits(connection.socket.peer)
+    }
+
+    /// Asks the name servers again at once, as after a reload.
+    package func followNames() {
+        guard names.isFollowed, open > 0 else { return }
+        followNames(maximumAge: .zero)
+    }
+
+    /// Looks the name up beside the traffic, and lets go of connections to addresses that it no longer
+    /// has; exchanges under way end first.
+    private func followNames(maximumAge: Duration) {
+        names.begin(at: loop.now)
+        let host = peer.options.proxy?.host ?? peer.origin.host
+        let port = peer.options.proxy?.port ?? peer.origin.port
+        let (bound, loop, service) = (LoopBound(self, on: loop), loop, peer.options.nameSource)
+        // Its own task: no request waits for it, and it ends with the lookup.
+        Task(executorPreference: loop) {
+            let found = try? await Resolver.shared.addresses(
+                of: host,
+                port: port,
+                for: service,
+                maximumAge: maximumAge,
+                on: loop,
+                until: loop.deadline(after: .seconds(30))
+            )
+            guard let found else { return }
+            bound.value.names.learn(found)
+            let idle = bound.value.idle
+            for connection in idle.all(where: { !bound.value.isCurrent($0) }) { connection.close() }
+        }
     }
 
     /// Closes idle connections now and the others after their exchange.
@@ -152,24 +256,18 @@ package final class OriginPool: UpstreamConnectionOwner {
     }
 
     private func slotFreed() {
-        if let waiter = nextWaiter() { waiter.grant(nil) } else { open -= 1 }
+        if let waiter = waiters.takeWaiting() { waiter.grant(nil) } else { open -= 1 }
         reportIfEmpty()
     }
 
-    private func nextWaiter() -> PoolWaiter? {
-        while let waiter = waiters.takeFirst() {
-            if waiter.isWaiting { return waiter }
-        }
-        return nil
-    }
-
     /// Waits for a released connection, or for the right to open one (nil).
-    private func waitInQueue(
+    private func wait(
+        in waiters: PoolQueue,
         wantsNew: Bool,
         _ context: inout RequestContext,
         _ limit: UInt64
     ) async throws -> UpstreamConnection? {
-        guard waiters.count < peer.options.queueLength else { throw queueFull }
+        guard counts.queued < peer.options.queueLength else { throw queueFull }
         let start = loop.now
         let waiter = PoolWaiter(wantsNew: wantsNew)
         waiters.add(waiter)
@@ -184,7 +282,8 @@ package final class OriginPool: UpstreamConnectionOwner {
         loop.remove(waiter)
         // A waiter that gave up must not take a place.
         waiters.remove(waiter)
-        context.timings.queue = Duration(elapsed: loop.now - start)
+        let waited = Duration(elapsed: loop.now - start)
+        context.timings.queue = (context.timings.queue ?? .zero) + waited
         switch grant {
         case .connection(let connection):
             context.isConnectionReused = true
@@ -193,9 +292,9 @@ package final class OriginPool: UpstreamConnectionOwner {
         case .slot: return nil
         case .timedOut:
             throw limit <= loop.now
-                ? NetworkError.overdueUnsent : NetworkError.timeout(.queue, peer.origin.authority)
-        case .cancelled:
-            throw FaultTable.error(.aborted, in: .connecting, to: peer.origin.authority)
+                ? NetworkError.overdueUnsent(after: context.deadlineSetting)
+                : peer.error(.timedOut, in: .queue)
+        case .cancelled: throw peer.error(.aborted, in: .connecting)
         }
     }
 
@@ -220,6 +319,8 @@ package final class OriginPool: UpstreamConnectionOwner {
             port: peer.options.proxy?.port ?? peer.origin.port,
             as: peer.options.proxy?.name,
             admitting: peer.options.destinations,
+            from: peer.options.nameSource,
+            within: peer.setting(of: .connecting),
             on: loop,
             until: deadline,
             timings: &context.timings
@@ -228,7 +329,12 @@ package final class OriginPool: UpstreamConnectionOwner {
         if let proxy = peer.options.proxy {
             let reached = loop.now
             do throws(NetworkError) {
-                try await proxy.openTunnel(over: socket, to: peer.origin, until: deadline)
+                try await proxy.openTunnel(
+                    over: socket,
+                    to: peer.origin,
+                    until: deadline,
+                    within: peer.setting(of: .connecting)
+                )
             } catch {
                 socket.close()
                 throw error
@@ -246,7 +352,7 @@ package final class OriginPool: UpstreamConnectionOwner {
             )
         } catch {
             socket.close()
-            throw FaultTable.error(error, in: .handshake, to: peer.origin.authority)
+            throw peer.error(error, in: .handshake)
         }
         context.timings.tls = Duration(elapsed: loop.now - connected)
         if socket.peerLacksPin { onUnpinnedPeer?() }

@@ -25,6 +25,14 @@ final class PoolQueue {
         return waiters.removeFirst()
     }
 
+    /// Takes the one that has waited longest and still does.
+    func takeWaiting() -> PoolWaiter? {
+        while let waiter = takeFirst() {
+            if waiter.isWaiting { return waiter }
+        }
+        return nil
+    }
+
     /// Takes one out, if it is here.
     func remove(_ waiter: PoolWaiter) {
         waiters.removeAll { $0 === waiter }

@@ -156,10 +156,10 @@ import Testing
 
     @Test func `content may pause where no pace is configured`() async throws {
         try await SlowClientStory.upload(root: "limits: { body_rate: off }") { proxy, app, more in
-            await proxy.advance(by: .seconds(59))
+            await proxy.advance(by: .seconds(599))
             try await app.send("more")
             try await more.wait()
-            await proxy.advance(by: .seconds(61))
+            await proxy.advance(by: .seconds(601))
             let answer = try await app.message()
             #expect(answer.status == 504)
             #expect(answer["Proxy-Status"] == "netproxy; error=connection_read_timeout")
