@@ -182,7 +182,7 @@ def python_http_server_as_upstream(world):
     with open(os.path.join(directory, "big.bin"), "wb") as file:
         file.write(os.urandom(3 << 20))
     with file_server(world, directory) as port, Netproxy(world, {
-        "www": {"upstream": f"http://127.0.0.1:{port}"},
+        "www": {"upstream": f"http://127.0.0.1:{port}", "headers": {"via": "on"}},
     }) as proxy:
         for method, path, headers in (
                 ("GET", "/big.bin", {}), ("HEAD", "/big.bin", {}), ("GET", "/", {}),

@@ -63,9 +63,9 @@ import Testing
         #expect(
             channel.timeouts
                 == .init(
-                    connect: .seconds(5),
-                    response: .seconds(60),
-                    idle: .seconds(60),
+                    connect: .seconds(10),
+                    response: .seconds(600),
+                    idle: .seconds(600),
                     total: nil
                 )
         )

@@ -22,7 +22,7 @@ import Testing
         let timeouts = try channel("timeouts: { idle: 9s }").timeouts
         #expect(timeouts.connect == .seconds(1))
         #expect(timeouts.idle == .seconds(9))
-        #expect(timeouts.response == .seconds(60))
+        #expect(timeouts.response == .seconds(600))
     }
 
     @Test func `lists are replaced`() throws {

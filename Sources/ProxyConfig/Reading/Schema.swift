@@ -47,7 +47,7 @@ enum ChannelLogKey: String, SectionKey {
 }
 
 enum HeadersKey: String, SectionKey {
-    case `default`, set, secret, remove
+    case `default`, set, secret, remove, via
 }
 
 enum AuthenticationKey: String, SectionKey {

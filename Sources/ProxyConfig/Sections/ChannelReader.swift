@@ -231,9 +231,9 @@ struct ChannelReader {
     private func timeouts() -> ChannelConfiguration.Timeouts {
         let timeouts = channel.section(.timeouts, TimeoutsKey.self)
         return ChannelConfiguration.Timeouts(
-            connect: timeouts.durationOrOff(.connect, default: .seconds(5)),
-            response: timeouts.durationOrOff(.response, default: .seconds(60)),
-            idle: timeouts.durationOrOff(.idle, default: .seconds(60)),
+            connect: timeouts.durationOrOff(.connect, default: .seconds(10)),
+            response: timeouts.durationOrOff(.response, default: .seconds(600)),
+            idle: timeouts.durationOrOff(.idle, default: .seconds(600)),
             total: timeouts.durationOrOff(.total, default: nil)
         )
     }

@@ -11,7 +11,8 @@ struct HeaderRulesReader {
             set: Self.fields(section[.set], in: section.reading),
             secrets: secrets(),
             remove: section.list(.remove, of: "a header name") { Grammar.isToken($0) ? $0 : nil }
-                .filter { Self.allowed($0, at: removed($0), in: section.reading) }
+                .filter { Self.allowed($0, at: removed($0), in: section.reading) },
+            via: section.choice(.via, default: .auto)
         )
     }
 

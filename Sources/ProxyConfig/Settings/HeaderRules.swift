@@ -9,6 +9,16 @@ package struct HeaderRules: Sendable, Hashable {
     /// key; they are never shown.
     package var secrets: [HeaderSecret] = []
     package var remove: [String]
+    package var via = Via.auto
+
+    /// Whether netproxy names itself in `Via`, in requests and in responses.
+    package enum Via: String, Sendable, CaseIterable {
+        /// Only where a request could come back to this proxy: many servers compress nothing for a
+        /// proxy (nginx's `gzip_proxied` is off by default).
+        case auto
+        case on
+        case off
+    }
 }
 
 /// The name of a header field with a secret value, and the reference to that value.

@@ -76,6 +76,20 @@ struct ListenAddresses {
     }
 }
 
+extension ListenAddresses {
+    /// Whether a request to an origin may arrive at a listener of this proxy: the port is one of ours,
+    /// and the host is this machine, or a name, which may lead anywhere.
+    func mayReceive(requestsTo host: String, _ port: UInt16) -> Bool {
+        let address = SocketAddress(ip: host, port: port)
+        return entries.contains { entry in
+            guard entry.port == port else { return false }
+            guard let address else { return true }
+            return entry.host == nil || entry.host == host
+                || (entry.isLoopback && address.isLoopback)
+        }
+    }
+}
+
 extension RequestHead {
     /// Turns a target that names this proxy into origin-form, so that the same rules find its channel and
     /// check the app.

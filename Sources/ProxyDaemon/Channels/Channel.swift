@@ -21,6 +21,8 @@ final class Channel {
     private let pools: [OriginPool]
     /// The interceptors and, after them, the upstream.
     let chain: RequestChain
+    /// Whether the proxy names itself in `Via`.
+    private(set) var announcesProxy = false
 
     init(
         _ shared: ChannelShared,
@@ -77,6 +79,24 @@ final class Channel {
         return bits
     }
 
+    /// Decides whether the proxy names itself, now that it listens at these addresses.
+    func decideOnVia(_ addresses: ListenAddresses) {
+        announcesProxy =
+            switch shared.configuration.headers.via {
+            case .on: true
+            case .off: false
+            case .auto:
+                shared.destinations.contains {
+                    addresses.mayReceive(requestsTo: $0.host, $0.port)
+                }
+            }
+    }
+
+    /// Asks the name servers again where the upstreams are.
+    func followNames() {
+        for pool in pools { pool.followNames() }
+    }
+
     /// Connections of this loop to the upstream.
     var poolCounts: DaemonStatus.Pool {
         pools.reduce(into: DaemonStatus.Pool()) { sum, pool in
@@ -104,7 +124,10 @@ final class Channel {
         within time: Duration,
         context: inout RequestContext
     ) async throws -> Response {
-        context.deadline = ContinuousClock.now + time
+        context.setDeadline(
+            ContinuousClock.now + time,
+            by: TimeSetting("timeouts.total", time)
+        )
         return try await chain.send(request, context: &context)
     }
 

@@ -161,12 +161,18 @@ final class ChannelShared: Sendable {
         guard samples == nil, upstreams.count > 1 else { return nil }
         return upstreams.dropFirst().map { "\($0.origin)\($0.basePath)" }
     }
+    /// Where its connections go: to the upstreams, and to a proxy on the way.
+    var destinations: [(host: String, port: UInt16)] {
+        let proxies = proxy.map { [(host: $0.host, port: $0.port)] } ?? []
+        return upstreams.map { (host: $0.origin.host, port: $0.origin.port) } + proxies
+    }
     var idleTimeout: Duration? { configuration.timeouts.idle }
     var totalTimeout: Duration? { configuration.timeouts.total }
 
     /// How connections are made, with a loop's share of the process's limit.
     func options(forLoop index: Int, of loops: Int) -> UpstreamOptions {
         var options = UpstreamOptions()
+        options.timeSettings = .channel
         options.connectTimeout = configuration.timeouts.connect
         options.responseTimeout = configuration.timeouts.response
         options.idleTimeout = configuration.timeouts.idle

@@ -52,7 +52,11 @@ struct SampleTransport: HTTPTransport {
     ) throws -> StubAnswer {
         let channel = configuration.name
         if let limit = configuration.timeouts.response, sample.delay >= limit {
-            return .delayed(limit, .failure(error(.httpResponseTimeout)))
+            let setting = TimeSetting("timeouts.response", limit)
+            return .delayed(
+                limit,
+                .failure(.timeout(.awaitingHead, "the channel's stub", after: setting))
+            )
         }
         var headers: HTTPHeaders = [:]
         for field in sample.headers {

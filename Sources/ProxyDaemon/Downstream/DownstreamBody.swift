@@ -59,6 +59,8 @@ final class RequestReader {
     var head: RequestHead?
     /// Decodes the content that is still to be read; `nil` without any.
     var body: BodyReader?
+    /// The pieces of the content that were read before anyone asked for them, the next one last.
+    var gathered: [ByteSlice] = []
     var pace: BodyPace
 
     init(limits: HTTP1Limits, bodyRate: Int?) {
@@ -68,6 +70,7 @@ final class RequestReader {
 
     /// A request begins whose content is framed so.
     func beginBody(_ framing: BodyFraming, limits: HTTP1Limits) {
+        if !gathered.isEmpty { gathered = [] }
         guard framing != .none, framing != .length(0) else { return body = nil }
         body = BodyReader(framing, limits: limits)
         pace.reset()
@@ -93,6 +96,72 @@ extension DownstreamConnection {
         DownstreamBody(connection: LoopBound(self, on: loop), request: request.number)
     }
 
+    /// Waits a moment for content that is still to come, since most of it follows its head at once.
+    ///
+    /// Content that is here as a whole has a length, which some servers insist on (411), can be sent
+    /// any number of times, and takes no connection to the upstream while its app is slow.
+    ///
+    /// - Parameter body: the content as it was announced.
+    /// - Returns: all of it, or the same, from which nothing is lost.
+    /// - Throws: `http_request_error` if it is malformed.
+    func gather(_ body: HTTPBody) async throws(NetworkError) -> HTTPBody {
+        // An app that waits for a 100 sends nothing before; the upstream has to ask for it.
+        guard let reader, !request.owesContinue, case .stream = body else { return body }
+        let end = loop.deadline(after: DownstreamConnection.gatheringTime)
+        var pieces: [ByteSlice] = []
+        var count = 0
+        defer { reader.gathered = pieces.reversed() }
+        while count < DownstreamConnection.gatheringLimit {
+            let step: BodyReader.Step?
+            do throws(HTTP1Error) {
+                step = try reader.body?.next(from: buffer)
+            } catch {
+                throw NetworkError(error)
+            }
+            switch step {
+            case .piece(let piece):
+                request.bytesIn += piece.count
+                count += piece.count
+                pieces.append(piece)
+            case .needMore:
+                // An end or a fault is met again by the next read.
+                guard await readSome(until: end) else { return body }
+            case .end, nil:
+                reader.body = nil
+                defer { pieces = [] }
+                return DownstreamConnection.whole(pieces, count)
+            }
+        }
+        return body
+    }
+
+    /// How long to wait for content: long enough for an app that writes it after the head, or in a few
+    /// pieces.
+    private static let gatheringTime = Duration.milliseconds(100)
+    /// How much to wait for, in bytes: as much as `retry.replay_body` keeps by default.
+    private static let gatheringLimit = 64 * 1024
+
+    private func readSome(until end: UInt64) async -> Bool {
+        do throws(IOError) {
+            return try await socket.read(
+                into: buffer,
+                minimum: Slab.standardCapacity,
+                until: end
+            ) > 0
+        } catch {
+            return false
+        }
+    }
+
+    private static func whole(_ pieces: [ByteSlice], _ count: Int) -> HTTPBody {
+        guard let first = pieces.first else { return .empty }
+        guard pieces.count > 1 else { return .bytes(first) }
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(count)
+        for piece in pieces { bytes.append(piece.span) }
+        return .bytes(ByteSlice(bytes))
+    }
+
     /// The next piece of the request's content.
     ///
     /// - Throws: `NetworkError` on the downstream side: malformed, cut short, or too slow.
@@ -102,6 +171,7 @@ extension DownstreamConnection {
             request.owesContinue = false
             try await writeInterim(100)
         }
+        if let piece = reader?.gathered.popLast() { return piece }
         while let reader, reader.body != nil {
             let step: BodyReader.Step?
             do throws(HTTP1Error) {
@@ -135,9 +205,9 @@ extension DownstreamConnection {
         } catch {
             switch error {
             case .timedOut where loop.now < idle:
-                throw NetworkError.timeout(.requestBodyRate)
+                throw slowBody
             case .timedOut:
-                throw NetworkError.timeout(.requestBody)
+                throw NetworkError.timeout(.requestBody, after: request.idleSetting)
             case .aborted where Task.isCancelled:
                 throw CancellationError()
             default:

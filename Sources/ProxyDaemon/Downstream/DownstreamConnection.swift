@@ -91,11 +91,23 @@ final class DownstreamConnection {
         var owesContinue = false
         /// Whether the app reads trailer fields.
         var takesTrailers = false
+        /// Whether responses name this proxy in `Via`.
+        var announcesProxy = true
         /// How long nothing may move between the app and netproxy; a channel may set another limit.
         var idleTimeout: Duration? = CurrentRequest.idleTimeout
+        /// Whether that is the channel's `timeouts.idle`.
+        var hasChannelLimits = false
 
         /// The limit where no channel sets one.
         static let idleTimeout = Duration.seconds(60)
+
+        /// What errors call the limit.
+        var idleSetting: TimeSetting {
+            TimeSetting(
+                hasChannelLimits ? "timeouts.idle" : "its own limit for requests without a channel",
+                idleTimeout
+            )
+        }
     }
 
     init(_ socket: StreamSocket, bounds: Bounds, listener: Source = Source()) {
@@ -225,6 +237,23 @@ final class DownstreamConnection {
         reader.beginBody(head.framing, limits: bounds.limits)
     }
 
+    /// The error for a head that did not arrive in time.
+    var overdueHead: NetworkError {
+        NetworkError.timeout(
+            .requestHead,
+            after: TimeSetting("limits.head_timeout", bounds.headTimeout)
+        )
+    }
+
+    /// The error for content that arrives too slowly.
+    var slowBody: NetworkError {
+        let rate = bounds.bodyRate.map { " (\($0)B a second)" } ?? ""
+        return NetworkError.timeout(
+            .requestBodyRate,
+            after: TimeSetting("limits.body_rate\(rate)", nil)
+        )
+    }
+
     // MARK: - Writing
 
     /// Begins the final response.
@@ -246,7 +275,7 @@ final class DownstreamConnection {
             guard let sent = try socket.writeNow(output, &content) else { return }
             try await socket.write(output, content, from: sent, idle: request.idleTimeout)
         } catch {
-            throw DownstreamConnection.fault(error)
+            throw fault(error)
         }
     }
 
@@ -261,14 +290,14 @@ final class DownstreamConnection {
         do throws(IOError) {
             try await socket.write(output, content, from: sent, idle: request.idleTimeout)
         } catch {
-            throw DownstreamConnection.fault(error)
+            throw fault(error)
         }
     }
 
     /// What a failed write says about the app.
-    static func fault(_ error: IOError) -> NetworkError {
+    func fault(_ error: IOError) -> NetworkError {
         error == .timedOut
-            ? NetworkError.timeout(.delivery)
+            ? NetworkError.timeout(.delivery, after: request.idleSetting)
             : NetworkError(
                 .cancelled,
                 side: .downstream,

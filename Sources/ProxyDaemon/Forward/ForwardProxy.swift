@@ -19,8 +19,10 @@ final class ForwardProxy {
     }
 
     /// How long a CONNECT tunnel may be idle: 10 minutes, like nginx's stream proxy.
-    static let tunnelIdle = Duration.seconds(600)
-    private static let connectTimeout = Duration.seconds(5)
+    static let tunnelIdle = TimeSetting("its own limit for tunnels", .seconds(600))
+    private static let connectTimeout = TimeSetting("its own limit for tunnels", .seconds(10))
+    /// How long nothing may move between an app and netproxy: as long as on the way to the origin.
+    static let idleTimeout = UpstreamOptions().idleTimeout
     /// The largest number of origins with pooled connections.
     private static let poolLimit = 256
 
@@ -67,16 +69,19 @@ final class ForwardProxy {
             to: authority.host,
             port: port,
             admitting: policy,
+            from: isNamed(authority.host, port) ? .configuration : .app,
+            within: ForwardProxy.connectTimeout,
             on: loop,
-            until: loop.deadline(after: ForwardProxy.connectTimeout),
+            until: loop.deadline(after: ForwardProxy.connectTimeout.value),
             timings: &context.timings
         )
         context.upstreamAddress = socket.peer.description
+        socket.watchPeer(.delivery)
         return SocketStream(
             socket,
             buffer: ReadBuffer(),
             side: .upstream,
-            idleTimeout: ForwardProxy.tunnelIdle,
+            idleTimeout: ForwardProxy.tunnelIdle.value,
             onClose: { socket.close() }
         )
     }
@@ -93,6 +98,11 @@ final class ForwardProxy {
         }
         return patterns.contains { HostPattern.matches($0.host, host) }
             ? settings.destinations : nil
+    }
+
+    /// Whether a pattern spells the host out.
+    private func isNamed(_ host: String, _ port: UInt16) -> Bool {
+        settings.connect.contains { $0.port == Int(port) && $0.host == host }
     }
 
     // MARK: - Plain requests
@@ -123,7 +133,8 @@ final class ForwardProxy {
             )
         }
         var options = UpstreamOptions()
-        options.connectTimeout = ForwardProxy.connectTimeout
+        options.timeSettings = .fixed("requests without a channel")
+        options.nameSource = .app
         options.connections = 32
         options.keepAlive = .seconds(15)
         options.destinations = settings.destinations

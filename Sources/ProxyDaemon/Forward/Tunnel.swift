@@ -12,7 +12,7 @@ import OriginTransport
 /// on one loop; not `Sendable`.
 final class Tunnel {
     private let loop: EventLoop
-    private let idleTimeout: Duration?
+    private let idle: TimeSetting
     private var lastMove: UInt64
     private(set) var bytesIn = 0
     private(set) var bytesOut = 0
@@ -24,9 +24,9 @@ final class Tunnel {
         case toUpstream, toApp
     }
 
-    init(on loop: EventLoop, idleTimeout: Duration?) {
+    init(on loop: EventLoop, idle: TimeSetting) {
         self.loop = loop
-        self.idleTimeout = idleTimeout
+        self.idle = idle
         lastMove = loop.now
     }
 
@@ -76,8 +76,8 @@ final class Tunnel {
             do {
                 return try await source.read()
             } catch let error as NetworkError where error.kind == .connectionReadTimeout {
-                guard loop.now < lastMove &+ (idleTimeout ?? .zero).nanoseconds else {
-                    throw NetworkError.timeout(.tunnel)
+                guard loop.now < lastMove &+ (idle.value ?? .zero).nanoseconds else {
+                    throw NetworkError.timeout(.tunnel, after: idle)
                 }
             }
         }

@@ -122,7 +122,7 @@ extension Worker {
         } catch let error as HTTP1Error {
             await handler.refuse(NetworkError(error), on: connection)
         } catch {
-            await handler.refuse(NetworkError.timeout(.requestHead), on: connection)
+            await handler.refuse(connection.overdueHead, on: connection)
         }
         if connection.state.isParked { return park(connection) }
         await connection.end()

@@ -182,6 +182,8 @@ final class Worker {
         retired += leaving.map(RetiredChannel.init)
         retire(leaving[...])
         if previous.forward !== table.forward { previous.forward.retire() }
+        // An upstream may have moved: a reload is what an operator does then.
+        for channel in table.channels { channel.followNames() }
     }
 
     /// Closes the idle connections of channels, a few channels in each turn of the loop.

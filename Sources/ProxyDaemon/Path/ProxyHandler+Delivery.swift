@@ -78,7 +78,7 @@ extension ProxyHandler {
                     to: upstream,
                     opening: TunnelOpening(switching: response),
                     on: app,
-                    idleTimeout: app.request.idleTimeout,
+                    idle: app.request.idleSetting,
                     &exchange
                 )
                 return false

@@ -22,7 +22,7 @@ extension ProxyHandler {
             to: upstream,
             opening: .connected,
             on: app,
-            idleTimeout: ForwardProxy.tunnelIdle,
+            idle: ForwardProxy.tunnelIdle,
             &exchange
         )
     }
@@ -33,13 +33,13 @@ extension ProxyHandler {
     ///   - upstream: the other end.
     ///   - opening: the head that opens the tunnel for the app.
     ///   - app: the connection that becomes the tunnel's end.
-    ///   - idleTimeout: how long nothing may move in either direction.
+    ///   - idle: how long nothing may move in either direction.
     ///   - exchange: its record is written at the end.
     func tunnel(
         to upstream: any DuplexStream,
         opening: TunnelOpening,
         on app: DownstreamConnection,
-        idleTimeout: Duration?,
+        idle: TimeSetting,
         _ exchange: inout Exchange
     ) async {
         _ = app.beginResponse(.close)
@@ -52,9 +52,9 @@ extension ProxyHandler {
             return end(&exchange, app)
         }
         logTunnel(opening, exchange)
-        let tunnel = Tunnel(on: loop, idleTimeout: idleTimeout)
+        let tunnel = Tunnel(on: loop, idle: idle)
         await tunnel.run(
-            app: TunnelOpening.stream(to: app, idleTimeout: idleTimeout),
+            app: TunnelOpening.stream(to: app, idleTimeout: idle.value),
             upstream: upstream
         )
         (app.request.bytesIn, exchange.bytesOut) = (tunnel.bytesIn, tunnel.bytesOut)

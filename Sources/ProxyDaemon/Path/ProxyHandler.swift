@@ -21,9 +21,9 @@ final class ProxyHandler {
     /// Called after each record.
     var onLogged: (() -> Void)?
     /// The channels of the configuration in force.
-    var channels: ChannelTable
+    var channels: ChannelTable { didSet { decideOnVia() } }
     /// The addresses at which apps reach this proxy.
-    var listenAddresses = ListenAddresses()
+    var listenAddresses = ListenAddresses() { didSet { decideOnVia() } }
 
     init(loop: EventLoop, requests: UpstreamRequest, channels: ChannelTable) {
         self.loop = loop
@@ -47,7 +47,8 @@ final class ProxyHandler {
             case .tunnel(let authority):
                 try await connect(to: authority, on: app, &exchange)
                 return false
-            case .send(let request):
+            case .send(let made):
+                let request = made.body.isStream ? try await gather(made, on: app) : made
                 do {
                     if let channel = exchange.channel {
                         if let total = channel.totalTimeout {
@@ -74,12 +75,26 @@ final class ProxyHandler {
                 if let channel = exchange.channel, channel.shared.edits(response.headers) {
                     edit(&response.headers, &exchange)
                 }
-                response.headers.append(.via, validated: requests.via(exchange.record.context))
+                if app.request.announcesProxy {
+                    response.headers.append(.via, validated: requests.via(exchange.record.context))
+                }
             }
             return await deliver(response, on: app, &exchange)
         } catch {
             return await explain(error, on: app, &exchange)
         }
+    }
+
+    /// The request with its content, if that arrives at once.
+    // Never inlined: few requests wait for it.
+    @inline(never)
+    private func gather(
+        _ request: Request,
+        on app: DownstreamConnection
+    ) async throws(NetworkError) -> Request {
+        var request = request
+        request.body = try await app.gather(request.body)
+        return request
     }
 
     /// What happens to a request.
@@ -129,7 +144,9 @@ final class ProxyHandler {
             switch try UnclaimedRequests(channels: channels).plan(exchange.head, error, on: app) {
             case .answer(let response): return .answer(response)
             case .tunnel(let authority): return .tunnel(authority)
-            case .forward(let other): plan = other
+            case .forward(let other):
+                app.request.idleTimeout = ForwardProxy.idleTimeout
+                plan = other
             }
         }
         for field in plan.keyFields { exchange.head.headers.remove(field) }
@@ -155,6 +172,11 @@ final class ProxyHandler {
         return .send(request)
     }
 
+    /// A loop is possible only where a channel leads to one of our own addresses.
+    private func decideOnVia() {
+        for channel in channels.channels { channel.decideOnVia(listenAddresses) }
+    }
+
     /// Finds the channel of a request, and checks that the app may use it this way.
     private func planChannel(
         on app: DownstreamConnection,
@@ -165,6 +187,8 @@ final class ProxyHandler {
         let channel = table.channels[route.channel]
         exchange.enter(channel, by: route.rule)
         app.request.idleTimeout = channel.idleTimeout
+        app.request.hasChannelLimits = true
+        app.request.announcesProxy = channel.announcesProxy
         if let own = route.ownCredential { exchange.hide(own) }
         let keys = try channel.access.check(
             exchange.head,
@@ -184,7 +208,8 @@ final class ProxyHandler {
             keyFields: keys.fields,
             credentialFields: channel.credentialFields,
             ruledFields: channel.shared.ruledFields,
-            fillsInUserAgent: channel.shared.fillsInUserAgent
+            fillsInUserAgent: channel.shared.fillsInUserAgent,
+            announcesProxy: channel.announcesProxy
         )
         if let own = route.ownCredential, !keys.isInPath {
             plan.target = channel.shared.target(route.target, with: own)
@@ -238,7 +263,9 @@ final class ProxyHandler {
         let pseudonym = requests.pseudonym
         return { status, headers in
             var headers = headers
-            headers.append(.via, validated: "1.1 \(pseudonym)")
+            if bound.value.request.announcesProxy {
+                headers.append(.via, validated: "1.1 \(pseudonym)")
+            }
             try await bound.value.writeInterim(status, headers)
         }
     }
@@ -246,6 +273,7 @@ final class ProxyHandler {
     /// Refuses a malformed request, and closes the connection.
     func refuse(_ error: NetworkError, on app: DownstreamConnection) async {
         app.request.idleTimeout = DownstreamConnection.CurrentRequest.idleTimeout
+        app.request.hasChannelLimits = false
         let line = app.requestLine
         var exchange = Exchange(
             of: line ?? app.unreadHead,

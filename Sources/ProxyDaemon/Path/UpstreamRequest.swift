@@ -20,6 +20,8 @@ struct ForwardPlan {
     /// Whether a request without `User-Agent` gets netproxy's: many APIs refuse one without it (RFC 9110
     /// §10.1.5), and no rule of the channel is about the field.
     var fillsInUserAgent = false
+    /// Whether the proxy names itself in `Via`.
+    var announcesProxy = true
     /// The protected fields that `Connection` named all the same.
     var refusedNominations: [HTTPFieldName] = []
 }
@@ -77,7 +79,9 @@ struct UpstreamRequest {
         }
         if let upgrade { headers.append(.upgrade, validated: upgrade) }
         if headers.contains(HTTPFieldName.via) { try checkLoop(headers) }
-        headers.append(.via, validated: head.version == .http10 ? via10 : via11)
+        if plan.announcesProxy {
+            headers.append(.via, validated: head.version == .http10 ? via10 : via11)
+        }
         if !headers.contains(HTTPFieldName.xRequestId) {
             headers.append(.xRequestId, validated: requestID)
         }

@@ -156,7 +156,7 @@ import Testing
     @Test func `a request that passed through this proxy before is 508`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         try await DaemonHarness.run(
-            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port), headers: { via: on } }"
         ) { proxy in
             let answer = try await proxy.exchange(Raw.get("/orders/1"))
             let via = try #require(answer["Via"])

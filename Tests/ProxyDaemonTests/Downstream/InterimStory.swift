@@ -13,7 +13,7 @@ import Testing
     ) async throws {
         let origin = try await OriginServer.start(answering: { _ in interim + Raw.ok() })
         try await DaemonHarness.run(
-            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }",
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port), headers: { via: on } }",
             story
         )
     }

@@ -51,7 +51,7 @@ import Testing
         try loop.start()
         defer { loop.stop() }
         return await Task(executorPreference: loop) {
-            let tunnel = Tunnel(on: loop, idleTimeout: .seconds(10))
+            let tunnel = Tunnel(on: loop, idle: TimeSetting("timeouts.idle", .seconds(10)))
             let (app, upstream) = ends(loop)
             await tunnel.run(app: app, upstream: upstream)
             #expect(app.isClosed && upstream.isClosed)

@@ -72,7 +72,7 @@ import Testing
     @Test func `upstream sees its own Host, Via and a request id`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         try await DaemonHarness.run(
-            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port), headers: { via: on } }"
         ) { proxy in
             let answer = try await proxy.exchange(Raw.get("/orders/1"))
             let request = try #require(origin.requests.first)
@@ -131,7 +131,8 @@ import Testing
             #expect(request.values("X-Mine").isEmpty)
             #expect(request.values("Proxy-Connection").isEmpty)
             #expect(answer.values("X-Private").isEmpty)
-            #expect(answer.values("Keep-Alive").isEmpty)
+            // Our own, about this connection.
+            #expect(answer.values("Keep-Alive") == ["timeout=70"])
         }
     }
 }

@@ -139,7 +139,7 @@ import Testing
             try await wire.send("HTTP/1.0 200 OK\r\n\r\nold")
         }
         try await DaemonHarness.run(
-            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port), headers: { via: on } }"
         ) { proxy in
             let answer = try await proxy.exchange(Raw.get("/orders/1", "Via: 1.0 fred"))
             #expect(answer["Via"]?.hasPrefix("1.0 netproxy-") == true)

@@ -52,7 +52,7 @@ import Testing
 
     @Test(arguments: ["PUT", "DELETE", "GET"])
     func `a stream on a stale connection is sent again on a new one`(method: String) async throws {
-        let origin = try await staleOrigin(closingBehind: "0\r\n\r\n")
+        let origin = try await staleOrigin(closingBehind: "onetwo")
         try await DaemonHarness.run(channels: channel(origin)) { proxy in
             let app = try await proxy.connect()
             try await app.send(Raw.get("/orders/1"))
@@ -87,7 +87,7 @@ import Testing
     }
 
     @Test func `POST with a stream on a stale connection is not sent again`() async throws {
-        let origin = try await staleOrigin(closingBehind: "0\r\n\r\n")
+        let origin = try await staleOrigin(closingBehind: "onetwo")
         try await DaemonHarness.run(channels: channel(origin)) { proxy in
             let app = try await proxy.connect()
             try await app.send(Raw.get("/orders/1"))
@@ -103,7 +103,7 @@ import Testing
         method: String,
         status: Int
     ) async throws {
-        let origin = try await busyOrigin(after: "0\r\n\r\n")
+        let origin = try await busyOrigin(after: "onetwo")
         try await DaemonHarness.run(channels: channel(origin)) { proxy in
             let answer = try await proxy.exchange(
                 head(method) + "3\r\none\r\n" + RetriedUploadStory.end

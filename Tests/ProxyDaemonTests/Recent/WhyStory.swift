@@ -27,7 +27,7 @@ import Testing
         try await run(
             { _ in Raw.ok() },
             channel: """
-                headers: { default: { Accept-Language: en, X-Kept: ours }, set: { X-App: ours }, \
+                headers: { via: on, default: { Accept-Language: en, X-Kept: ours }, set: { X-App: ours }, \
                 remove: [X-Debug, Cookie] }, auth: { bearer: "literal:\(secret)" }
                 """
         ) { proxy in

@@ -1,0 +1,63 @@
+import TestSupport
+import Testing
+
+/// When netproxy names itself in `Via`: many servers compress nothing for a proxy.
+@Suite struct ViaStory {
+    /// What the origin got, and what the app did.
+    private static func vias(
+        _ headers: String,
+        root: String = "",
+        _ fields: String...
+    ) async throws -> (request: [String], response: [String]) {
+        let origin = try await OriginServer.start { _ in Raw.ok() }
+        var seen: (request: [String], response: [String]) = ([], [])
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port)\(headers) }",
+            root: root
+        ) { proxy in
+            let answer = try await proxy.exchange(
+                Raw.request("GET", "/orders/1", fields: fields)
+            )
+            seen = (try #require(origin.requests.first).values("Via"), answer.values("Via"))
+        }
+        return seen
+    }
+
+    @Test(arguments: ["", ", headers: { via: auto }", ", headers: { via: off }"])
+    func `a server elsewhere is spoken to as by an app`(headers: String) async throws {
+        let seen = try await Self.vias(headers)
+        #expect(seen.request.isEmpty)
+        #expect(seen.response.isEmpty)
+    }
+
+    @Test func `with via on both directions name the proxy`() async throws {
+        let seen = try await Self.vias(", headers: { via: on }")
+        #expect(seen.request.first?.hasPrefix("1.1 netproxy-") == true)
+        #expect(seen.response == seen.request)
+    }
+
+    @Test func `the hops before this one stay`() async throws {
+        let seen = try await Self.vias("", "Via: 1.1 other")
+        #expect(seen.request == ["1.1 other"])
+    }
+
+    /// A reload may point a channel at the port that the proxy already listens on.
+    @Test(arguments: ["127.0.0.1", "localhost"])
+    func `a channel that leads back here ends as a loop`(host: String) async throws {
+        let origin = try await OriginServer.start { _ in Raw.ok() }
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
+        ) { proxy in
+            let port = proxy.port
+            _ = await proxy.reload(channels: "orders: { upstream: http://\(host):\(port)/orders }")
+            let answer = try await proxy.exchange(Raw.get("/orders/1"))
+            #expect(answer.status == 508)
+            #expect(answer["Proxy-Status"] == "netproxy; error=proxy_loop_detected")
+            // And a reload that points it elsewhere has it anonymous again.
+            _ = await proxy.reload(
+                channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
+            )
+            #expect(try await proxy.exchange(Raw.get("/orders/1")).values("Via").isEmpty)
+        }
+    }
+}
