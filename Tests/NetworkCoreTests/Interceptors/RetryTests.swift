@@ -76,6 +76,22 @@ import Testing
         #expect(context.retries == [.fault(.connectionTerminated)])
     }
 
+    @Test func `a pool that dies as a whole is not short of retries`() async throws {
+        let budget = RetryBudget(share: 0)
+        for _ in 1...30 {
+            let origin = FaultyOrigin([.stale, nil])
+            let chain = RequestChain(
+                [RetryInterceptor(policy: RetryPolicy(), budget: budget)],
+                transport: origin
+            )
+            #expect(try await chain.exchange().0.status == 200)
+        }
+        // Only the repeat on a new connection is free.
+        var isBudgetUntouched = true
+        for _ in 1...10 { isBudgetUntouched = budget.takeRetry(now: 0) && isBudgetUntouched }
+        #expect(isBudgetUntouched)
+    }
+
     @Test func `a refused connection demands nothing of the next one`() async throws {
         let origin = FaultyOrigin([.stale, .refused, nil])
         _ = try await RequestChain.retrying(origin).exchange()
