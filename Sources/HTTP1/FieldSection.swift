@@ -92,10 +92,16 @@ struct FieldSection {
         }
     }
 
-    /// Whether some origin may take the name for one that frames the message.
+    /// Whether some origin may take the name for one that frames the message: with `_`, as CGI spells
+    /// it.
+    ///
+    /// A name with other bytes in that place is not forwarded (`HopByHop`).
     private static func imitatesFraming(_ name: Span<UInt8>) -> Bool {
         // By length first: all names without a place in the table come this way.
-        switch name.count {
+        guard name.count == 14 || name.count == 17,
+            name.firstIndex(of: UInt8(ascii: "_"), from: 0) != nil
+        else { return false }
+        return switch name.count {
         case 14: HTTPFieldName.contentLength.isImitated(by: name)
         case 17: HTTPFieldName.transferEncoding.isImitated(by: name)
         default: false

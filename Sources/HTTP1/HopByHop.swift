@@ -15,13 +15,16 @@ package struct HopByHop: Sendable {
         removingFrom headers: inout HTTPHeaders,
         protecting protected: [HTTPFieldName] = []
     ) {
-        guard !headers.knownFields.isDisjoint(with: .hopByHop) else { return }
+        guard headers.hasUnusualNames || !headers.knownFields.isDisjoint(with: .hopByHop) else {
+            return
+        }
         let nominated = headers.contains(KnownField.connection) ? HopByHop.nominations(headers) : []
         headers.remove(.hopByHop)
+        headers.removeImitations(of: HopByHop.inimitable)
         // A head may nominate thousands: each name once, and all of them in one pass.
         var removed: Set<HTTPFieldName> = []
         for name in nominated {
-            if name.known?.isProtected != true, !protected.contains(name) {
+            if name.known?.isProtected != true, !protected.contains(where: name.looksLike) {
                 removed.insert(name)
             } else if !refused.contains(name) {
                 refused.append(name)
@@ -29,6 +32,9 @@ package struct HopByHop: Sendable {
         }
         headers.remove(removed)
     }
+
+    /// The fields that no other spelling may stand for: those of one hop, and those that frame.
+    private static let inimitable = KnownFieldSet { $0.isHopByHop || $0 == .contentLength }
 
     private static func nominations(_ headers: HTTPHeaders) -> [HTTPFieldName] {
         var names: [HTTPFieldName] = []

@@ -17,11 +17,8 @@ extension HTTPFieldName {
     /// Whether the field usually carries a credential.
     package var holdsCredential: Bool { isAmong(HTTPFieldName.credentials) }
 
-    /// Whether it is one of the given fields, also when spelled with `_` for `-`, which many
-    /// servers treat the same (CGI, RFC 3875 §4.1.18).
+    /// Whether it is one of the given fields, in whatever spelling.
     package func isAmong(_ names: Set<HTTPFieldName>) -> Bool {
-        if names.contains(self) { return true }
-        guard text.utf8.contains(UInt8(ascii: "_")) else { return false }
-        return HTTPFieldName(text.replacing("_", with: "-")).map(names.contains) ?? false
+        names.contains(self) || names.contains(where: looksLike)
     }
 }

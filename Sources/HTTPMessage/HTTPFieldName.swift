@@ -31,38 +31,6 @@ public struct HTTPFieldName: Sendable, Hashable, CustomStringConvertible,
         return Grammar.equalIgnoringCase(left.text, right.text)
     }
 
-    /// Whether CGI and its descendants confuse another name with this one: they replace `-` with
-    /// `_` (RFC 3875 §4.1.18), so that `Content_Length` becomes a second Content-Length.
-    package func isImitated(by name: Span<UInt8>) -> Bool {
-        guard name.count == text.utf8.count else { return false }
-        var differs = false
-        for (index, byte) in text.utf8.enumerated() {
-            let (its, ours) = (Grammar.lowercased(name[index]), Grammar.lowercased(byte))
-            if its == ours { continue }
-            let (dash, underscore) = (UInt8(ascii: "-"), UInt8(ascii: "_"))
-            guard (its, ours) == (underscore, dash) || (its, ours) == (dash, underscore) else {
-                return false
-            }
-            differs = true
-        }
-        return differs
-    }
-
-    /// Whether another name can be taken for this one: it has a byte that servers fold.
-    package var mayBeImitated: Bool {
-        text.utf8.contains { !Grammar.isAlphanumeric($0) }
-    }
-
-    /// What servers see of a name that fold it: lower case, and `-` for all but letters and digits.
-    package static func likeness(of name: some StringProtocol) -> String {
-        String(
-            decoding: name.utf8.map {
-                Grammar.isAlphanumeric($0) ? Grammar.lowercased($0) : UInt8(ascii: "-")
-            },
-            as: UTF8.self
-        )
-    }
-
     /// Hashes the name in lower case.
     public func hash(into hasher: inout Hasher) {
         for byte in text.utf8 { hasher.combine(Grammar.lowercased(byte)) }

@@ -14,6 +14,8 @@ public struct HTTPHeaders: Sendable {
     private var present: UInt64 = 0
     /// Whether a field that is not a known one was ever added.
     private var hasOthers = false
+    /// Whether one of those has a name that may look like another: see `looksLike`.
+    package private(set) var hasUnusualNames = false
 
     /// The known fields that are present.
     package var knownFields: KnownFieldSet { KnownFieldSet(rawValue: present) }
@@ -95,6 +97,7 @@ public struct HTTPHeaders: Sendable {
         arena.append(other.arena)
         present |= other.present
         hasOthers = hasOthers || other.hasOthers
+        hasUnusualNames = hasUnusualNames || other.hasUnusualNames
     }
 
     /// Adds the lines of another section at the end, and shares their bytes if possible: for lines
@@ -103,12 +106,14 @@ public struct HTTPHeaders: Sendable {
         arena.attach(other.arena)
         present |= other.present
         hasOthers = hasOthers || other.hasOthers
+        hasUnusualNames = hasUnusualNames || other.hasUnusualNames
     }
 
-    /// Whether the sections may have a field in common; true, too, if each has one that is not a
-    /// known field.
+    /// Whether the sections may have a field in common, in whatever spelling; true, too, if each has
+    /// one that is not a known field.
     package func mayOverlap(_ other: HTTPHeaders) -> Bool {
         present & other.present != 0 || (hasOthers && other.hasOthers)
+            || hasUnusualNames || other.hasUnusualNames
     }
 
     /// Replaces all lines with this name by one.
@@ -153,19 +158,12 @@ public struct HTTPHeaders: Sendable {
         }
     }
 
-    /// Removes the lines that CGI and its descendants confuse with one of these names.
-    package mutating func removeImitations(of names: [HTTPFieldName]) {
-        guard hasOthers, !names.isEmpty else { return }
+    /// Removes lines by their names; those of known fields stay.
+    mutating func removeOthers(where isRemoved: (Span<UInt8>) -> Bool) {
+        guard hasOthers else { return }
         arena.removeLines { line, bytes in
-            guard line.tag == HTTPHeaders.unknown else { return false }
-            let name = bytes.extracting(line.name)
-            return names.contains { $0.isImitated(by: name) }
+            line.tag == HTTPHeaders.unknown && isRemoved(bytes.extracting(line.name))
         }
-    }
-
-    /// Whether a line has a name that servers take for another one.
-    package func hasImitation(of name: HTTPFieldName) -> Bool {
-        hasOthers && name.mayBeImitated && !others { name.isImitated(by: $0) }.isEmpty
     }
 
     /// The names of the lines that are no known fields and satisfy a condition, in order.
@@ -226,7 +224,7 @@ public struct HTTPHeaders: Sendable {
                 form: isVerbatim ? .verbatim : .loose
             )
         )
-        note(known)
+        if let known { note(known) } else { noteOther(isUnusual(name)) }
         return known
     }
 
@@ -237,12 +235,22 @@ public struct HTTPHeaders: Sendable {
             value: value.utf8.span,
             tag: name.known?.rawValue ?? HTTPHeaders.unknown
         )
-        note(name.known)
+        if let known = name.known { note(known) } else { noteOther(name.isUnusual) }
     }
 
     @inline(__always)
-    private mutating func note(_ known: KnownField?) {
-        if let known { present |= 1 << UInt64(known.rawValue) } else { hasOthers = true }
+    private mutating func note(_ known: KnownField) {
+        present |= 1 << UInt64(known.rawValue)
+    }
+
+    @inline(__always)
+    private mutating func noteOther(_ isUnusual: Bool) {
+        hasOthers = true
+        if isUnusual { hasUnusualNames = true }
+    }
+
+    private func isUnusual(_ name: Range<Int>) -> Bool {
+        HTTPFieldName.isUnusual(arena.bytes.extracting(name))
     }
 
     /// Visits the values of a known field's lines as bytes, in order.

@@ -44,6 +44,14 @@ struct KnownFieldTable {
         lookup(name.utf8.span)
     }
 
+    /// The known field that a token looks like.
+    static func lookup(folding name: Span<UInt8>) -> KnownField? {
+        guard name.count < 32 else { return nil }
+        var folded = InlineArray<32, UInt8>(repeating: 0)
+        for index in name.indices { folded[index] = HTTPFieldName.folded(name[index]) }
+        return lookup(folded.span.extracting(first: name.count))
+    }
+
     private func isName(of candidate: UInt8, _ name: Span<UInt8>) -> Bool {
         let start = Int(candidate) * 32
         guard Int(names[start]) == name.count else { return false }

@@ -16,6 +16,16 @@ import Testing
         #expect(removal.refused.isEmpty)
     }
 
+    @Test func `another spelling does not carry such a field past this hop`() {
+        var headers: HTTPHeaders = [
+            "Proxy_Authorization": "Bearer key", "Keep.Alive": "x", "Content.Length": "5",
+            "Transfer~Encoding": "chunked", "X_Api_Key": "k", "ETag": "e",
+        ]
+        let removal = HopByHop(removingFrom: &headers)
+        #expect(headers == ["X_Api_Key": "k", "ETag": "e"])
+        #expect(removal.refused.isEmpty)
+    }
+
     @Test func `what Connection nominates goes too`() {
         var headers: HTTPHeaders = [
             "X-A": "1", "Connection": "x-a, ETag", "X-B": "2", "ETag": "c", "x-C": "3",

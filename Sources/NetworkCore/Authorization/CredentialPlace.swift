@@ -84,7 +84,7 @@ extension CredentialPlace {
                     }
                 }
             }
-            return request.headers.contains(name) || request.headers.hasImitation(of: name)
+            return request.headers.contains(like: name)
         case .query(let parameter): return parameter.isPresent(in: request.target)
         case .path(let template):
             guard let match = template?.match(request.target) else { return false }
@@ -138,8 +138,7 @@ extension CredentialPlace {
             others = headers.values(of: name).flatMap(CredentialPlace.pairs)
                 .filter { !CredentialPlace.isCookie($0, named: cookieName) }
         }
-        headers.remove(name)
-        if name.mayBeImitated { headers.removeImitations(of: [name]) }
+        headers.removeAll(like: name)
         if prefix == nil, credential.name == name { return headers.attach(credential.field) }
         let value = value(of: credential)
         headers.append(name, validated: (others + [value[...]]).joined(separator: "; "))

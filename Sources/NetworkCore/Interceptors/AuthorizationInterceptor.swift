@@ -95,7 +95,7 @@ public struct AuthorizationInterceptor: RequestInterceptor {
         guard case .header(let field) = place.location,
             context.ownCredential == nil, let credential = authorizer.currentCredential(),
             credential.isProven, !credential.isBound, origins.contains(request.origin),
-            !request.headers.contains(field), !request.headers.hasImitation(of: field)
+            !request.headers.contains(like: field)
         else { return false }
         place.put(credential, as: field, in: &request.headers)
         note(credential, newFacts(context), &context)

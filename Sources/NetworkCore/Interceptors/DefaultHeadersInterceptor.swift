@@ -1,4 +1,6 @@
 /// Edits the field section: removes fields, fills in what the app left out, and replaces.
+///
+/// A name stands for all of its spellings: `X_Debug` is no way around a rule about `X-Debug`.
 public struct DefaultHeadersInterceptor: RequestInterceptor {
     private let defaults: [HTTPField]
     /// The defaults as a section, for a request that has none of them.
@@ -45,15 +47,18 @@ public struct DefaultHeadersInterceptor: RequestInterceptor {
 
     /// Edits a field section.
     func edit(_ headers: inout HTTPHeaders) {
-        for name in removed { headers.remove(name) }
+        for name in removed { headers.removeAll(like: name) }
         fillIn(&headers)
-        for index in replacements.indices { headers.set(replacements[index]) }
+        for index in replacements.indices {
+            headers.removeAll(like: replacements[index].name)
+            headers.append(replacements[index])
+        }
     }
 
     private func fillIn(_ headers: inout HTTPHeaders) {
         guard headers.mayOverlap(allDefaults) else { return headers.append(allDefaults) }
         // By position: a field taken out of its array would be copied.
-        for index in defaults.indices where !headers.contains(defaults[index].name) {
+        for index in defaults.indices where !headers.contains(like: defaults[index].name) {
             headers.append(defaults[index])
         }
     }

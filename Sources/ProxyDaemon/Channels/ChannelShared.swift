@@ -35,7 +35,10 @@ final class ChannelShared: Sendable {
     let credentialFields: [HTTPFieldName]
     /// The secret values that requests carry in addition to the credential; they are never shown.
     let secrets: [Secret]
-    /// Fields that only the channel may set, and whose names can be imitated with `_` for `-`.
+    /// Fields that only the channel may set, and that another name can look like.
+    ///
+    /// Not that of its credential, which the app may be allowed to send: `AuthorizationInterceptor`
+    /// takes care of its spellings.
     let ruledFields: [HTTPFieldName]
     /// Whether no rule is about `User-Agent`.
     let fillsInUserAgent: Bool
@@ -90,7 +93,7 @@ final class ChannelShared: Sendable {
         let own = place?.fieldName
         ruledFields =
             (credentialFields.filter { $0 != own } + edited.replaced + edited.removed)
-            .filter { $0.text.contains { $0 == "-" || $0 == "_" } }
+            .filter(\.mayBeImitated)
         fillsInUserAgent = !(edited.defaults + edited.removed + edited.replaced)
             .contains(.userAgent)
         trace = configuration.trace

@@ -65,7 +65,7 @@ enum MaxForwards {
     ) -> Response {
         var headers = head.headers
         for field in head.headers where field.name.holdsCredential { headers.remove(field.name) }
-        for name in secrets { headers.remove(name) }
+        for name in secrets { headers.removeAll(like: name) }
         let output = OutputBuffer(capacity: 1024)
         output.append("TRACE \(head.target) HTTP/1.\(head.version == .http10 ? "0" : "1")\r\n")
         headers.encode(into: output)

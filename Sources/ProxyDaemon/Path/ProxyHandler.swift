@@ -149,7 +149,7 @@ final class ProxyHandler {
                 plan = other
             }
         }
-        for field in plan.keyFields { exchange.head.headers.remove(field) }
+        for field in plan.keyFields { exchange.head.headers.removeAll(like: field) }
         // RFC 9110 §15.2: HTTP/1.0 knows no interim responses.
         if exchange.head.version == .http11 {
             exchange.record.context.onInformational = app.service?.interim
