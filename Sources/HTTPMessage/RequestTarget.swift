@@ -34,12 +34,19 @@ public enum RequestTarget: Sendable, Hashable, CustomStringConvertible {
     /// Parses the bytes between the two spaces of a request line; `nil` if they are malformed or
     /// the form does not go with the method.
     ///
-    /// Visible ASCII without `#`. In the path a `%` must be followed by two hexadecimal digits (RFC
+    /// Visible ASCII without `#`, and UTF-8, which curl and others send as it is typed: its bytes are
+    /// percent-encoded here (RFC 3987 §3.1), so that no one further on has to read them. In the path a `%` must be followed by two hexadecimal digits (RFC
     /// 3986 §2.1): otherwise the origin has to guess what is requested. A query is passed on
     /// unchanged, as in nginx and HAProxy: many apps leave a bare `%` in it. `%00` is refused in
     /// both, because it ends a string in C.
     package init?(_ bytes: Span<UInt8>, for method: HTTPMethod) {
-        guard !bytes.isEmpty, RequestTarget.isWellFormed(bytes) else { return nil }
+        guard !bytes.isEmpty else { return nil }
+        guard Grammar.isTarget(bytes) else {
+            guard let encoded = RequestTarget.encodingUTF8(bytes) else { return nil }
+            self.init(encoded.span, for: method)
+            return
+        }
+        guard RequestTarget.isWellFormed(bytes) else { return nil }
         if method == .connect {
             // RFC 9110 §9.3.6: there is no default port.
             guard let authority = Authority(bytes), authority.port != nil else { return nil }
@@ -75,6 +82,28 @@ public enum RequestTarget: Sendable, Hashable, CustomStringConvertible {
         } else {
             self = .absolute(scheme, authority, bytes[end] == UInt8(ascii: "?") ? "/" + rest : rest)
         }
+    }
+
+    /// The bytes with those beyond ASCII percent-encoded; `nil` if they are not UTF-8, or no target
+    /// for another reason.
+    private static func encodingUTF8(_ bytes: Span<UInt8>) -> [UInt8]? {
+        guard String(validating: bytes.array, as: UTF8.self) != nil else { return nil }
+        var encoded: [UInt8] = []
+        encoded.reserveCapacity(bytes.count * 2)
+        for index in bytes.indices {
+            let byte = bytes[index]
+            if byte >= 0x80 {
+                encoded.append(UInt8(ascii: "%"))
+                for half in [byte >> 4, byte & 15] {
+                    encoded.append(half < 10 ? half + UInt8(ascii: "0") : half + 0x37)
+                }
+            } else if Grammar.isTargetByte(byte) {
+                encoded.append(byte)
+            } else {
+                return nil
+            }
+        }
+        return encoded
     }
 
     /// Whether the bytes may be a target of one form or another.

@@ -37,7 +37,10 @@ public struct TargetPath: Sendable, Hashable {
     /// Whether a server may find a dot segment in the path, even an encoded one: then a pattern
     /// that matches the path need not match what is served.
     package var hasDotSegments: Bool {
-        path.utf8.split(separator: UInt8(ascii: "/")).contains { TargetPath.step(Array($0)) != 1 }
+        guard path.utf8.contains(where: TargetPath.mayStep) else { return false }
+        return path.utf8.split(separator: UInt8(ascii: "/")).contains { segment in
+            TargetPath.step(Array(segment)) != 1
+        }
     }
 
     /// As `TargetPath(target).staysUnder(base)`, without splitting where no byte could lead up.
@@ -60,9 +63,17 @@ public struct TargetPath: Sendable, Hashable {
         return bytes[prefixCount] == UInt8(ascii: "/")
     }
 
+    /// Whether a byte may be part of a dot segment, or of what some servers take for one.
+    private static func mayStep(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "."), UInt8(ascii: "%"), UInt8(ascii: "\\"), UInt8(ascii: ";"): true
+        default: false
+        }
+    }
+
     /// Returns 1 for a segment that leads down, 0 for none, and -1 for each `..` that may lead up.
     private static func step(_ segment: [UInt8]) -> Int {
-        guard segment.contains(where: { ".%\\;".utf8.contains($0) }) else { return 1 }
+        guard segment.contains(where: mayStep) else { return 1 }
         let pieces = decodingDots(segment).split(separator: UInt8(ascii: "/")).map {
             $0.prefix { $0 != UInt8(ascii: ";") }
         }

@@ -60,7 +60,7 @@ enum TextRules {
     static func pathPattern(_ text: String) -> String? {
         let isOne =
             (text.hasPrefix("/") || text.hasPrefix("*"))
-            && text.utf8.allSatisfy { (0x21...0x7E).contains($0) && !"?#".utf8.contains($0) }
+            && text.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7F && !"?#".utf8.contains($0) }
         return isOne ? text : nil
     }
 

@@ -6,18 +6,14 @@ import NetworkCore
 ///
 /// Shared, so that a check copies nothing.
 final class AccessScope: Sendable {
-    /// Fields that make many servers use another method.
-    private static let otherMethods = [
-        "x-http-method-override", "x-http-method", "x-method-override", "x-method",
-    ]
     /// Fields that make some servers use another path.
-    private static let otherPaths = [
-        "x-original-url", "x-rewrite-url", "x-original-uri", "x-forwarded-uri",
-        "x-envoy-original-path",
+    private static let otherPaths: [HTTPFieldName] = [
+        "X-Original-URL", "X-Rewrite-URL", "X-Original-URI", "X-Forwarded-URI",
+        "X-Envoy-Original-Path",
     ]
 
     /// All methods if empty.
-    private let methods: [HTTPMethod]
+    let methods: [HTTPMethod]
     /// All paths if empty.
     private let paths: [PathPattern]
     /// The base path of the upstream, which targets include and patterns do not.
@@ -59,20 +55,11 @@ final class AccessScope: Sendable {
             let allowed = methods.map(\.rawValue).joined(separator: ", ")
             throw denied("\(method.rawValue) is not allowed; access.methods allows \(allowed)")
         }
-        if let field = AccessScope.first(of: AccessScope.otherMethods, in: headers) {
-            throw denied("\(field) asks for another method, which access.methods does not allow")
-        }
-        if AccessScope.hasMethod(inQueryOf: target) {
-            throw denied("_method asks for another method, which access.methods does not allow")
-        }
-    }
-
-    /// Whether the query names a method: some frameworks take it from there.
-    private static func hasMethod(inQueryOf target: String) -> Bool {
-        guard let mark = target.firstIndex(of: "?") else { return false }
-        return target[mark...].dropFirst().split { $0 == "&" || $0 == ";" }.contains { piece in
-            let name = PercentEncoding.decoded(piece.prefix { $0 != "=" })
-            return name.lowercased() == "_method"
+        let other =
+            MethodOverride.field(in: headers)
+            ?? MethodOverride.parameter(of: target, beyond: methods)
+        if let other {
+            throw denied("\(other) asks for another method, which access.methods does not allow")
         }
     }
 
@@ -81,7 +68,8 @@ final class AccessScope: Sendable {
         _ headers: HTTPHeaders
     ) throws(NetworkError) {
         let path = PathPattern.path(of: target, below: basePath)
-        guard paths.contains(where: { $0.matches(path) }) else {
+        let bytes = NormalPath(path.utf8.span).bytes
+        guard paths.contains(where: { $0.matches(bytes.span) }) else {
             let allowed = paths.map(\.description).joined(separator: ", ")
             throw denied("path not allowed by access.paths: \(allowed)")
         }
@@ -92,52 +80,13 @@ final class AccessScope: Sendable {
                     + "UTF-8) in a channel with access.paths"
             )
         }
-        if let field = AccessScope.first(of: AccessScope.otherPaths, in: headers) {
+        if let field = headers.firstName(like: AccessScope.otherPaths) {
             throw denied("\(field) asks for another path, which access.paths does not allow")
         }
     }
 
     private static func isAmbiguous(_ path: String) -> Bool {
-        TargetPath(path).hasDotSegments || isReadTwice(path)
-    }
-
-    /// Whether a path has empty segments, which some servers merge; parameters, which some drop (RFC 3986
-    /// §3.3); escapes that, once decoded, lead to others or end the path; or a segment that some read as
-    /// dots.
-    private static func isReadTwice(_ path: String) -> Bool {
-        let folded = path.lowercased()
-        if ["//", ";", "%3b", "%25", "%3f", "%23"].contains(where: folded.contains) { return true }
-        // Decoders disagree about invalid UTF-8.
-        let decoded = PercentEncoding.decodedSegment(path[...]).unicodeScalars
-        if decoded.contains("\u{FFFD}") { return true }
-        return decoded.split { AccessScope.slashes.contains($0) }.contains { segment in
-            segment.contains { AccessScope.isControl($0) }
-                || segment.allSatisfy { $0 == " " || AccessScope.dots.contains($0) }
-        }
-    }
-
-    private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
-        scalar.value < 0x20 || scalar.value == 0x7F
-    }
-
-    /// The characters that become a full stop where widths are folded (Unicode's compatibility forms).
-    private static let dots: Set<Unicode.Scalar> = [
-        ".", "\u{2024}", "\u{2025}", "\u{2026}", "\u{FE52}", "\u{FF0E}",
-    ]
-    /// The characters that become a slash there.
-    private static let slashes: Set<Unicode.Scalar> = [
-        "/", "\\", "\u{FE68}", "\u{FF0F}", "\u{FF3C}",
-    ]
-
-    /// The first field with one of these names, also as CGI and its successors read it: `_` means `-`
-    /// there, and sometimes `.` does.
-    private static func first(of names: [String], in headers: HTTPHeaders) -> String? {
-        for field in headers {
-            let text = field.name.text
-            let name = String(text.lowercased().map { $0 == "_" || $0 == "." ? "-" : $0 })
-            if names.contains(name) { return text }
-        }
-        return nil
+        TargetPath(path).hasDotSegments || AmbiguousPath.isAmbiguous(path.utf8.span)
     }
 
     private func denied(_ detail: String) -> NetworkError {

@@ -1,26 +1,34 @@
 import HTTPMessage
 
 /// A pattern for paths in which `*` matches any characters, slashes included: `/orders/*`.
+///
+/// Paths are compared in their normal form: `/caf%c3%a9` fits the pattern `/caf%C3%A9`.
 struct PathPattern: Sendable, CustomStringConvertible {
     let description: String
     private let bytes: [UInt8]
 
     init(_ text: String) {
         description = text
-        bytes = Array(text.utf8)
+        bytes = NormalPath(text.utf8.span).bytes
     }
 
     /// Whether the pattern matches a path.
     func matches(_ path: String) -> Bool {
-        PathPattern.matches(bytes.span, path.utf8.span)
+        let normal = NormalPath(path.utf8.span).bytes
+        return matches(normal.span)
+    }
+
+    /// Whether the pattern matches a path in its normal form.
+    func matches(_ path: Span<UInt8>) -> Bool {
+        PathPattern.matches(bytes.span, path)
     }
 
     /// The path of a target, without the query and the upstream's base path.
     static func path(of target: String, below base: String) -> String {
         let path = TargetPath(target).path
-        guard !base.isEmpty, path.hasPrefix(base) else { return String(path) }
-        let rest = path.dropFirst(base.count)
-        return rest.isEmpty ? "/" : String(rest)
+        guard !base.isEmpty, path.utf8.starts(with: base.utf8) else { return String(path) }
+        let rest = path.utf8.dropFirst(base.utf8.count)
+        return rest.isEmpty ? "/" : String(Substring(rest))
     }
 
     private static func matches(_ pattern: Span<UInt8>, _ path: Span<UInt8>) -> Bool {

@@ -53,12 +53,27 @@ import Testing
             #expect(head.status == 200)
             for field in [
                 "X-HTTP-Method-Override", "X-Http-Method", "x_method-Override", "X.Method",
+                "X~HTTP~Method~Override", "X!Method",
             ] {
                 let line = "\(field): DELETE"
                 let answer = try await status("GET", "/orders/1", with: line, of: proxy)
                 #expect(answer == 403)
             }
-            let queries = [("_method=DELETE", 403), ("a&%5fMethod=x", 403), ("a=_method", 200)]
+            let queries = [
+                ("_method=DELETE", 403), ("a&%5fMethod=x", 403), ("a=_method", 200),
+                // As PHP reads names.
+                (".method=x", 403), ("%2emethod=x", 403), ("+_method=x", 403),
+                ("%20+.method=x", 403),
+                ("[method=x", 403), ("_method[]=x", 403), ("_method%5B0]=x", 403),
+                ("a;%09_method", 403),
+                ("X-HTTP-Method-Override=PUT", 403), ("x.http.method=PUT", 403),
+                // As Facebook does.
+                ("method=delete", 403), ("method=PUT", 403), ("method=get", 200),
+                ("method=a.b", 200),
+                ("method", 200), ("my_method=DELETE", 200), ("_methods=x", 200),
+                ("method[]=x", 200),
+                ("a=1&_methodology=x", 200), ("q=%5B_method", 200),
+            ]
             for (query, status) in queries {
                 let answer = try await self.status("GET", "/orders/1?\(query)", of: proxy)
                 #expect(answer == status, "\(query)")
@@ -88,7 +103,8 @@ import Testing
         "/items//1", "/items/1/delete;.json", "/items;x/1", "/items/1%3f/x", "/items/1%23",
         "/items/%c0%ae%c0%ae/admin", "/items/..%20/admin", "/items/..%09/admin", "/items/.../admin",
         "/items/%ef%bc%8e%ef%bc%8e/admin", "/items/..%ff/admin",
-        "/items/%e2%80%a5/admin", "/items/..%ef%bc%8fadmin",
+        "/items/%e2%80%a5/admin", "/items/..%ef%bc%8fadmin", "/items/.%e2%80%8b./admin",
+        "/items/%ef%bb%bf../admin", "/items/a/..\\b", "/items/%c2%ad..%2fadmin",
     ])
     func `an ambiguous path matches no pattern`(path: String) async throws {
         try await run("paths: [/items/*]") { proxy in
@@ -97,9 +113,29 @@ import Testing
         }
     }
 
+    /// RFC 3986 §6.2.2: the case of an escape means nothing, nor does an escape that is not needed.
+    @Test func `a path is compared in whatever way it is escaped`() async throws {
+        try await run("paths: [/a%2fb/*, '/caf\u{E9}/*', '/x{y}', '/t%7E']") { proxy in
+            let paths = [
+                ("/a%2Fb/1", 200), ("/a%2fb/1", 200), ("/%61%2fb/1", 200), ("/a/b/1", 403),
+                ("/a%2Fb", 403), ("/a%252fb/1", 403), ("/A%2Fb/1", 403),
+                ("/caf%C3%A9/1", 200), ("/caf%c3%a9/1", 200), ("/caf\u{E9}/1", 200),
+                ("/cafe%CC%81/1", 403), ("/caf\u{E9}/../1", 403), ("/caf%E9/1", 403),
+                ("/x{y}", 200), ("/x%7by%7D", 200), ("/t~", 200), ("/t%7e", 200),
+            ]
+            for (path, status) in paths {
+                let answer = try await self.status("GET", "/orders\(path)", of: proxy)
+                #expect(answer == status, "\(path)")
+            }
+        }
+    }
+
     @Test func `no field overrides the path`() async throws {
         try await run("paths: [/items/*]") { proxy in
-            for field in ["X-Original-URL", "x_rewrite_url", "Destination", "X-Forwarded-Uri"] {
+            for field in [
+                "X-Original-URL", "x_rewrite_url", "Destination", "X-Forwarded-Uri",
+                "X~Original~URL", "X.Envoy.Original.Path",
+            ] {
                 let line = "\(field): /admin"
                 let answer = try await status("GET", "/orders/items/1", with: line, of: proxy)
                 #expect(answer == 403)
