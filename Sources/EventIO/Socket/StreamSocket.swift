@@ -48,6 +48,8 @@ import System
     package var isEncrypted: Bool { unsafe tls != nil }
     /// Whether `close()` was called.
     package var isClosed: Bool { unsafe hasClosed }
+    /// Whether `abort` was called.
+    package var isAborting: Bool { unsafe isAborted }
     /// The address of this end.
     package var localAddress: SocketAddress? { descriptor.localAddress }
     /// The user at the other end of a unix socket.

@@ -43,17 +43,21 @@ final class DownstreamConnection {
         /// How long a task waits for the next request before the connection is parked; `nil` if it is
         /// never parked.
         let parkDelay: Duration?
+        /// How long an app may keep the connection open without a request.
+        let keepAlive: UInt64
 
         init(
             limits: HTTP1Limits,
             headTimeout: Duration,
             bodyRate: Int?,
-            parkDelay: Duration? = nil
+            parkDelay: Duration? = nil,
+            keepAlive: UInt64 = DownstreamState.keepAlive
         ) {
             self.limits = limits
             self.headTimeout = headTimeout
             self.bodyRate = bodyRate
             self.parkDelay = parkDelay
+            self.keepAlive = keepAlive
         }
     }
 
@@ -115,7 +119,10 @@ final class DownstreamConnection {
         self.bounds = bounds
         self.listener = listener
         loop = socket.loop
-        state = DownstreamState(parkDelay: bounds.parkDelay?.nanoseconds)
+        state = DownstreamState(
+            parkDelay: bounds.parkDelay?.nanoseconds,
+            keepAlive: bounds.keepAlive
+        )
         peer = Peer(
             address: socket.peer.isUnix ? "unix" : socket.peer.description,
             userID: socket.peerUserID
@@ -339,8 +346,11 @@ final class DownstreamConnection {
 
     // MARK: - The end
 
-    /// A new connection begins parked: its app may take its time.
-    func beginParked() { state.beginParked(now: loop.now) }
+    /// A new connection begins parked: its first request must be complete as soon as any other's head,
+    /// counted from now.
+    func beginParked() {
+        state.beginParked(timeout: bounds.headTimeout.nanoseconds, now: loop.now)
+    }
 
     /// The connection has something to do again.
     ///

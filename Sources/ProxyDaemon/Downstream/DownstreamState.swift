@@ -26,6 +26,9 @@ struct DownstreamState {
     /// does not meet our close.
     static let announcedKeepAlive = 70
 
+    /// How long after a request a connection is likely to have another, and is not ended to make room.
+    static let busyTime: UInt64 = 5_000_000_000
+
     /// What the connection is doing.
     enum Phase: CaseIterable {
         /// It waits for a request, with its task.
@@ -79,6 +82,8 @@ struct DownstreamState {
     private(set) var persists = false
     /// The number of requests so far.
     private var served = 0
+    /// When the connection was accepted, if it began parked.
+    private var opened: UInt64?
     /// Until when the connection may stay open without a request.
     private(set) var idleDeadline = UInt64.max
     /// Until when a connection that is drained may send its first request.
@@ -87,9 +92,12 @@ struct DownstreamState {
     private var headDeadline: UInt64?
     /// How long the task waits for a request before it parks the connection; `nil` if it never does.
     private let parkDelay: UInt64?
+    /// How long the app may keep the connection open without a request.
+    private let keepAlive: UInt64
 
-    init(parkDelay: UInt64? = nil) {
+    init(parkDelay: UInt64? = nil, keepAlive: UInt64 = DownstreamState.keepAlive) {
         self.parkDelay = parkDelay
+        self.keepAlive = keepAlive
     }
 
     /// Whether the connection has no task, or is about to have none.
@@ -97,10 +105,27 @@ struct DownstreamState {
 
     // MARK: - Between requests
 
-    /// A new connection is left to the loop: its app may take its time.
-    mutating func beginParked(now: UInt64) {
-        idleDeadline = now &+ DownstreamState.keepAlive
+    /// A new connection is left to the loop: its app may take its time, but not as much as one that
+    /// has sent a request before.
+    mutating func beginParked(timeout: UInt64, now: UInt64) {
+        idleDeadline = now &+ timeout
+        opened = now
         phase = .parked
+    }
+
+    /// Until when the connection may stay as it is, if it can be spared where there are too many: the
+    /// one whose time ends first has to go.
+    ///
+    /// - Returns: `nil` while it has a request, or has had one a moment ago.
+    func deadlineToSpare(now: UInt64) -> UInt64? {
+        guard shutdown == .none else { return nil }
+        switch phase {
+        case .waiting, .parked, .resting:
+            let isFresh = served > 0 && now &+ keepAlive &- DownstreamState.busyTime < idleDeadline
+            return isFresh ? nil : idleDeadline
+        case .receiving: return headDeadline
+        case .interim, .responding, .closed: return nil
+        }
     }
 
     /// The connection has something to do again.
@@ -124,7 +149,7 @@ struct DownstreamState {
         case .cut: return .leave
         }
         // A connection that was parked has waited already.
-        if !wasParked { idleDeadline = now &+ DownstreamState.keepAlive }
+        if !wasParked { idleDeadline = now &+ keepAlive }
         guard let parkDelay else { return .wait(until: idleDeadline) }
         let deadline = min(idleDeadline, now &+ parkDelay)
         guard served <= 1, now < idleDeadline else { return .wait(until: deadline) }
@@ -158,7 +183,7 @@ struct DownstreamState {
         switch shutdown {
         case .none:
             phase = .waiting
-            return now &+ DownstreamState.keepAlive
+            return served == 0 ? idleDeadline : now &+ keepAlive
         case .draining where served == 0 && now < graceEnd:
             phase = .waiting
             return graceEnd
@@ -179,7 +204,10 @@ struct DownstreamState {
     mutating func resumeReceiving() { phase = .receiving }
 
     /// A head is complete.
-    mutating func requestArrived() { served += 1 }
+    mutating func requestArrived() {
+        served += 1
+        headDeadline = nil
+    }
 
     // MARK: - Its responses
 
@@ -220,9 +248,8 @@ struct DownstreamState {
         guard shutdown == .none else { return .none }
         shutdown = .draining
         guard phase == .waiting || isParked else { return .none }
-        let opened = idleDeadline == .max ? now : idleDeadline &- DownstreamState.keepAlive
         let grace = DownstreamState.grace
-        graceEnd = max(opened &+ min(timeout, grace.upperBound), now &+ grace.lowerBound)
+        graceEnd = max((opened ?? now) &+ min(timeout, grace.upperBound), now &+ grace.lowerBound)
         return .cancelRead
     }
 

@@ -7,9 +7,14 @@ final class ConnectionCount: Sendable {
     /// How many were rejected since the start.
     var refused: Int { beyond.load(ordering: .relaxed) }
 
-    /// Counts a connection; returns `false` if there are `limit` already: then it counts as rejected.
-    func add(upTo limit: Int) -> Bool {
-        guard open.add(1, ordering: .relaxed).newValue > limit else { return true }
+    /// Counts a connection, or counts it as rejected where there are `limit` already.
+    ///
+    /// - Parameters:
+    ///   - limit: how many there may be.
+    ///   - makesRoom: ends another one, where there are as many; that may take a moment.
+    /// - Returns: whether the connection may stay.
+    func add(upTo limit: Int, orFreeing makesRoom: () -> Bool = { false }) -> Bool {
+        guard open.add(1, ordering: .relaxed).newValue > limit, !makesRoom() else { return true }
         remove()
         beyond.add(1, ordering: .relaxed)
         return false

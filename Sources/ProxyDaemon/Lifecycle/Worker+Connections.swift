@@ -42,7 +42,7 @@ extension Worker {
     /// - Returns: the connection; `nil` if the process has too many.
     @discardableResult
     func serve(_ socket: StreamSocket, listener: Int, channel: String?) -> DownstreamConnection? {
-        guard shared.connectionCount.add(upTo: limits.connections) else {
+        guard shared.connectionCount.add(upTo: limits.connections, orFreeing: freeConnection) else {
             // Cheaper than a response, and the client sees the reset.
             socket.reset()
             load?.remove()
@@ -58,6 +58,20 @@ extension Worker {
         connection.beginParked()
         leaveToLoop(connection)
         return connection
+    }
+
+    /// Ends the connection without a request whose time is up first, so that silent ones keep no app
+    /// out.
+    ///
+    /// - Returns: whether there was one on this loop.
+    private func freeConnection() -> Bool {
+        var first: (connection: DownstreamConnection, deadline: UInt64)?
+        for connection in connections.values where !connection.socket.isAborting {
+            guard let deadline = connection.state.deadlineToSpare(now: loop.now) else { continue }
+            if first.map({ deadline < $0.deadline }) ?? true { first = (connection, deadline) }
+        }
+        first?.connection.socket.abort()
+        return first != nil
     }
 
     /// One task for as long as the connection has something to do; it never leaves the loop.

@@ -35,6 +35,61 @@ import Testing
         }
     }
 
+    /// Otherwise a user without a key could keep all apps out.
+    @Test(arguments: ["", "\r\n", "GET /orders/1 HTTP/1.1\r\nHost:"])
+    func `a connection without a request makes room for another`(text: String) async throws {
+        let origin = try await OriginServer.start { _ in Raw.ok() }
+        let key = "access: { key: 'literal:sesame' }"
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port), \(key) }",
+            root: "limits: { connections: 4, head_timeout: 1h }"
+        ) { proxy async throws in
+            var silent: [Wire] = []
+            for _ in 1...4 {
+                silent.append(try await RawClient.connect(to: proxy.port, sending: text))
+            }
+            let request = Raw.get("/orders/1", "Proxy-Authorization: Bearer sesame")
+            for _ in 1...4 { #expect(try await proxy.exchange(request).status == 200) }
+            _ = try await silent[0].rest()
+        }
+    }
+
+    @Test func `a connection that has rested makes room, one that was just used does not`()
+        async throws
+    {
+        let origin = try await OriginServer.start { _ in Raw.ok() }
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }",
+            root: "limits: { connections: 1, head_timeout: 1h }"
+        ) { proxy async throws in
+            let app = try await RawClient.connect(to: proxy.port, sending: Raw.get("/orders/1"))
+            #expect(try await app.message().status == 200)
+            let early = try? await proxy.connect().rest().end
+            #expect(early == nil || early == .reset)
+            await proxy.advance(by: .seconds(6))
+            let isServed = await eventually {
+                (try? await proxy.exchange(Raw.get("/orders/2")).status) == 200
+            }
+            #expect(isServed)
+        }
+    }
+
+    @Test func `the first request must come within head_timeout`() async throws {
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:9 }",
+            root: "limits: { head_timeout: 10s }"
+        ) { proxy async throws in
+            let silent = try await proxy.connect()
+            let isAccepted = await eventually {
+                (try? await proxy.ask(Raw.get("/metrics")).body
+                    .contains("\nnetproxy_connections 1\n")) == true
+            }
+            #expect(isAccepted)
+            await proxy.advance(by: .seconds(11))
+            _ = try await silent.rest()
+        }
+    }
+
     /// The kernel gives one loop many more than its share.
     @Test func `connections of apps are spread over the loops, so that no pool is full too soon`()
         async throws

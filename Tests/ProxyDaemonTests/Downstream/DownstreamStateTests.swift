@@ -11,7 +11,7 @@ import Testing
         var state = DownstreamState(parkDelay: second)
         switch phase {
         case .waiting: break
-        case .parked: state.beginParked(now: 0)
+        case .parked: state.beginParked(timeout: DownstreamState.keepAlive, now: 0)
         case .resting:
             _ = state.awaitRequest(now: 0)
             _ = state.requestWaitTimedOut(at: second)
@@ -85,7 +85,7 @@ import Testing
 
     @Test func `a drained connection without a request has time for its first`() {
         var state = DownstreamState(parkDelay: Self.second)
-        state.beginParked(now: 0)
+        state.beginParked(timeout: DownstreamState.keepAlive, now: 0)
         let action = state.drain(now: 2 * Self.second, firstRequestWithin: 10 * Self.second)
         #expect(action == .cancelRead)
         _ = state.wake()
@@ -110,7 +110,10 @@ import Testing
         row: (accepted: UInt64, drained: UInt64, limit: UInt64, end: UInt64)
     ) {
         var state = DownstreamState(parkDelay: Self.second)
-        state.beginParked(now: row.accepted * Self.second)
+        state.beginParked(
+            timeout: DownstreamState.keepAlive,
+            now: row.accepted * Self.second
+        )
         _ = state.drain(
             now: row.drained * Self.second,
             firstRequestWithin: row.limit * Self.second
@@ -165,7 +168,7 @@ import Testing
 
     @Test func `parking does not extend the time that a connection may stay open unused`() {
         var state = DownstreamState(parkDelay: Self.second)
-        state.beginParked(now: 0)
+        state.beginParked(timeout: DownstreamState.keepAlive, now: 0)
         #expect(state.idleDeadline == 75 * Self.second)
         let wait = state.awaitRequest(now: 74 * Self.second + 1)
         #expect(wait == .parkIfQuiet(elseWaitUntil: 75 * Self.second))
