@@ -10,6 +10,8 @@ import System
 @main
 enum Program {
     static func main() {
+        // Every command may hold a token or a key for a while.
+        MemoryPrivacy.forbidDumps()
         StandardStream.openMissing()
         ThreadCheck.begin()
         // The main thread runs no tasks.
