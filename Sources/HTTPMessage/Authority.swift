@@ -50,6 +50,31 @@ public struct Authority: Sendable, Hashable, CustomStringConvertible {
             && (port ?? scheme.defaultPort) == (other.port ?? scheme.defaultPort)
     }
 
+    /// Whether browsers take the host for this machine itself, and so say where a request comes from
+    /// (`Sec-Fetch-Site`): `localhost`, a name below it, 127.0.0.0/8 or `::1`.
+    ///
+    /// That is what makes an origin "potentially trustworthy" (W3C Secure Contexts §3.1). `0.0.0.0`,
+    /// `::` and IPv4-mapped addresses lead here as well, but browsers do not trust them.
+    package var isLoopbackName: Bool {
+        guard isIPLiteral else { return host == "localhost" || host.hasSuffix(".localhost") }
+        switch IPAddress(host) {
+        case .v4(let octets)?: return octets >> 24 == 127
+        case .v6(let bits)?: return bits == 1
+        case nil: return false
+        }
+    }
+
+    /// Whether the host is `0.0.0.0`, `::` or an IPv4-mapped address: other spellings of addresses,
+    /// which no program needs and by which a web page hides where a request comes from.
+    package var isDisguisedAddress: Bool {
+        guard isIPLiteral else { return false }
+        switch IPAddress(host) {
+        case .v4(let octets)?: return octets == 0
+        case .v6(let bits)?: return bits == 0 || bits >> 32 == 0xFFFF
+        case nil: return false
+        }
+    }
+
     /// The authority as in a `Host` field.
     public var description: String {
         let name = isIPLiteral ? Authority.bracketed(host) : host

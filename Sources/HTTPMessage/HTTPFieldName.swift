@@ -127,6 +127,8 @@ extension HTTPFieldName {
     public static var secFetchSite: HTTPFieldName { HTTPFieldName(known: .secFetchSite) }
     /// `Sec-Fetch-Mode`.
     public static var secFetchMode: HTTPFieldName { HTTPFieldName(known: .secFetchMode) }
+    /// `Sec-Fetch-Dest`.
+    public static var secFetchDest: HTTPFieldName { HTTPFieldName(known: .secFetchDest) }
     /// `Sec-WebSocket-Key`.
     public static var secWebsocketKey: HTTPFieldName { HTTPFieldName(known: .secWebsocketKey) }
     /// `HTTP2-Settings`.

@@ -16,6 +16,12 @@ package enum IPAddress: Sendable, Hashable {
         }
     }
 
+    /// The IPv4 address that an IPv4-mapped one stands for (RFC 4291 §2.5.5.2); any other as it is.
+    package var unmapped: IPAddress {
+        guard case .v6(let bits) = self, bits >> 32 == 0xFFFF else { return self }
+        return .v4(UInt32(truncatingIfNeeded: bits))
+    }
+
     /// Whether it is in 127.0.0.0/8, also IPv4-mapped (RFC 4291 §2.5.5.2), or `::1`.
     package var isLoopback: Bool {
         switch self {

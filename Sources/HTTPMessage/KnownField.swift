@@ -41,6 +41,7 @@ package enum KnownField: UInt8, CaseIterable, Sendable {
     case referer
     case secFetchSite
     case secFetchMode
+    case secFetchDest
     case secWebsocketKey
     case http2Settings
     case cacheControl
@@ -108,6 +109,7 @@ package enum KnownField: UInt8, CaseIterable, Sendable {
         case .referer: "Referer"
         case .secFetchSite: "Sec-Fetch-Site"
         case .secFetchMode: "Sec-Fetch-Mode"
+        case .secFetchDest: "Sec-Fetch-Dest"
         case .secWebsocketKey: "Sec-WebSocket-Key"
         case .http2Settings: "HTTP2-Settings"
         case .cacheControl: "Cache-Control"

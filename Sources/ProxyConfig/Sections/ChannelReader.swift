@@ -268,7 +268,7 @@ struct ChannelReader {
             },
             origins: access.list(
                 .origins,
-                of: "an origin such as https://app.example.com",
+                of: "an origin such as https://app.example.com, or none",
                 parse: Self.origin
             ),
             users: access.list(.users, of: "a numeric user id") { text in
@@ -346,6 +346,8 @@ struct ChannelReader {
     ///
     /// Browser extensions have other schemes than http and https.
     private static func origin(_ text: String) -> String? {
+        // For requests that no page sends: what a user opens in a browser.
+        if text == "none" { return text }
         guard let separator = text.firstRange(of: "://"), separator.lowerBound > text.startIndex,
             text[..<separator.lowerBound].allSatisfy({ $0.isASCII && ($0.isLetter || $0 == "-") }),
             let authority = HostText.authority(text[separator.upperBound...])

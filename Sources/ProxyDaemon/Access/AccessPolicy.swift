@@ -1,3 +1,4 @@
+import EventIO
 import HTTP1
 import HTTPMessage
 import NetworkCore
@@ -8,24 +9,25 @@ import NetworkCore
 final class AccessPolicy: Sendable {
     /// Names that `Host` may carry besides the local ones: `name`, `*.suffix` or `*`.
     private let hosts: [String]
-    /// Origins of web pages that may call the channel.
-    private let origins: [String]
+    /// Which requests of browsers may use it.
+    let pages: WebPagePolicy
     /// User ids that may call it over a unix socket; all of them if empty.
     private let users: [UInt32]
     /// The key that apps must send, if any.
-    private let key: Secret?
+    let key: Secret?
     /// Where the channel's credential goes: client libraries put there what they take for an API key.
     private let place: CredentialPlace?
     /// The fields that may carry the key besides `Proxy-Authorization`.
     private let keyFields: [HTTPFieldName]
     /// The channel, and the keys that were lent for it.
-    private let lent: (channel: String, keys: ClientKeys)?
+    let lent: (channel: String, keys: ClientKeys)?
 
     /// Makes a policy; by default it admits every request for a local host.
     ///
     /// - Parameters:
     ///   - hosts: further names that `Host` may carry.
-    ///   - origins: web origins that may call the channel.
+    ///   - origins: web origins that may call the channel; `none` for what a user opens.
+    ///   - stake: what a web page could use.
     ///   - users: user ids that may; all of them if empty.
     ///   - key: the channel's own.
     ///   - place: where the channel's credential goes: a client library that can send an API key there
@@ -34,13 +36,14 @@ final class AccessPolicy: Sendable {
     init(
         hosts: [String] = [],
         origins: [String] = [],
+        stake: WebPagePolicy.Stake = .nothing,
         users: [UInt32] = [],
         key: Secret? = nil,
         place: CredentialPlace? = nil,
         lent: (channel: String, keys: ClientKeys)? = nil
     ) {
         self.hosts = hosts
-        self.origins = origins
+        pages = WebPagePolicy(origins: origins, stake: stake)
         self.users = users
         self.key = key
         self.place = place
@@ -56,6 +59,7 @@ final class AccessPolicy: Sendable {
     ///   - head: the request.
     ///   - isChannelHost: whether a channel claims a host.
     ///   - userID: the peer's, on a unix socket.
+    ///   - localAddress: the address that the connection came in on.
     ///   - role: what the app takes netproxy for; by default, what the form of its target says.
     ///   - ownCredential: what the app has put in the path in the credential's place.
     /// - Returns: where the app sent a key for this proxy instead of an API key; it must not be forwarded.
@@ -65,15 +69,45 @@ final class AccessPolicy: Sendable {
         _ head: RequestHead,
         isChannelHost: (Authority) -> Bool,
         userID: UInt32?,
+        localAddress: () -> SocketAddress? = { nil },
         role: PerceivedRole? = nil,
         ownCredential: String? = nil
     ) throws(NetworkError) -> ShownKeys {
-        try checkHost(head, isChannelHost: isChannelHost)
-        if head.headers.contains(HTTPFieldName.origin)
-            || head.headers.contains(HTTPFieldName.secFetchSite)
-        {
-            try checkBrowser(head.headers)
-        }
+        try checkPage(head, isChannelHost: isChannelHost, localAddress: localAddress)
+        return try checkUser(head, userID: userID, role: role, ownCredential: ownCredential)
+    }
+
+    /// Checks what protects from web pages: the `Host`, and what browsers say of a request.
+    ///
+    /// - Parameters:
+    ///   - head: the request.
+    ///   - isChannelHost: whether a channel claims a host.
+    ///   - localAddress: the address that the connection came in on.
+    /// - Throws: `http_request_denied` with 421 or 403.
+    func checkPage(
+        _ head: RequestHead,
+        isChannelHost: (Authority) -> Bool,
+        localAddress: () -> SocketAddress?
+    ) throws(NetworkError) {
+        try checkHost(head, isChannelHost: isChannelHost, localAddress: localAddress)
+        try pages.check(head.headers)
+    }
+
+    /// Checks who sends a request: a user, or a program that has a key.
+    ///
+    /// - Parameters:
+    ///   - head: the request.
+    ///   - userID: the peer's, on a unix socket.
+    ///   - role: as for `check`.
+    ///   - ownCredential: as for `check`.
+    /// - Returns: as `check`.
+    /// - Throws: `http_request_denied` with 403, 401 or 407.
+    func checkUser(
+        _ head: RequestHead,
+        userID: UInt32?,
+        role: PerceivedRole? = nil,
+        ownCredential: String? = nil
+    ) throws(NetworkError) -> ShownKeys {
         if !users.isEmpty {
             guard let userID else {
                 throw denied(403, "access.users requires a unix socket")
@@ -100,15 +134,24 @@ final class AccessPolicy: Sendable {
     /// - Parameters:
     ///   - head: the request.
     ///   - isChannelHost: whether a channel claims a host.
+    ///   - localAddress: the address that the connection came in on.
     /// - Throws: `http_request_denied` with 421.
     func checkHost(
         _ head: RequestHead,
-        isChannelHost: (Authority) -> Bool
+        isChannelHost: (Authority) -> Bool,
+        localAddress: () -> SocketAddress? = { nil }
     ) throws(NetworkError) {
         switch head.target {
         case .origin, .asterisk:
-            guard let host = head.host else { return }
-            guard isLocal(host) || isListed(host) || isChannelHost(host) else {
+            // The most frequent one, without a look at the rest.
+            guard let host = head.host, host.host != "127.0.0.1" else { return }
+            guard !host.isDisguisedAddress else {
+                throw denied(421, "the host \(host.host) is not served here; use 127.0.0.1")
+            }
+            guard
+                host.isLoopbackName || isListed(host) || isChannelHost(host)
+                    || AccessPolicy.isOwnAddress(host, localAddress)
+            else {
                 throw denied(
                     421,
                     "the host \(host.host) is not served here; list it in access.hosts"
@@ -118,36 +161,22 @@ final class AccessPolicy: Sendable {
         }
     }
 
-    /// Whether a name cannot be pointed at this machine from outside.
-    private func isLocal(_ host: Authority) -> Bool {
-        host.isIPLiteral || host.host == "localhost" || host.host.hasSuffix(".localhost")
+    /// Whether a host is the address that the connection came in on: no name, so none that could be
+    /// pointed here from outside.
+    private static func isOwnAddress(
+        _ host: Authority,
+        _ localAddress: () -> SocketAddress?
+    ) -> Bool {
+        guard host.isIPLiteral, let own = localAddress(), let name = Authority("\(own)") else {
+            return false
+        }
+        // A socket for both families has IPv4 addresses in their mapped form.
+        return IPAddress(name.host)?.unmapped == IPAddress(host.host)
     }
 
     /// Whether `access.hosts` lists the name.
     func isListed(_ host: Authority) -> Bool {
         hosts.contains { HostPattern.matches($0, host.host) }
-    }
-
-    /// Whether the request comes from a web page, as browsers say.
-    static func isWebPage(_ headers: HTTPHeaders) -> Bool {
-        headers.contains(HTTPFieldName.origin)
-            || headers.values(of: .secFetchSite).contains { $0 != "none" }
-    }
-
-    /// Refuses a web page's request unless its origin is listed, so that no page can use a credential.
-    private func checkBrowser(_ headers: HTTPHeaders) throws(NetworkError) {
-        guard AccessPolicy.isWebPage(headers) else { return }
-        let named = headers.values(of: .origin)
-        guard !named.isEmpty else {
-            throw denied(403, "requests from web pages are not allowed")
-        }
-        guard named.allSatisfy(origins.contains) else {
-            // Without its value: the detail is logged, but a field only if `log.headers` names it.
-            throw denied(
-                403,
-                "the request's Origin (a web page) is not listed in access.origins"
-            )
-        }
     }
 
     /// Looks for a key in the field of proxies and in those of APIs: client libraries that accept a base
@@ -189,8 +218,8 @@ final class AccessPolicy: Sendable {
     /// The fields with a key instead of an API key: some client libraries fill two.
     private func keyFields(of headers: HTTPHeaders) throws(WrongKey) -> [HTTPFieldName] {
         var fields: [HTTPFieldName] = []
-        for field in keyFields where headers.contains(field) {
-            for value in headers.values(of: field) {
+        for field in keyFields where headers.contains(like: field) {
+            for value in headers.values(like: field) {
                 // The field of a credential may have any scheme, or none.
                 let isPlace = field == place?.fieldName
                 let hasPrefix = field != .authorization || place?.prefix != nil
@@ -202,13 +231,6 @@ final class AccessPolicy: Sendable {
             }
         }
         return fields
-    }
-
-    /// Whether a field's value is or contains the channel's key, or one that was lent for any channel.
-    func isKey(_ value: String) -> Bool {
-        [PresentedKey.key(in: value), value].compactMap { $0.map { Secret($0) } }.contains {
-            key == $0 || lent?.keys.standing(of: $0, at: "") ?? .unknown != .unknown
-        }
     }
 
     private enum WrongKey: Error {
@@ -265,22 +287,4 @@ struct ShownKeys: Equatable {
     var fields: [HTTPFieldName] = []
     var isInQuery = false
     var isInPath = false
-}
-
-/// Extracts the key from `Proxy-Authorization` or `Authorization`: `Bearer KEY`, or Basic with KEY as the
-/// password.
-enum PresentedKey {
-    static func key(in value: String) -> String? {
-        guard let space = value.firstIndex(of: " ") else { return nil }
-        let text = value[value.index(after: space)...].drop { $0 == " " }
-        switch value[..<space].lowercased() {
-        case "bearer": return String(text)
-        case "basic":
-            guard let pair = Base64.decode(String(text)),
-                let colon = pair.firstIndex(of: UInt8(ascii: ":"))
-            else { return nil }
-            return String(decoding: pair[(colon + 1)...], as: UTF8.self)
-        default: return nil
-        }
-    }
 }

@@ -22,6 +22,13 @@ struct KeyLending {
             let unknown = UnknownChannel(name: name, present: channels.names)
             return .failure(AdminRefusal(status: 404, detail: unknown.description))
         }
+        guard reach != .tcp || keys.countOverTCP < ClientKeys.limitOverTCP else {
+            let detail = """
+                \(ClientKeys.limitOverTCP) keys are lent over TCP already; end a program that has one, \
+                or set admin to unix:/path
+                """
+            return .failure(AdminRefusal(status: 503, detail: detail))
+        }
         let closed =
             switch reach {
             case .unixSocket: Set<String>()
@@ -40,7 +47,8 @@ struct KeyLending {
         let grant = keys.issue(
             for: names.isEmpty ? nil : Set(names),
             // By name: a channel that a later reload has demand a key is not opened by this one.
-            opening: reach == .tcp ? [] : Set(leased.map(\.name))
+            opening: reach == .tcp ? [] : Set(leased.map(\.name)),
+            to: reach == .tcp ? .anyone : .permitted
         )
         let lease = ClientLease(
             key: grant.key.reveal(),

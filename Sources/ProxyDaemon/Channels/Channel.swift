@@ -133,12 +133,17 @@ final class Channel {
 
     /// Refuses TRACE if netproxy adds a secret to each request, for the upstream or for a parent proxy:
     /// the response would show it to the client (RFC 9110 §9.3.8).
+    ///
+    /// TRACK is Microsoft's name for it, and some servers do not care about case.
     func checkTrace(_ method: HTTPMethod) throws(NetworkError) {
-        guard method == .trace, shared.sendsSecrets else { return }
+        guard shared.sendsSecrets,
+            Grammar.equalIgnoringCase(method.rawValue, "TRACE")
+                || Grammar.equalIgnoringCase(method.rawValue, "TRACK")
+        else { return }
         throw NetworkError(
             .httpRequestDenied,
             side: .downstream,
-            detail: "TRACE would show the channel's credential",
+            detail: "\(method) would show the channel's credential",
             status: 403
         )
     }

@@ -142,6 +142,7 @@ final class ChannelAssembly: Sendable {
         let access = AccessPolicy(
             hosts: configuration.access.hosts,
             origins: configuration.access.origins,
+            stake: configuration.hasCredential ? .credential : .nothing,
             users: configuration.access.users,
             key: key,
             place: configuration.credentialPlace,

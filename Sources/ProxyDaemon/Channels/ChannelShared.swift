@@ -214,6 +214,16 @@ extension UpstreamTLS {
 }
 
 extension ChannelConfiguration {
+    /// Whether requests get anything from the channel that an app could not send itself: a credential,
+    /// a secret field, or a client certificate.
+    var hasCredential: Bool {
+        authentication != .none || !headers.secrets.isEmpty || proxy?.login != nil
+            || tls.clientCertificate != nil
+            || (headers.set + headers.defaults).contains { field in
+                HTTPFieldName(field.name)?.holdsCredential == true
+            }
+    }
+
     /// The fields that carry credentials of the channel's, which no app may nominate for removal and
     /// whose values are never shown.
     var credentialFields: [HTTPFieldName] {

@@ -11,6 +11,8 @@ final class ChannelTable {
     let channels: [Channel]
     /// What no channel claims is logged here.
     let ownLog: LogBuffer
+    /// The keys that open any of the channels.
+    let keys: KnownKeys
     /// What no channel claims goes through here, if anywhere.
     let forward: ForwardProxy
 
@@ -18,12 +20,19 @@ final class ChannelTable {
         router: Router,
         channels: [Channel],
         ownLog: LogBuffer,
+        keys: KnownKeys = KnownKeys([]),
         forward: ForwardProxy
     ) {
         self.router = router
         self.channels = channels
         self.ownLog = ownLog
+        self.keys = keys
         self.forward = forward
+    }
+
+    /// The origin of the page that sends a request, if any channel lists it.
+    func listedOrigin(of headers: HTTPHeaders) -> String? {
+        channels.lazy.compactMap { $0.access.pages.listedOrigin(of: headers) }.first
     }
 
     /// Whether the request's host is one that a channel claims.
@@ -40,6 +49,7 @@ struct ChannelTablePlan: Sendable {
     private let router: Router
     private let forwarding: ForwardProxy.Settings
     private let ownLog: ChannelLog
+    private let keys: KnownKeys
 
     init(
         _ channels: [ChannelShared],
@@ -52,6 +62,7 @@ struct ChannelTablePlan: Sendable {
         self.ownLog = ownLog
         self.loops = loops
         router = Router(channels.map(\.configuration))
+        keys = KnownKeys(channels.map(\.access))
     }
 
     /// Makes the table of a loop; call it on the loop.
@@ -75,6 +86,7 @@ struct ChannelTablePlan: Sendable {
                 known[ObjectIdentifier(shared)] ?? Channel(shared, on: loop, loops: loops)
             },
             ownLog: present?.ownLog ?? LogBuffer(ownLog),
+            keys: keys,
             forward: present.flatMap { $0.forward.settings == forwarding ? $0.forward : nil }
                 ?? ForwardProxy(forwarding, on: loop)
         )

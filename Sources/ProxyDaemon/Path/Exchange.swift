@@ -16,6 +16,8 @@ struct Exchange: ~Copyable {
     var dedicated: String?
     /// What the app takes netproxy for.
     var role = PerceivedRole.origin
+    /// The origin of the listed web page that sent the request: it may read the answer.
+    var page: String?
     /// What the log will say; `end` completes it.
     var record: ExchangeRecord
     /// The known fields of the app's request.

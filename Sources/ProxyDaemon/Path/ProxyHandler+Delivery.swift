@@ -132,12 +132,16 @@ extension ProxyHandler {
             return false
         }
         await app.interimWritten()
-        let response = ErrorResponder.response(
+        var response = ErrorResponder.response(
             to: error,
             channel: exchange.channel?.name,
             signIn: exchange.channel?.shared.configuration.signIn,
             requestID: exchange.record.context.requestID
         )
+        let page =
+            exchange.channel == nil
+            ? channels.listedOrigin(of: exchange.head.headers) : exchange.page
+        if let page { CrossOrigin.allow(page, in: &response.headers) }
         exchange.status = response.status
         // After a malformed message nothing that follows can be trusted. Neither can what follows a
         // CONNECT: it is meant for the tunnel.

@@ -79,6 +79,7 @@ final class ProxyHandler {
                     response.headers.append(.via, validated: requests.via(exchange.record.context))
                 }
             }
+            if let page = exchange.page { CrossOrigin.allow(page, in: &response.headers) }
             return await deliver(response, on: app, &exchange)
         } catch {
             return await explain(error, on: app, &exchange)
@@ -138,7 +139,11 @@ final class ProxyHandler {
     ) throws(NetworkError) -> Step {
         var plan: ForwardPlan
         do throws(NetworkError) {
-            plan = try planChannel(on: app, &exchange)
+            switch try planChannel(on: app, &exchange) {
+            case .answer(let response): return .answer(response)
+            case .tunnel(let authority): return .tunnel(authority)
+            case .forward(let own): plan = own
+            }
         } catch {
             guard exchange.channel == nil else { throw error }
             switch try UnclaimedRequests(channels: channels).plan(exchange.head, error, on: app) {
@@ -181,7 +186,7 @@ final class ProxyHandler {
     private func planChannel(
         on app: DownstreamConnection,
         _ exchange: inout Exchange
-    ) throws(NetworkError) -> ForwardPlan {
+    ) throws(NetworkError) -> UnclaimedRequests.Plan {
         let table = channels
         let route = try table.router.route(exchange.head, dedicated: exchange.dedicated)
         let channel = table.channels[route.channel]
@@ -190,9 +195,23 @@ final class ProxyHandler {
         app.request.hasChannelLimits = true
         app.request.announcesProxy = channel.announcesProxy
         if let own = route.ownCredential { exchange.hide(own) }
-        let keys = try channel.access.check(
+        let access = channel.access
+        if exchange.fields.contains(.origin) {
+            exchange.page = access.pages.listedOrigin(of: exchange.head.headers)
+        }
+        try access.checkPage(
             exchange.head,
             isChannelHost: { table.isChannelHost($0) },
+            localAddress: { app.socket.localAddress }
+        )
+        // Before anything else is asked for: a preflight can carry no key, and its method is not the
+        // one that the page wants.
+        if exchange.page != nil, CrossOrigin.isPreflight(exchange.head) {
+            let methods = channel.shared.scope.methods
+            return .answer(CrossOrigin.answer(to: exchange.head, allowing: methods))
+        }
+        let keys = try access.checkUser(
+            exchange.head,
             userID: app.peer.userID,
             role: exchange.role,
             ownCredential: route.ownCredential
@@ -218,7 +237,7 @@ final class ProxyHandler {
             plan.target = parameter.removed(from: plan.target)
             plan.shownTarget = plan.target
         }
-        return plan
+        return .forward(plan)
     }
 
     /// The response to a request that goes no further.
@@ -229,7 +248,7 @@ final class ProxyHandler {
         // The length of TRACE first: it spares almost every request the comparison of texts.
         guard
             head.headers.contains(KnownField.maxForwards)
-                || (head.method.rawValue.utf8.count == 5 && head.method == .trace)
+                || head.method.rawValue.utf8.count == 5
         else { return nil }
         if let answer = try MaxForwards.answer(to: head, hiding: channel?.credentialFields ?? []) {
             return answer

@@ -1,3 +1,4 @@
+import EventIO
 import HTTP1
 import HTTPMessage
 import NetworkCore
@@ -49,16 +50,25 @@ struct UnclaimedRequests {
                     origin: Origin(scheme: scheme, host: authority.host, port: authority.port),
                     target: target,
                     shownTarget: target,
-                    keyFields: keyFields(of: head)
+                    keyFields: channels.keys.fields(of: head.headers)
                 )
             )
         case .asterisk where refusal.kind == .noChannel:
-            try AccessPolicy().check(head, isChannelHost: isAdmitted, userID: app.peer.userID)
+            try AccessPolicy().check(
+                head,
+                isChannelHost: isAdmitted,
+                userID: app.peer.userID,
+                localAddress: { app.socket.localAddress }
+            )
             return .answer(MaxForwards.options)
         case .origin where refusal.kind == .noChannel:
             // The refusal lists the channels, which a web page whose own name leads here must not see.
-            try AccessPolicy().checkHost(head, isChannelHost: isAdmitted)
-            guard !AccessPolicy.isWebPage(head.headers) else { throw UnclaimedRequests.withheld }
+            try AccessPolicy().checkHost(
+                head,
+                isChannelHost: isAdmitted,
+                localAddress: { app.socket.localAddress }
+            )
+            guard !WebPagePolicy.isWebPage(head.headers) else { throw UnclaimedRequests.withheld }
             throw refusal
         default: throw refusal
         }
@@ -76,13 +86,5 @@ struct UnclaimedRequests {
     /// Whether a host is one of a channel's, or listed in any `access.hosts`.
     private func isAdmitted(_ host: Authority) -> Bool {
         channels.isChannelHost(host) || channels.channels.contains { $0.access.isListed(host) }
-    }
-
-    /// The fields in which an app shows a key for this proxy.
-    private func keyFields(of head: RequestHead) -> [HTTPFieldName] {
-        head.headers.filter { field in
-            channels.channels.contains { $0.access.isKey(field.value) }
-        }
-        .map(\.name)
     }
 }

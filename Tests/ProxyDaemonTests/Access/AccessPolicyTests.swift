@@ -1,3 +1,4 @@
+import EventIO
 import HTTP1
 import HTTPMessage
 import NetworkCore
@@ -36,11 +37,91 @@ import Testing
             ("orders.test", nil), ("a.example.com", nil), ("listed.example", nil),
             ("notlocalhost", 421), ("localhost.evil.example", 421), ("evilexample.com", 421),
             ("example.com", 421), ("a.listed.example", 421), ("evil.example", 421),
+            ("127.8.9.10", nil), ("10.0.0.1", 421), ("8.8.8.8", 421), ("[fe80::1]", 421),
+            ("0.0.0.0:8080", 421), ("[::]", 421), ("[::ffff:127.0.0.1]", 421),
+            ("[::ffff:7f00:1]:80", 421), ("[::127.0.0.1]", 421), ("[64:ff9b::7f00:1]", 421),
         ] as [(String, Int?)]
     )
     func `a host is local, listed or a channel's`(host: String, status: Int?) throws {
         let policy = AccessPolicy(hosts: ["*.example.com", "listed.example"])
         #expect(try refusal(policy, host: host) == status)
+    }
+
+    @Test func `an address is served if the connection came in on it`() throws {
+        func refusal(_ host: String, on local: String) throws -> Int? {
+            let head = try head(["Host: \(host)"])
+            do throws(NetworkError) {
+                try AccessPolicy().check(
+                    head,
+                    isChannelHost: { _ in false },
+                    userID: nil,
+                    localAddress: { SocketAddress(ip: local, port: 8080) }
+                )
+                return nil
+            } catch {
+                return error.status?.rawValue
+            }
+        }
+        #expect(try refusal("192.168.1.5:8080", on: "192.168.1.5") == nil)
+        #expect(try refusal("192.168.1.5:9000", on: "::ffff:192.168.1.5") == nil)
+        #expect(try refusal("[2001:db8::5]", on: "2001:db8:0::5") == nil)
+        #expect(try refusal("192.168.1.6", on: "192.168.1.5") == 421)
+        #expect(try refusal("[::ffff:192.168.1.5]", on: "192.168.1.5") == 421)
+        #expect(try refusal("0.0.0.0", on: "0.0.0.0") == 421)
+    }
+
+    @Test func `no list admits an address in disguise`() throws {
+        let policy = AccessPolicy(hosts: ["*"])
+        #expect(try refusal(policy, host: "10.0.0.1") == nil)
+        #expect(try refusal(policy, host: "evil.example") == nil)
+        for host in ["0.0.0.0", "[::]", "[::ffff:10.0.0.1]"] {
+            #expect(try refusal(policy, host: host) == 421)
+        }
+    }
+
+    /// What browsers send, and what may pass for it, to a channel with a credential.
+    @Test(
+        arguments: [
+            ([], nil, nil), (["Accept: */*"], nil, nil),
+            // Typed, or a link in a mail, or a redirect after it.
+            (
+                [
+                    "Sec-Fetch-Site: none", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document",
+                ], 403, nil
+            ),
+            (["Sec-Fetch-Site: none"], 403, nil),
+            (["Sec-Fetch-Site: none", "Sec-Fetch-Dest: image"], 403, 403),
+            (["Sec-Fetch-Site: none", "Sec-Fetch-Mode: cors"], 403, 403),
+            (["Sec-Fetch-Site: same-origin"], 403, 403),
+            (["Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: no-cors"], 403, 403),
+            (["Sec-Fetch-Mode: navigate"], 403, 403), (["Sec-Fetch-Dest: empty"], 403, 403),
+            (["Sec-Fetch-Mode: no-cors"], 403, 403),
+            (["Sec-Fetch-Mode: cors", "Sec-Fetch-Dest: empty"], 403, 403),
+            (["Sec-Fetch-Mode: cors", "Sec-Fetch-Site: same-origin"], 403, 403),
+            // Node's fetch: no browser sends it alone.
+            (["Sec-Fetch-Mode: cors"], nil, nil),
+            (["Origin: https://app.example", "Sec-Fetch-Site: cross-site"], nil, nil),
+            (["Origin: https://evil.example"], 403, 403), (["Origin: none"], 403, 403),
+            (["Origin: null"], 403, 403),
+        ] as [([String], Int?, Int?)]
+    )
+    func `a browser uses a credential only for a listed page, or for what a user opens`(
+        fields: [String],
+        status: Int?,
+        withNone: Int?
+    ) throws {
+        func refusal(_ origins: [String]) throws -> Int? {
+            let policy = AccessPolicy(origins: origins, stake: .credential)
+            let head = try head(["Host: localhost"] + fields)
+            do throws(NetworkError) {
+                try policy.check(head, isChannelHost: { _ in false }, userID: nil)
+                return nil
+            } catch {
+                return error.status?.rawValue
+            }
+        }
+        #expect(try refusal(["https://app.example"]) == status)
+        #expect(try refusal(["https://app.example", "none"]) == withNone)
     }
 
     @Test(

@@ -88,6 +88,10 @@ import Testing
             let answer = try await proxy.exchange(Raw.request("TRACE", "/orders/1"))
             #expect(answer.status == 403)
             #expect(answer["Proxy-Status"] == "netproxy; error=http_request_denied")
+            for alias in ["TRACK", "trace", "Track", "tRaCe"] {
+                let answer = try await proxy.exchange(Raw.request(alias, "/orders/1"))
+                #expect(answer.status == 403, "\(alias)")
+            }
             #expect(origin.connections.isEmpty)
         }
     }
