@@ -13,7 +13,7 @@ enum AdminGuard {
     /// - Throws: `AdminRefusal` for a name that was rebound to this machine, for a request of another
     ///   site's page, and for a change without the field that no page can send.
     static func check(_ call: LocalServer.Call) throws(AdminRefusal) {
-        guard let host = call.host, Origin.isLoopback(host.host) else {
+        guard let host = call.host, host.isLoopbackName else {
             throw AdminRefusal(
                 status: 421,
                 detail: "the admin socket answers to loopback names only"

@@ -9,24 +9,42 @@ struct AdminHandler: Sendable {
     let reach: AdminReach
     let daemon: Daemon
 
+    /// Refuses a request by its head: for what it is, no content need be read.
+    func refusal(of call: LocalServer.Call) -> Response? {
+        switch route(of: call) {
+        case .success: nil
+        case .failure(let refusal): refusal.response
+        }
+    }
+
+    /// Answers a request that is not refused by its head.
     func answer(_ call: LocalServer.Call) async -> Response {
+        switch route(of: call) {
+        case .success(let route): await answer(call, at: route)
+        case .failure(let refusal): refusal.response
+        }
+    }
+
+    private struct Refused: Error { let response: Response }
+
+    private func route(of call: LocalServer.Call) -> Result<AdminRoute, Refused> {
         if reach == .tcp {
             do throws(AdminRefusal) {
                 try AdminGuard.check(call)
             } catch {
-                return problem(error.status, error.detail)
+                return .failure(Refused(response: problem(error.status, error.detail)))
             }
         }
         guard let route = AdminRoute(call.path) else {
-            return problem(404, "there is no \(call.path) here")
+            return .failure(Refused(response: problem(404, "there is no \(call.path) here")))
         }
         // The connection omits the body of the response to HEAD.
         guard (call.method == .head ? .get : call.method) == route.method else {
             var refusal = problem(405, "\(call.path) is for \(route.allowed), not \(call.method)")
             refusal.headers.append("Allow", validated: route.allowed)
-            return refusal
+            return .failure(Refused(response: refusal))
         }
-        return await answer(call, at: route)
+        return .success(route)
     }
 
     private func answer(_ call: LocalServer.Call, at route: AdminRoute) async -> Response {

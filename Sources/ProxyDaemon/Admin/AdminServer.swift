@@ -1,5 +1,6 @@
 import Bytes
 import EventIO
+import HTTP1
 import HTTPMessage
 import ProxyConfig
 
@@ -9,6 +10,25 @@ enum AdminReach: Sendable {
     case unixSocket
     /// Every user of this machine, and every web page that one of them visits.
     case tcp
+
+    /// How much clients may ask for.
+    ///
+    /// No request needs content. A port is open to users whom nothing may be taken from: neither
+    /// memory nor descriptors, nor the answers of others.
+    fileprivate var rules: LocalServer.Rules {
+        var rules = LocalServer.Rules()
+        rules.bodyLimit = 4 << 10
+        guard self == .tcp else { return rules }
+        rules.connections = 64
+        rules.usesReserve = false
+        rules.bounds = DownstreamConnection.Bounds(
+            limits: HTTP1Limits(),
+            headTimeout: .seconds(5),
+            bodyRate: 1 << 10,
+            keepAlive: 5_000_000_000
+        )
+        return rules
+    }
 }
 
 /// The admin socket, and the server that answers on it.
@@ -42,9 +62,11 @@ struct AdminServer: Sendable {
         guard let socket = opened.first else { return nil }
         self.socket = socket
         let handler = AdminHandler(reach: reach, daemon: daemon)
-        let server = await loop.call { loop in
+        var rules = reach.rules
+        rules.judge = { handler.refusal(of: $0) }
+        let server = await loop.call { [rules] loop in
             Result<LocalServer, any Error> {
-                try LocalServer(socket.socket, on: loop) { await handler.answer($0) }
+                try LocalServer(socket.socket, on: loop, rules: rules) { await handler.answer($0) }
             }
         }
         self.server = try await server.unwrapped()

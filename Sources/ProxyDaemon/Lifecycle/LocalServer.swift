@@ -7,7 +7,7 @@ import NetworkCore
 /// A small HTTP server on a loop, strict like the data listeners: the admin socket, the
 /// demo's upstream and the page that a sign-in comes back to are made of it.
 ///
-/// Request bodies are read whole, up to a limit.
+/// Request bodies are read whole, up to a limit, but not before their heads were judged.
 ///
 /// Not `Sendable`: it never leaves its loop.
 final class LocalServer {
@@ -27,43 +27,59 @@ final class LocalServer {
 
     typealias Answer = @Sendable (Call) async -> Response
 
-    /// The largest request body it reads, in bytes.
-    private static let bodyLimit = 16 << 20
-    /// What a request to it may be.
-    private static let bounds = DownstreamConnection.Bounds(
-        limits: HTTP1Limits(),
-        headTimeout: .seconds(10),
-        bodyRate: nil
-    )
+    /// How much a peer may ask for.
+    struct Rules: Sendable {
+        /// The largest request body it reads, in bytes.
+        var bodyLimit = 16 << 20
+        /// How many connections there may be; beyond that the one that has been idle longest is closed.
+        var connections: Int?
+        /// What one request may be.
+        var bounds = DownstreamConnection.Bounds(
+            limits: HTTP1Limits(),
+            headTimeout: .seconds(10),
+            bodyRate: nil
+        )
+        /// Whether its connections may take the last descriptors.
+        var usesReserve = true
+        /// Refuses a request by its head, whose body is still to come.
+        var judge: @Sendable (Call) -> Response? = { _ in nil }
+    }
+
+    /// A connection, and since when it has had no request; `nil` while it has one.
+    private struct Guest {
+        let connection: DownstreamConnection
+        var idleSince: UInt64?
+    }
 
     private let loop: EventLoop
+    private let rules: Rules
     private let answer: Answer
     /// Called with each response that was sent completely.
     private let onAnswered: (@Sendable (Response) -> Void)?
     private var listener: Listener?
-    private var connections: [ObjectIdentifier: DownstreamConnection] = [:]
+    private var guests: [ObjectIdentifier: Guest] = [:]
     private var onDrained: (() -> Void)?
 
     init(
         _ socket: borrowing ListeningSocket,
         on loop: EventLoop,
+        rules: Rules = Rules(),
         answer: @escaping Answer,
         onAnswered: (@Sendable (Response) -> Void)? = nil
     ) throws(IOError) {
         self.loop = loop
+        self.rules = rules
         self.answer = answer
         self.onAnswered = onAnswered
-        listener = try Listener(socket, on: loop, usesReserve: true) {
+        listener = try Listener(socket, on: loop, usesReserve: rules.usesReserve) {
             [unowned self] in serve($0)
         }
     }
 
     private func serve(_ socket: StreamSocket) {
-        let connection = DownstreamConnection(
-            socket,
-            bounds: LocalServer.bounds
-        )
-        connections[ObjectIdentifier(connection)] = connection
+        guard makeRoom() else { return socket.reset() }
+        let connection = DownstreamConnection(socket, bounds: rules.bounds)
+        guests[ObjectIdentifier(connection)] = Guest(connection: connection, idleSince: loop.now)
         let bound = LoopBound((server: self, connection: connection), on: loop)
         // One task for the connection's life, which never leaves the loop.
         let task = Task(executorPreference: loop) {
@@ -71,6 +87,22 @@ final class LocalServer {
             await server.run(connection)
         }
         socket.onPeerClosed = { task.cancel() }
+    }
+
+    /// Closes the connection that has been idle longest, if there are as many as there may be.
+    ///
+    /// - Returns: whether there is room for one more.
+    private func makeRoom() -> Bool {
+        let present = guests.values.filter { !$0.connection.socket.isAborting }
+        guard let limit = rules.connections, present.count >= limit else { return true }
+        let idle = present.filter { $0.idleSince != nil }
+        let oldest = idle.min { $0.idleSince ?? 0 < $1.idleSince ?? 0 }
+        oldest?.connection.socket.abort()
+        return oldest != nil
+    }
+
+    private func note(_ connection: DownstreamConnection, idleSince time: UInt64?) {
+        guests[ObjectIdentifier(connection)]?.idleSince = time
     }
 
     private func run(_ connection: DownstreamConnection) async {
@@ -84,8 +116,8 @@ final class LocalServer {
             // The peer is gone or too slow: no answer is possible.
         }
         await connection.end()
-        connections[ObjectIdentifier(connection)] = nil
-        if connections.isEmpty { onDrained?() }
+        guests[ObjectIdentifier(connection)] = nil
+        if guests.isEmpty { onDrained?() }
     }
 
     private func refuse(
@@ -96,6 +128,12 @@ final class LocalServer {
         let response = ErrorResponder.response(to: reason, channel: nil, requestID: "")
         var writer = ResponseWriter(response, to: head, .close, on: connection)
         try? await writer.write()
+        await leave(connection)
+    }
+
+    /// Closes a connection whose last answer is written.
+    private func leave(_ connection: DownstreamConnection) async {
+        note(connection, idleSince: loop.now)
         await connection.closeAfterLingering()
     }
 
@@ -106,39 +144,56 @@ final class LocalServer {
         _ head: RequestHead,
         _ connection: DownstreamConnection
     ) async throws -> Bool {
+        note(connection, idleSince: nil)
+        defer { note(connection, idleSince: loop.now) }
+        if let refusal = rules.judge(LocalServer.call(head, ByteSlice([]))) {
+            return try await deliver(refusal, head, connection)
+        }
         let body: ByteSlice
         do {
-            body = try await connection.requestBody(head.framing)
-                .collect(upTo: LocalServer.bodyLimit)
+            if case .length(let length) = head.framing, length > rules.bodyLimit {
+                throw tooLong
+            }
+            body = try await connection.requestBody(head.framing).collect(upTo: rules.bodyLimit)
         } catch let error as NetworkError where error.kind != .cancelled {
-            await refuse(head, LocalServer.refusal(error), connection)
+            let isTooLong = error.kind == .httpResponseBodySize
+            await refuse(head, isTooLong ? tooLong : error, connection)
             return false
         }
-        let response = await answer(
-            Call(
-                method: head.method,
-                target: head.target,
-                headers: head.headers,
-                host: head.host,
-                body: body
-            )
+        return try await deliver(await answer(LocalServer.call(head, body)), head, connection)
+    }
+
+    private static func call(_ head: RequestHead, _ body: ByteSlice) -> Call {
+        Call(
+            method: head.method,
+            target: head.target,
+            headers: head.headers,
+            host: head.host,
+            body: body
         )
+    }
+
+    private func deliver(
+        _ response: Response,
+        _ head: RequestHead,
+        _ connection: DownstreamConnection
+    ) async throws -> Bool {
         // An endless answer lasts as long as the peer reads, however slowly.
         if case .stream(_, nil) = response.body { connection.request.idleTimeout = nil }
         var writer = ResponseWriter(response, to: head, head.persistence, on: connection)
         try await writer.write()
         onAnswered?(response)
-        if !writer.persists { await connection.closeAfterLingering() }
+        if !writer.persists { await leave(connection) }
         return writer.persists
     }
 
-    /// The error for content that was not read to its end.
-    private static func refusal(_ error: NetworkError) -> NetworkError {
-        guard error.kind == .httpResponseBodySize else { return error }
-        return NetworkError(
+    /// The error for content that is not read to its end.
+    private var tooLong: NetworkError {
+        NetworkError(
             .httpRequestError,
             side: .downstream,
-            detail: "the request's content is longer than the \(bodyLimit) bytes that are accepted",
+            detail:
+                "the request's content is longer than the \(rules.bodyLimit) bytes that are accepted",
             status: 413
         )
     }
@@ -148,15 +203,15 @@ final class LocalServer {
         listener?.close()
         listener = nil
         onDrained = completion
-        for connection in connections.values { connection.drain() }
-        if connections.isEmpty { completion() }
+        for guest in guests.values { guest.connection.drain() }
+        if guests.isEmpty { completion() }
     }
 
     /// Accepts no more and ends all open connections.
     func close() {
         listener?.close()
         listener = nil
-        for connection in connections.values { connection.socket.abort() }
+        for guest in guests.values { guest.connection.socket.abort() }
     }
 }
 

@@ -26,6 +26,8 @@ import Testing
 
     @Test(arguments: [
         "evil.example", "localhost.evil.example", "notlocalhost", "10.0.0.1", "127.evil.example",
+        // Browsers do not take these for this machine, and say nothing of the page that asks.
+        "[::ffff:127.0.0.1]:PORT", "[::ffff:7f00:1]", "0.0.0.0:PORT", "[::]", "[::127.0.0.1]",
     ])
     func `another name is refused`(host: String) async throws {
         #expect(try await ask("GET /status", host: host).status == 421)
@@ -84,17 +86,37 @@ import Testing
 
     @Test func `content that is too long is refused, not dropped`() async throws {
         try await DaemonHarness.run(channels: "orders: { upstream: http://127.0.0.1:9 }") { proxy in
-            let head = Raw.request("POST", "/reload", fields: ["Content-Length: 16777217"])
-            let app = try await proxy.admin(sending: head)
-            _ = try await app.flood(String(repeating: "x", count: 1 << 16), upTo: 1 << 24 + 1)
-            let answer = try await app.message()
-            #expect(answer.status == 413)
-            #expect(answer.body.contains("longer than the 16777216 bytes"))
+            let change = ["Netproxy-Admin: 1"]
+            for fields in [["Content-Length: 4097"], ["Transfer-Encoding: chunked"]] {
+                let head = Raw.request("POST", "/reload", fields: change + fields)
+                let app = try await proxy.admin(sending: head)
+                if fields[0].hasPrefix("T") {
+                    try await app.send("1001\r\n" + String(repeating: "x", count: 4097) + "\r\n")
+                }
+                let answer = try await app.message()
+                #expect(answer.status == 413)
+                #expect(answer.body.contains("longer than the 4096 bytes"))
+            }
+        }
+    }
+
+    @Test(arguments: ["Netproxy-Admin: 0", "Netproxy-Admin: 1\r\nOrigin: http://evil.example"])
+    func `a head is judged before any content is waited for`(fields: String) async throws {
+        try await DaemonHarness.run(channels: "orders: { upstream: http://127.0.0.1:9 }") { proxy in
+            let fields = ["Content-Length: 16777216", "Expect: 100-continue", fields]
+            let app = try await proxy.admin(
+                sending: Raw.request("POST", "/reload", fields: fields)
+            )
+            #expect(try await app.message().status == 403)
         }
     }
 
     @Test func `content that is malformed is told so`() async throws {
-        let answer = try await ask("POST /reload", "Transfer-Encoding: chunked", "\r\nnone")
+        let answer = try await ask(
+            "POST /reload",
+            "Netproxy-Admin: 1\r\nTransfer-Encoding: chunked",
+            "\r\nnone"
+        )
         #expect(answer.status == 400)
     }
 
