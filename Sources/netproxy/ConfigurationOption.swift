@@ -185,6 +185,9 @@ struct ConfigurationFile: Sendable {
     /// What `check` remarks on a file that is valid.
     func remarks(on configuration: ProxyConfiguration) -> [String] {
         var remarks = PublicSecrets.warnings(in: configuration).map(\.description)
+        if let warning = OpenChannels.warning(in: configuration) {
+            remarks.append("note: \(warning)")
+        }
         if case .whole(let bytes) = contents(),
             let cut = ConfigurationLoader.cutOff(bytes, file: path)
         {

@@ -37,6 +37,9 @@ struct RunCommand: AsyncParsableCommand {
         for address in await daemon.addresses {
             StandardError.report("netproxy: listening on \(address)")
         }
+        if let warning = OpenChannels.warning(in: configuration) {
+            StandardError.report("netproxy: \(warning)")
+        }
         await daemon.waitUntilStopped()
     }
 }
