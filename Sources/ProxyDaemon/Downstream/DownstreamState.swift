@@ -183,7 +183,7 @@ struct DownstreamState {
         switch shutdown {
         case .none:
             phase = .waiting
-            return served == 0 ? idleDeadline : now &+ keepAlive
+            return served == 0 ? min(idleDeadline, now &+ keepAlive) : now &+ keepAlive
         case .draining where served == 0 && now < graceEnd:
             phase = .waiting
             return graceEnd

@@ -139,7 +139,7 @@ import Testing
         }
     }
 
-    @Test(arguments: [("/dead/1", 502), ("/orders/1", 407), ("/orders/../..", 400), ("/no", 403)])
+    @Test(arguments: [("/dead/1", 502), ("/orders/1", 401), ("/orders/../..", 400), ("/no", 403)])
     func `a page may read an error of netproxy's own`(target: String, status: Int) async throws {
         try await run("key: 'literal:sesame'") { proxy, _ in
             let answer = try await proxy.exchange(Raw.get(target, CrossOriginStory.page))
