@@ -36,7 +36,8 @@ import Testing
                 try await app.send(Raw.get("/orders/1"))
                 let answer = try await app.message()
                 #expect(answer.body == "here")
-                #expect(answer["Connection"] == "close")
+                // A loop that has not begun to drain yet says so with its next look at the connection.
+                if workers == 1 { #expect(answer["Connection"] == "close") }
                 #expect(try await app.rest().end == .closed)
             }
             await stopped
