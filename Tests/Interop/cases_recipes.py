@@ -137,11 +137,13 @@ def recipe_git(world):
 def recipe_rclone(world):
     program("rclone")
     with Served(world, basic("app"), rclone_serving("webdav")) as server:
-        write(os.path.join(server.files, "a.txt"), b"content")
+        folder = os.path.join(server.files, "remote.php", "webdav")
+        write(os.path.join(folder, "inbox", "a.txt"), b"content")
         with Recipe(world, "rclone", server) as proxy:
             proxy.type()
-        equal(os.listdir(os.path.join(server.files, "done")), ["b.txt"], "what was moved")
-        server.check("MOVE /a.txt")
+        equal(os.listdir(os.path.join(folder, "done")), ["a.txt"], "what was moved")
+        check(any(each.method == "MOVE" for each in server.requests), "nothing was moved there")
+        server.check()
 
 
 @recipe

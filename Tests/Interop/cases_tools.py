@@ -45,7 +45,7 @@ def commit(proxy, copy, name, content):
 
 @case
 def client_git_push(world):
-    """Clone, push and pull; what is pushed is longer than what git sends with a length."""
+    """Clones and pushes, one of which is longer than what git sends with a length."""
     host, bare = hosting(world)
     with host, daemon(world, host, {"github": host.channel()}) as proxy:
         def git(*words):
@@ -118,24 +118,33 @@ def rclone(proxy, *words, url, **variables):
 
 @case
 def client_rclone(world):
-    """Copy, list, move and delete; the target of a move is the URL that rclone knows."""
+    """Copy, list, move and delete; the target of a move is the URL that rclone knows.
+
+    A list names files by their path at the server, and rclone skips what is not below its own:
+    the channel has a listener without a prefix besides."""
     program("rclone")
-    with (Served(world, basic("app"), rclone_serving("webdav")) as server,
-          daemon(world, server, {"dav": server.channel()}) as proxy):
-        url = proxy.url("/dav")
-        content = os.urandom(300_000)
-        write(os.path.join(proxy.directory, "a file.bin"), content)
-        rclone(proxy, "copyto", "a file.bin", ":webdav:inbox/a file.bin", url=url)
-        rclone(proxy, "moveto", ":webdav:inbox/a file.bin", ":webdav:done/b ü.bin", url=url)
-        rclone(proxy, "copyto", ":webdav:done/b ü.bin", ":webdav:done/c.bin", url=url)
-        equal(rclone(proxy, "lsf", "-R", ":webdav:", url=url).split("\n")[:-1],
-              ["done/", "inbox/", "done/b ü.bin", "done/c.bin"], "files")
-        rclone(proxy, "copyto", ":webdav:done/c.bin", "back.bin", url=url)
-        with open(os.path.join(proxy.directory, "back.bin"), "rb") as file:
-            equal(file.read() == content, True, "whether what came back is what went")
-        for each in server.seen("MOVE", "/inbox/a%20file.bin"):
-            equal(each.get("Destination"), server.base + "/done/b%20%C3%BC.bin", "Destination")
-        server.check("PUT /inbox/a%20file.bin", "MOVE /inbox/a%20file.bin")
+    port = free_port()
+    with Served(world, basic("app"), rclone_serving("webdav")) as server:
+        channel = server.channel(match={"listen": f"127.0.0.1:{port}"})
+        with daemon(world, server, {"dav": channel}) as proxy:
+            prefixed, url = proxy.url("/dav"), f"http://127.0.0.1:{port}"
+            content = os.urandom(300_000)
+            write(os.path.join(proxy.directory, "a file.bin"), content)
+            rclone(proxy, "copyto", "a file.bin", ":webdav:inbox/a file.bin", url=prefixed)
+            rclone(proxy, "moveto", ":webdav:inbox/a file.bin", ":webdav:done/b ü.bin",
+                   url=prefixed)
+            rclone(proxy, "copyto", ":webdav:done/b ü.bin", ":webdav:done/c.bin", url=prefixed)
+            rclone(proxy, "moveto", ":webdav:done", ":webdav:old", url=url)
+            equal(rclone(proxy, "lsf", "-R", "--files-only", ":webdav:", url=url).splitlines(),
+                  ["old/b ü.bin", "old/c.bin"], "files")
+            rclone(proxy, "copyto", ":webdav:old/c.bin", "back.bin", url=url)
+            with open(os.path.join(proxy.directory, "back.bin"), "rb") as file:
+                check(file.read() == content, "what came back is not what went")
+            rclone(proxy, "deletefile", ":webdav:old/c.bin", url=prefixed)
+            for each in server.seen("MOVE", "/inbox/a%20file.bin"):
+                equal(each.get("Destination"), server.base + "/done/b%20%C3%BC.bin", "Destination")
+            server.check("PUT /inbox/a%20file.bin", "MOVE /inbox/a%20file.bin",
+                         "DELETE /old/c.bin")
 
 
 @case
