@@ -3,15 +3,17 @@
 Only the hosts, ports, paths and secrets that a reader replaces are replaced here.
 """
 
+import io
 import json
 import os
 import re
+import zipfile
 
 import sdk_apis
 from cases_clients import program
 from cases_readme import typed
 from cases_tools import GIT, Served, hosting, image, rclone_serving, registry, write
-from guarded import CREDENTIAL, basic
+from guarded import CREDENTIAL, Reply, basic
 from harness import case, check, equal, free_port
 from proxy import Netproxy, to_yaml
 from world import HERE
@@ -36,7 +38,8 @@ def recipe(function):
 class Recipe(Netproxy):
     """netproxy with the channel of one row, and the row's command with the same replacements."""
 
-    def __init__(self, world, client, api):
+    def __init__(self, world, client, api, keyed=True):
+        """`keyed`: the channel demands the key that `netproxy exec` lends."""
         super().__init__(world, {})
         self.secret_sources.append(api)
         channel, self.line = rows()[client]
@@ -46,8 +49,7 @@ class Recipe(Netproxy):
         channel = self.local(channel).replace("SECRET", f'"literal:{CREDENTIAL}"')
         channel = re.sub(r"upstream: https://[^/, ]+", f"upstream: {api.base}", channel)
         del self.config["channels"]
-        if "netproxy exec" in self.line:
-            # The key that it lends is demanded.
+        if keyed and "netproxy exec" in self.line:
             self.config["defaults"] = {"access": {"key": "literal:only-the-owner"}}
         self.text = f"{to_yaml(self.config)}\nchannels:\n  {channel}\n"
 
@@ -59,20 +61,24 @@ class Recipe(Netproxy):
     def write_config(self, text=None):
         super().write_config(text or self.text)
 
+    def program(self, name, command):
+        """Makes a program that the command finds first."""
+        path = os.path.join(self.directory, "bin", name)
+        write(path, f'#!/bin/sh\nexec {command} "$@"\n'.encode())
+        os.chmod(path, 0o755)
+
     def type(self, **variables):
         return typed(self, ["sh", "-c", self.local(self.line)], seconds=20, **variables)
 
 
-def app(world, client, api, *arrived):
+def app(world, client, api, *arrived, **options):
     """A recipe whose command runs an app in Python."""
-    with api, Recipe(world, client, api) as proxy:
+    with api, Recipe(world, client, api, **options) as proxy:
         places = os.path.join(HERE, "clients")
         write(os.path.join(proxy.directory, "app.py"),
               f"import sys\nsys.path.insert(0, {places!r})\nimport sdks\n"
               f"sdks.main({client!r})\n".encode())
-        python = os.path.join(proxy.directory, "bin", "python3")
-        write(python, f'#!/bin/sh\nexec {world.python} "$@"\n'.encode())
-        os.chmod(python, 0o755)
+        proxy.program("python3", world.python)
         equal(proxy.type().strip(), "ok", "the app's output")
         api.check(*arrived)
 
@@ -90,7 +96,8 @@ def recipe_anthropic(world):
 @recipe
 def recipe_google_genai(world):
     app(world, "google-genai", sdk_apis.google_genai(), "GET /v1/models",
-        "POST /upload/v1/files")
+        # What uploads shows no key, because the URL is one.
+        "POST /upload/v1/files", keyed=False)
 
 
 @recipe
@@ -147,6 +154,26 @@ def recipe_rclone(world):
 
 
 @recipe
+def recipe_pip(world):
+    """The index has links of its own to what it lists."""
+    name, wheel = "app-1-py3-none-any.whl", io.BytesIO()
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("app-1.dist-info/METADATA",
+                         "Metadata-Version: 2.1\nName: app\nVersion: 1\n")
+        archive.writestr("app-1.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
+        archive.writestr("app-1.dist-info/RECORD", "")
+    index = f'<!DOCTYPE html><a href="../../packages/{name}">{name}</a>'.encode()
+    with sdk_apis.API(basic("app"), {
+            "GET /simple/app/": lambda *_: Reply(index, fields=[("Content-Type", "text/html")]),
+            f"GET /packages/{name}": lambda *_: Reply(wheel.getvalue())}) as api:
+        with Recipe(world, "pip", api) as proxy:
+            proxy.program("pip", f"{world.python} -m pip --disable-pip-version-check")
+            proxy.type(PIP_NO_CACHE_DIR="1")
+            check(os.path.exists(os.path.join(proxy.directory, name)), "nothing was downloaded")
+        api.check("GET /simple/app/")
+
+
+@recipe
 def recipe_restic(world):
     program("restic")
     with Served(world, basic("app"), rclone_serving("restic")) as server:
@@ -168,7 +195,8 @@ def recipe_skopeo(world):
 @recipe
 def recipe_gh(world):
     program("gh")
-    with sdk_apis.github() as api, Recipe(world, "gh", api) as proxy:
+    # Its word for a bearer token is `token`, which is no way to show a key.
+    with sdk_apis.github() as api, Recipe(world, "gh", api, keyed=False) as proxy:
         equal(json.loads(proxy.type())["login"], "ada", "login")
         api.check("GET /user")
 
