@@ -126,8 +126,11 @@ def readme_exec(world):
 
 @case
 def readme_exec_as_api_key(world):
-    line = block("bash", "OPENAI_API_KEY").strip()
-    channel = {"upstream": "https://api.example.com/v1", "stub": STUB,
+    line = block("bash", "--channel llm").strip()
+    words = {"OPENAI_BASE_URL": "url", "OPENAI_API_KEY": "key"}
+    written = "exec: { " + ", ".join(f"{name}: {word}" for name, word in words.items()) + " }"
+    check(written in block("yaml", "exec:"), f"the README's channel lacks {written}")
+    channel = {"upstream": "https://api.example.com/v1", "stub": STUB, "exec": words,
                "auth": {"bearer": "literal:the-real-key"},
                "access": {"key": "literal:only-the-owner"}}
     with Netproxy(world, {"llm": channel}) as proxy:
