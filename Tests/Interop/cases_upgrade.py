@@ -168,7 +168,9 @@ def fetch(port, method, path, body=None, headers=None):
     """One request over a connection of its own; status, headers and body."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
     try:
-        connection.request(method, path, body=body, headers=headers or {})
+        # With its own User-Agent, or netproxy would add one.
+        fields = {"User-Agent": "app", **(headers or {})}
+        connection.request(method, path, body=body, headers=fields)
         answer = connection.getresponse()
         return answer.status, answer.headers, answer.read()
     finally:
