@@ -1,7 +1,7 @@
 /// Where a connection's task waits elsewhere, so that the end of the connection ends the wait.
 ///
 /// What a cancellation handler around each wait does too, at a tenth of its cost: the task carries
-/// the relay as a task local, whoever waits for it leaves the socket here. Not `Sendable`.
+/// the relay as a task local, and what waits for it leaves its socket here. Not `Sendable`.
 package final class AbortRelay {
     /// The relay of the present task's connection.
     ///

@@ -1,7 +1,7 @@
 import Bytes
 import Synchronization
 
-/// A body of which the beginning has been read ahead, and is read again by whoever reads the body.
+/// A body of which the beginning has been read ahead, and is read again by the body's reader.
 final class PeekedBody: BodySource {
     private struct State {
         var ahead: [ByteSlice]
