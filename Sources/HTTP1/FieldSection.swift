@@ -64,7 +64,7 @@ struct FieldSection {
         }
         // The index keeps the length of a name in 16 bits.
         guard length <= Int(UInt16.max) else {
-            throw FieldSection.tokenLength(text) == length
+            throw FieldSection.tokenLength(text).length == length
                 ? .sectionTooLarge : FieldSection.nameFault(text)
         }
         let colon = line.lowerBound + length
@@ -83,9 +83,9 @@ struct FieldSection {
         } else {
             // A name of the table is a token: the scanner has refused the bytes that its comparison
             // without regard to case would take for others.
-            guard FieldSection.tokenLength(text) == length else {
-                throw FieldSection.nameFault(text)
-            }
+            let name = FieldSection.tokenLength(text)
+            guard name.length == length else { throw FieldSection.nameFault(text) }
+            if name.isUnusual { headers.noteUnusualName() }
             guard !FieldSection.imitatesFraming(text.extracting(first: length)) else {
                 throw .malformedFieldName
             }
@@ -144,17 +144,25 @@ struct FieldSection {
     }
 
     private static func nameFault(_ line: Span<UInt8>) -> HTTP1Error {
-        let length = tokenLength(line)
+        let length = tokenLength(line).length
         guard length < line.count, Grammar.isWhitespace(line[length]) else {
             return .malformedFieldName
         }
         return length == 0 ? .foldedLine : .spaceBeforeColon
     }
 
-    /// How many bytes of a token a line begins with.
-    private static func tokenLength(_ line: Span<UInt8>) -> Int {
+    /// How many bytes of a token a line begins with, and whether one of them is no letter, digit or
+    /// hyphen: then the name may look like another.
+    private static func tokenLength(_ line: Span<UInt8>) -> (length: Int, isUnusual: Bool) {
         var length = 0
-        while length < line.count, Grammar.isTokenByte(line[length]) { length += 1 }
-        return length
+        var isUnusual = false
+        while length < line.count {
+            if !Grammar.isPlainNameByte(line[length]) {
+                guard Grammar.isTokenByte(line[length]) else { break }
+                isUnusual = true
+            }
+            length += 1
+        }
+        return (length, isUnusual)
     }
 }

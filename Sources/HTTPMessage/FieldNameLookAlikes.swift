@@ -34,10 +34,7 @@ extension HTTPFieldName {
     /// Whether a name has a byte other than letters, digits and hyphens: of two names that look
     /// alike and are not the same, at least one does.
     static func isUnusual(_ name: Span<UInt8>) -> Bool {
-        for index in name.indices {
-            let byte = name[index]
-            if folded(byte) == UInt8(ascii: "-"), byte != UInt8(ascii: "-") { return true }
-        }
+        for index in name.indices where !Grammar.isPlainNameByte(name[index]) { return true }
         return false
     }
 
@@ -50,9 +47,6 @@ extension HTTPFieldName {
     package static func likeness(of name: some StringProtocol) -> String {
         String(decoding: name.utf8.map(folded), as: UTF8.self)
     }
-
-    /// Whether the name has a byte other than letters, digits and hyphens.
-    var isUnusual: Bool { known == nil && HTTPFieldName.isUnusual(text.utf8.span) }
 
     /// What a byte of a name may become on the way: a small letter, a digit or a hyphen.
     static func folded(_ byte: UInt8) -> UInt8 {

@@ -11,6 +11,12 @@ public enum Grammar {
         return byte < 128 && mask & (1 << UInt64(byte & 63)) != 0
     }
 
+    /// Whether a byte is a letter, a digit or a hyphen, as in almost all names of fields.
+    @inlinable public static func isPlainNameByte(_ byte: UInt8) -> Bool {
+        let mask: UInt64 = byte < 64 ? 0x03FF_2000_0000_0000 : 0x07FF_FFFE_07FF_FFFE
+        return byte < 128 && mask & (1 << UInt64(byte & 63)) != 0
+    }
+
     /// Whether a byte may be in a field value: visible, SP, HTAB or obs-text (RFC 9110 §5.5).
     @inlinable public static func isFieldValueByte(_ byte: UInt8) -> Bool {
         (byte >= 0x20 && byte != 0x7F) || byte == 0x09

@@ -5,12 +5,15 @@ public struct HTTPFieldName: Sendable, Hashable, CustomStringConvertible,
     package let known: KnownField?
     /// The name as it was spelled.
     public let text: String
+    /// Whether it has a byte other than letters, digits and hyphens, and so may look like another name.
+    let isUnusual: Bool
 
     /// Makes a name, or returns `nil` if the text is not a token or longer than 65,535 bytes.
     public init?(_ text: String) {
         guard Grammar.isToken(text), text.utf8.count <= Int(UInt16.max) else { return nil }
         self.text = text
         known = KnownFieldTable.lookup(text)
+        isUnusual = known == nil && HTTPFieldName.isUnusual(text.utf8.span)
     }
 
     /// Makes a name from a literal, which must be a token.
@@ -18,11 +21,13 @@ public struct HTTPFieldName: Sendable, Hashable, CustomStringConvertible,
         precondition(Grammar.isToken(value), "a field name is a token")
         text = value
         known = KnownFieldTable.lookup(value)
+        isUnusual = known == nil && HTTPFieldName.isUnusual(value.utf8.span)
     }
 
     package init(known: KnownField) {
         self.known = known
         text = known.text
+        isUnusual = false
     }
 
     /// Whether both name the same field.

@@ -210,7 +210,8 @@ public struct HTTPHeaders: Sendable {
 
     /// Indexes a line whose bytes are in the head already.
     ///
-    /// `isVerbatim` says that the head holds exactly `name: value CRLF`.
+    /// `isVerbatim` says that the head holds exactly `name: value CRLF`. The caller, which reads the
+    /// bytes of a name that is not known, calls `noteUnusualName`.
     @inline(__always)
     package mutating func append(name: Range<Int>, value: Range<Int>, isVerbatim: Bool)
         -> KnownField?
@@ -224,7 +225,7 @@ public struct HTTPHeaders: Sendable {
                 form: isVerbatim ? .verbatim : .loose
             )
         )
-        if let known { note(known) } else { noteOther(isUnusual(name)) }
+        if let known { note(known) } else { hasOthers = true }
         return known
     }
 
@@ -249,9 +250,8 @@ public struct HTTPHeaders: Sendable {
         if isUnusual { hasUnusualNames = true }
     }
 
-    private func isUnusual(_ name: Range<Int>) -> Bool {
-        HTTPFieldName.isUnusual(arena.bytes.extracting(name))
-    }
+    /// The name that was added last has a byte other than letters, digits and hyphens.
+    package mutating func noteUnusualName() { hasUnusualNames = true }
 
     /// Visits the values of a known field's lines as bytes, in order.
     @inline(__always)

@@ -46,7 +46,7 @@ public enum RequestTarget: Sendable, Hashable, CustomStringConvertible {
             self.init(encoded.span, for: method)
             return
         }
-        guard RequestTarget.isWellFormed(bytes) else { return nil }
+        guard RequestTarget.hasValidEscapes(bytes) else { return nil }
         if method == .connect {
             // RFC 9110 §9.3.6: there is no default port.
             guard let authority = Authority(bytes), authority.port != nil else { return nil }
@@ -108,7 +108,10 @@ public enum RequestTarget: Sendable, Hashable, CustomStringConvertible {
 
     /// Whether the bytes may be a target of one form or another.
     package static func isWellFormed(_ bytes: Span<UInt8>) -> Bool {
-        guard Grammar.isTarget(bytes) else { return false }
+        Grammar.isTarget(bytes) && hasValidEscapes(bytes)
+    }
+
+    private static func hasValidEscapes(_ bytes: Span<UInt8>) -> Bool {
         var start = 0
         // Where the query starts, once that matters: each byte is examined once at most.
         var query: Int?

@@ -72,6 +72,7 @@ final class Channel {
 
     /// Returns which of the channel's rare fields a request has, one bit each.
     func rareFields(in headers: HTTPHeaders) -> UInt64 {
+        guard !ruleFields.isEmpty else { return 0 }
         var bits: UInt64 = 0
         for (index, name) in ruleFields.enumerated() where headers.contains(like: name) {
             bits |= 1 << UInt64(index)

@@ -105,6 +105,13 @@ final class DownstreamConnection {
         /// The limit where no channel sets one.
         static let idleTimeout = Duration.seconds(60)
 
+        /// Takes over what the channel of the request says.
+        mutating func enter(idleTimeout: Duration?, announcesProxy: Bool) {
+            self.idleTimeout = idleTimeout
+            self.announcesProxy = announcesProxy
+            hasChannelLimits = true
+        }
+
         /// What errors call the limit.
         var idleSetting: TimeSetting {
             TimeSetting(

@@ -47,8 +47,9 @@ final class ProxyHandler {
             case .tunnel(let authority):
                 try await connect(to: authority, on: app, &exchange)
                 return false
-            case .send(let made):
-                let request = made.body.isStream ? try await gather(made, on: app) : made
+            case .send(var request):
+                // Held once, or its fields would be copied when they are edited.
+                if request.body.isStream { request = try await gather(request, on: app) }
                 do {
                     if let channel = exchange.channel {
                         if let total = channel.totalTimeout {
@@ -65,7 +66,7 @@ final class ProxyHandler {
                         }
                     } else {
                         response = try await channels.forward.send(
-                            request,
+                            consume request,
                             context: &exchange.record.context
                         )
                     }
@@ -191,9 +192,10 @@ final class ProxyHandler {
         let route = try table.router.route(exchange.head, dedicated: exchange.dedicated)
         let channel = table.channels[route.channel]
         exchange.enter(channel, by: route.rule)
-        app.request.idleTimeout = channel.idleTimeout
-        app.request.hasChannelLimits = true
-        app.request.announcesProxy = channel.announcesProxy
+        app.request.enter(
+            idleTimeout: channel.idleTimeout,
+            announcesProxy: channel.announcesProxy
+        )
         if let own = route.ownCredential { exchange.hide(own) }
         let access = channel.access
         if exchange.fields.contains(.origin) {

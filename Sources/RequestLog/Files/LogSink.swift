@@ -22,8 +22,8 @@ package final class LogSink: Sendable {
 
     /// What waits for the writer.
     fileprivate struct Queue {
-        var lines: [UInt8] = []
-        var count = 0
+        /// What one loop flushed at a time: more of them are not joined, which would copy them.
+        var pieces: [(lines: [UInt8], count: Int)] = []
         /// When the last of the lines was made.
         var time = WallTime(seconds: 0)
         var now: ContinuousClock.Instant?
@@ -118,8 +118,7 @@ package final class LogSink: Sendable {
         guard !lines.isEmpty else { return }
         guard writer?.reserve(lines.count) ?? true else { return refuse(count) }
         let isFirst = queue.withLock { queue in
-            if queue.lines.isEmpty { queue.lines = lines.array } else { queue.lines += lines.array }
-            queue.count += count
+            queue.pieces.append((lines.array, count))
             (queue.time, queue.now) = (max(queue.time, time), now)
             queue.isRefusing = false
             return queue.list()
@@ -161,7 +160,7 @@ package final class LogSink: Sendable {
             let taken = queue.withLock { $0.take() }
             for order in taken.orders { order(&stream) }
             let loss = taken.write(to: &stream)
-            writer?.release(taken.lines.count)
+            writer?.release(taken.pieces.reduce(0) { $0 + $1.lines.count })
             if taken.refused > 0 { stream.report(lost: taken.refused, for: LogSink.slowDisk) }
             let counters = stream.counters
             queue.withLock { $0.settle(counters) }
@@ -181,14 +180,23 @@ extension LogSink.Queue {
     /// Empties the queue.
     fileprivate mutating func take() -> LogSink.Queue {
         let taken = self
-        (lines, count, orders, refused, isListed) = ([], 0, [], 0, false)
+        (pieces, orders, refused, isListed) = ([], [], 0, false)
         return taken
     }
 
     /// Writes the lines; returns the reason if lines begin to be lost.
     fileprivate func write(to stream: inout LogStream) -> FileError? {
-        guard !lines.isEmpty else { return nil }
-        return stream.write(lines.span, count: count, at: time, now: now ?? .now)
+        var loss: FileError?
+        for piece in pieces {
+            let error = stream.write(
+                piece.lines.span,
+                count: piece.count,
+                at: time,
+                now: now ?? .now
+            )
+            loss = loss ?? error
+        }
+        return loss
     }
 
     /// Notes what the stream has counted.
