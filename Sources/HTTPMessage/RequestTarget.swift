@@ -35,9 +35,9 @@ public enum RequestTarget: Sendable, Hashable, CustomStringConvertible {
     /// the form does not go with the method.
     ///
     /// Visible ASCII without `#`, and UTF-8, which curl and others send as it is typed: its bytes are
-    /// percent-encoded here (RFC 3987 §3.1), so that no one further on has to read them. In the path a `%` must be followed by two hexadecimal digits (RFC
-    /// 3986 §2.1): otherwise the origin has to guess what is requested. A query is passed on
-    /// unchanged, as in nginx and HAProxy: many apps leave a bare `%` in it. `%00` is refused in
+    /// percent-encoded here (RFC 3987 §3.1), so that no one further on has to read them. In the path
+    /// a `%` must be followed by two hexadecimal digits (RFC 3986 §2.1): otherwise the origin has to
+    /// guess what is requested. A query is passed on unchanged, as in nginx and HAProxy: many apps leave a bare `%` in it. `%00` is refused in
     /// both, because it ends a string in C.
     package init?(_ bytes: Span<UInt8>, for method: HTTPMethod) {
         guard !bytes.isEmpty else { return nil }

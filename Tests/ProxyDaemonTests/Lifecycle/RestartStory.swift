@@ -36,7 +36,7 @@ import Testing
                 try await app.send(Raw.get("/orders/1"))
                 let answer = try await app.message()
                 #expect(answer.body == "here")
-                // A loop that has not begun to drain yet says so with its next look at the connection.
+                // Of several loops one may answer before it has begun to drain, and close afterwards.
                 if workers == 1 { #expect(answer["Connection"] == "close") }
                 #expect(try await app.rest().end == .closed)
             }
