@@ -24,6 +24,9 @@ package final class LogSink: Sendable {
     fileprivate struct Queue {
         /// What one loop flushed at a time: more of them are not joined, which would copy them.
         var pieces: [(lines: [UInt8], count: Int)] = []
+        /// Memory for the next pieces: that of the last ones that were written, so that steady traffic
+        /// allocates none, and what a burst needed goes back.
+        var spare: [[UInt8]] = []
         /// When the last of the lines was made.
         var time = WallTime(seconds: 0)
         var now: ContinuousClock.Instant?
@@ -41,6 +44,9 @@ package final class LogSink: Sendable {
 
     /// Why lines do not fit into the queue.
     private static let slowDisk = FileError("the disk does not keep up", code: EAGAIN)
+
+    /// How many pieces' memory a sink keeps: 256 KiB.
+    private static let spareLimit = 8
 
     private let queue = Mutex(Queue())
     /// Locked while the disk is used: with a writer, by its thread alone.
@@ -118,7 +124,9 @@ package final class LogSink: Sendable {
         guard !lines.isEmpty else { return }
         guard writer?.reserve(lines.count) ?? true else { return refuse(count) }
         let isFirst = queue.withLock { queue in
-            queue.pieces.append((lines.array, count))
+            var piece = queue.spare.popLast() ?? []
+            piece.append(lines)
+            queue.pieces.append((piece, count))
             (queue.time, queue.now) = (max(queue.time, time), now)
             queue.isRefusing = false
             return queue.list()
@@ -157,13 +165,14 @@ package final class LogSink: Sendable {
     func writeWaiting() {
         let loss = stream.withLock { stream in
             // Taken under the stream's lock: of two callers, the first to take is the first to write.
-            let taken = queue.withLock { $0.take() }
+            var taken = queue.withLock { $0.take() }
             for order in taken.orders { order(&stream) }
             let loss = taken.write(to: &stream)
             writer?.release(taken.pieces.reduce(0) { $0 + $1.lines.count })
             if taken.refused > 0 { stream.report(lost: taken.refused, for: LogSink.slowDisk) }
             let counters = stream.counters
-            queue.withLock { $0.settle(counters) }
+            let spare = taken.emptied(atMost: LogSink.spareLimit)
+            queue.withLock { $0.settle(counters, spare) }
             return loss
         }
         if let loss { onLoss?(loss) }
@@ -179,7 +188,8 @@ extension LogSink.Queue {
 
     /// Empties the queue.
     fileprivate mutating func take() -> LogSink.Queue {
-        let taken = self
+        var taken = self
+        taken.spare = []
         (pieces, orders, refused, isListed) = ([], [], 0, false)
         return taken
     }
@@ -199,8 +209,19 @@ extension LogSink.Queue {
         return loss
     }
 
-    /// Notes what the stream has counted.
-    fileprivate mutating func settle(_ counters: LogSink.Counters) {
+    /// The memory of its pieces, which are gone then.
+    fileprivate mutating func emptied(atMost limit: Int) -> [[UInt8]] {
+        var spare: [[UInt8]] = []
+        while spare.count < limit, var (lines, _) = pieces.popLast() {
+            lines.removeAll(keepingCapacity: true)
+            spare.append(lines)
+        }
+        return spare
+    }
+
+    /// Notes what the stream has counted, and keeps memory for what comes next.
+    fileprivate mutating func settle(_ counters: LogSink.Counters, _ spare: [[UInt8]]) {
+        self.spare = spare
         let error = counters.lastError ?? self.counters.lastError
         self.counters = counters
         self.counters.lastError = error

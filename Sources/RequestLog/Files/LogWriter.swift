@@ -14,7 +14,7 @@ package final class LogWriter: Sendable {
     /// without a loss.
     package static let capacity = 16 << 20
     /// With this many bytes waiting the thread is woken before the loops' next flush.
-    private static let urgent = 1 << 20
+    private static let urgent = 256 << 10
 
     private struct State {
         /// The sinks that have something to write.
