@@ -27,7 +27,7 @@ struct BodyLength {
     /// The body of a request.
     init(
         ofRequest version: HTTP1Version,
-        _ fields: FieldSection,
+        _ fields: borrowing FieldSection,
         in head: Span<UInt8>
     ) throws(HTTP1Error) {
         // 3 to 6, else 7: a request that says nothing has no body.
@@ -38,11 +38,9 @@ struct BodyLength {
     init(
         of status: HTTPStatus,
         answering method: HTTPMethod,
-        _ version: HTTP1Version,
-        _ fields: FieldSection,
-        in head: Span<UInt8>
+        framedBy fromFields: BodyFraming?,
+        announcing contentLength: Int?
     ) throws(HTTP1Error) {
-        let fromFields = try BodyLength.fromFields(fields, version, in: head)
         let announcesContent = fromFields != nil && fromFields != .length(0)
         switch status.rawValue {
         // 1. No body after 1xx, 204, 304 and in answer to HEAD, whatever the fields say.
@@ -58,9 +56,9 @@ struct BodyLength {
         case 200..<300 where method == .connect:
             framing = .none
         case 304:
-            (framing, announced) = (.none, fields.contentLength)
+            (framing, announced) = (.none, contentLength)
         case _ where method == .head:
-            (framing, announced) = (.none, fields.contentLength)
+            (framing, announced) = (.none, contentLength)
         default:
             // 3 to 6, else 8: a response that says nothing ends with its connection.
             framing = fromFields ?? .untilClose
@@ -69,8 +67,8 @@ struct BodyLength {
     }
 
     /// Rules 3 to 6, which requests and responses share; nil where no field frames the body.
-    private static func fromFields(
-        _ fields: FieldSection,
+    static func fromFields(
+        _ fields: borrowing FieldSection,
         _ version: HTTP1Version,
         in head: Span<UInt8>
     ) throws(HTTP1Error) -> BodyFraming? {

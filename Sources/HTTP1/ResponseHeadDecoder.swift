@@ -43,7 +43,12 @@ package struct ResponseHeadDecoder: Sendable {
             from: 1,
             spare: ResponseHeadDecoder.spare
         )
-        let body = try BodyLength(of: status, answering: method, version, fields, in: head)
+        let body = try BodyLength(
+            of: status,
+            answering: method,
+            framedBy: BodyLength.fromFields(fields, version, in: head),
+            announcing: fields.contentLength
+        )
         let response = ResponseHead(
             status: status,
             version: version,

@@ -84,7 +84,7 @@ import Testing
     }
 
     @Test func `a name is asked for again while it is in use, and only then`() throws {
-        var names = NameWatch(host: "api.example")
+        let names = NameWatch(host: "api.example")
         let second: UInt64 = 1_000_000_000
         let due = [100, 119, 120].map { names.isDue(at: $0 * second) }
         #expect(due == [false, false, true])
@@ -108,7 +108,7 @@ import Testing
 
     @Test(arguments: ["192.0.2.1", "2001:db8::1"])
     func `an address has no name to follow`(host: String) {
-        var names = NameWatch(host: host)
+        let names = NameWatch(host: host)
         let due = [0, .max].map { names.isDue(at: $0) }
         #expect(due == [false, false])
     }

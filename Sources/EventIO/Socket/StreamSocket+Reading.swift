@@ -158,7 +158,7 @@ extension StreamSocket {
 
     /// Whether something can be read now, even if the loop has not taken the kernel's report of it yet.
     package func hasArrived() -> Bool {
-        guard !isClosed, unsafe !isAborted else { return false }
+        guard !isClosed, unsafe !hasAborted else { return false }
         unsafe readiness.becameReadable()
         probe()
         return unsafe readiness.mayBeReadable

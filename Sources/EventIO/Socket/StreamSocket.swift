@@ -14,7 +14,7 @@ import System
     // SAFETY: one thread reads and writes these, in single loads and stores, so that no access overlaps.
     @exclusivity(unchecked) var readiness = SocketReadiness()
     /// Whether `abort()` was called.
-    @exclusivity(unchecked) package private(set) var isAborted = false
+    @exclusivity(unchecked) private(set) var hasAborted = false
     @exclusivity(unchecked) private var hasClosed = false
     /// Where the loop may read for the waiting reader.
     @exclusivity(unchecked) var fetch = Fetch()
@@ -48,8 +48,8 @@ import System
     package var isEncrypted: Bool { unsafe tls != nil }
     /// Whether `close()` was called.
     package var isClosed: Bool { unsafe hasClosed }
-    /// Whether `abort` was called.
-    package var isAborting: Bool { unsafe isAborted }
+    /// Whether `abort()` was called.
+    package var isAborted: Bool { unsafe hasAborted }
     /// The address of this end.
     package var localAddress: SocketAddress? { descriptor.localAddress }
     /// The user at the other end of a unix socket.
@@ -83,15 +83,15 @@ import System
 
     /// Ends every wait on the socket with `.aborted`; its owner then closes it.
     package func abort() {
-        guard unsafe !isAborted else { return }
-        unsafe isAborted = true
+        guard unsafe !hasAborted else { return }
+        unsafe hasAborted = true
         resumeReader()
         resumeWriter()
     }
 
     @inline(__always)
     func checkUsable() throws(IOError) {
-        if unsafe isAborted || hasClosed { throw .aborted }
+        if unsafe hasAborted || hasClosed { throw .aborted }
     }
 
     /// Closes the connection, after what the kernel takes of what is posted.
@@ -100,7 +100,7 @@ import System
     package func close() {
         guard !isClosed else { return }
         loop.preconditionCurrent()
-        if hasPosted, unsafe !isAborted { flushPosted() }
+        if hasPosted, unsafe !hasAborted { flushPosted() }
         dropPosted()
         unsafe hasClosed = true
         loop.remove(self)

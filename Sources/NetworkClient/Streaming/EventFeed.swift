@@ -160,7 +160,7 @@ extension EventFeed {
 }
 
 /// Stands for content whose length is not known.
-private struct NoEvents: BodySource {
+private final class NoEvents: BodySource {
     func next() async throws -> ByteSlice? { nil }
 }
 

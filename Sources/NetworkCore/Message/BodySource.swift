@@ -1,5 +1,8 @@
 /// Content that arrives piece by piece, pulled by its reader: not pulling is the backpressure.
-public protocol BodySource: Sendable {
+///
+/// A class or an actor, since content is read once: whoever holds it holds the same. It also keeps
+/// messages small, and copies of them cheap.
+public protocol BodySource: AnyObject, Sendable {
     /// The next piece, never empty; `nil` at the end.
     ///
     /// A source may return `nil` because its task is cancelled: readers check for that.

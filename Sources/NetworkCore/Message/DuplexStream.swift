@@ -3,7 +3,7 @@
 ///
 /// One task may read and one may write at a time. Its owner closes it; so does a task that is
 /// cancelled while it reads or writes.
-public protocol DuplexStream: Sendable {
+public protocol DuplexStream: AnyObject, Sendable {
     /// The next bytes, never empty; `nil` once the peer has sent its end.
     ///
     /// - Throws: `NetworkError`: `connection_read_timeout` when nothing came for the idle timeout, after

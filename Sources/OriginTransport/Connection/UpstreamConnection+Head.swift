@@ -47,7 +47,9 @@ extension UpstreamConnection {
         reading: Bool
     ) throws -> Arrival {
         repeat {
-            guard let head = try decodeHead(answering: question.method) else { continue }
+            guard !buffer.isEmpty, let head = try decodeHead(answering: question.method) else {
+                continue
+            }
             let isSwitch =
                 head.status == 101
                 && HopFields.agreed(head.headers, offered: question.upgrade) != nil

@@ -183,7 +183,9 @@ final class UpstreamConnection: TimerEntry {
     /// Makes the response of the head that is here.
     @inline(never)
     func response() throws -> Response {
-        guard var head = head.take() else { throw fault(.aborted, in: .awaitingHead) }
+        var taken: ResponseHead?
+        swap(&taken, &self.head)
+        guard var head = consume taken else { throw fault(.aborted, in: .awaitingHead) }
         if !head.keepAlive { mayReuse = false }
         if head.headers.contains(KnownField.keepAlive) {
             keepAlive = KeepAliveHint.limit(peer.options.keepAlive, by: head.headers)
@@ -201,34 +203,37 @@ final class UpstreamConnection: TimerEntry {
             headers.append(.upgrade, validated: upgrade)
             return Response(status: 101, headers: headers, body: .tunnel(tunnel()))
         }
-        var response = Response(
-            status: head.status,
-            headers: headers,
-            announcedLength: head.announcedLength
-        )
+        let content: HTTPBody
         switch head.framing {
         case .none where isDoubtful:
             // HEAD or 304: a confused origin sends the content all the same, and soon.
+            content = .empty
             owner.releaseAfterSilence(self)
         case .none, .length(0):
+            content = .empty
             owner.release(self)
         case .length(let length) where length <= buffer.count:
             // Copied where that is cheap: the connection keeps its slab, and the caller keeps
             // only the content.
-            response.body = .bytes(
+            content = .bytes(
                 length <= UpstreamConnection.copiedLength
                     ? buffer.copy(length) : buffer.take(length)
             )
             owner.release(self)
         case .length(let length):
             body = BodyReader(head.framing, limits: .responses)
-            response.body = .stream(source, length: length)
+            content = .stream(source, length: length)
         case .chunked, .untilClose:
             if head.framing == .untilClose { mayReuse = false }
             body = BodyReader(head.framing, limits: .responses)
-            response.body = .stream(source, length: nil)
+            content = .stream(source, length: nil)
         }
-        return response
+        return Response(
+            status: head.status,
+            headers: headers,
+            body: content,
+            announcedLength: head.announcedLength
+        )
     }
 
     /// Leaves HTTP: the connection is the tunnel's, and keeps its place in the pool until it closes.

@@ -5,7 +5,9 @@ import EventIO
 /// A connection that is in use all the time would otherwise go to the address it was made to for ever,
 /// whatever its name has become. The system's resolver does not tell how long an answer holds, so that
 /// the time is fixed, like nginx's `valid=30s`.
-struct NameWatch {
+///
+/// Not `Sendable`: it belongs to a pool.
+final class NameWatch {
     /// How long no question is asked after one, in nanoseconds of the loop's clock: 20 s.
     private static let interval: UInt64 = 20_000_000_000
     /// How old an answer may be that another pool has asked for: with the interval, 30 s in all.
@@ -23,7 +25,7 @@ struct NameWatch {
     }
 
     /// Whether to ask; the first call only starts the time, since the name was just looked up.
-    mutating func isDue(at now: UInt64) -> Bool {
+    func isDue(at now: UInt64) -> Bool {
         guard isFollowed else { return false }
         guard let asked else {
             self.asked = now
@@ -33,10 +35,10 @@ struct NameWatch {
     }
 
     /// A question is on its way.
-    mutating func begin(at now: UInt64) { asked = now }
+    func begin(at now: UInt64) { asked = now }
 
     /// Takes an answer.
-    mutating func learn(_ found: [SocketAddress]) {
+    func learn(_ found: [SocketAddress]) {
         let found = Set(found)
         guard found != addresses else { return }
         addresses = found

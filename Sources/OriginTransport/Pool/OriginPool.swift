@@ -12,7 +12,7 @@ package final class OriginPool: UpstreamConnectionOwner {
     private static let silence = Duration.milliseconds(100)
 
     private let idle = IdleConnections()
-    private var names: NameWatch
+    private let names: NameWatch
     /// How long the machine had been suspended when that was last looked at.
     private var knownSuspension: Int64?
     private var open = 0

@@ -200,9 +200,14 @@ struct AdminHandler: Sendable {
 }
 
 /// The lines of a subscription as the content of an answer that has no end.
-struct FeedBody: BodySource {
-    let feed: LogFeed
-    let subscription: LogSubscription
+final class FeedBody: BodySource {
+    private let feed: LogFeed
+    private let subscription: LogSubscription
+
+    init(feed: LogFeed, subscription: LogSubscription) {
+        self.feed = feed
+        self.subscription = subscription
+    }
 
     func next() async throws -> ByteSlice? {
         guard let lines = await subscription.next() else {

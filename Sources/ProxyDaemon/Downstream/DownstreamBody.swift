@@ -8,13 +8,18 @@ import NetworkCore
 ///
 /// The first read sends the `100 Continue` that the app may wait for: no content is asked for before
 /// it is wanted.
-struct DownstreamBody: BodySource {
-    let connection: LoopBound<DownstreamConnection>
+final class DownstreamBody: BodySource {
+    private let connection: LoopBound<DownstreamConnection>
     /// The number of the request.
-    let request: Int
+    private let request: Int
+
+    init(connection: LoopBound<DownstreamConnection>, request: Int) {
+        self.connection = connection
+        self.request = request
+    }
 
     func next() async throws -> ByteSlice? {
-        let bound = connection
+        let (bound, request) = (connection, request)
         let read = bound.value.upload.begin()
         defer { bound.value.upload.end() }
         return try await withTaskCancellationHandler {
@@ -57,8 +62,8 @@ final class RequestReader {
     var decoder: RequestHeadDecoder
     /// The head that was read, until its exchange begins.
     var head: RequestHead?
-    /// Decodes the content that is still to be read; `nil` without any.
-    var body: BodyReader?
+    /// The content that is still to be read; `nil` without any.
+    var body: RequestContent?
     /// The pieces of the content that were read before anyone asked for them, the next one last.
     var gathered: [ByteSlice] = []
     var pace: BodyPace
@@ -70,10 +75,29 @@ final class RequestReader {
 
     /// A request begins whose content is framed so.
     func beginBody(_ framing: BodyFraming, limits: HTTP1Limits) {
-        if !gathered.isEmpty { gathered = [] }
         guard framing != .none, framing != .length(0) else { return body = nil }
-        body = BodyReader(framing, limits: limits)
+        body = RequestContent(framing, limits: limits)
+        gathered = []
         pace.reset()
+    }
+}
+
+/// What is still to come of the content of a request.
+///
+/// An object, because most requests have none.
+final class RequestContent {
+    private var reader: BodyReader
+
+    init(_ framing: BodyFraming, limits: HTTP1Limits) {
+        reader = BodyReader(framing, limits: limits)
+    }
+
+    /// Whether nothing is left to come.
+    var isComplete: Bool { reader.isComplete }
+
+    /// Takes the next piece out of what was read.
+    func next(from buffer: ReadBuffer) throws(HTTP1Error) -> BodyReader.Step {
+        try reader.next(from: buffer)
     }
 }
 

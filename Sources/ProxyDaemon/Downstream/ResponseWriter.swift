@@ -15,7 +15,7 @@ import NetworkCore
 /// | broken | less than was announced   | –; the connection must be reset                 |
 ///
 /// `start()` and `finish()` throw when the state becomes `broken`.
-struct ResponseWriter {
+struct ResponseWriter: ~Copyable {
     enum State: Equatable {
         case idle
         /// The app must read before the rest of the head can be sent.
@@ -56,9 +56,8 @@ struct ResponseWriter {
         _ persistence: Persistence,
         on connection: DownstreamConnection
     ) {
-        self.connection = connection
         let loop = connection.loop
-        output = loop.outputs.take()
+        let output = loop.outputs.take()
         let isOld = head.version == .http10
         let status = response.status
         let isBare = status == 204 || status == 304 || head.method == .head
@@ -89,7 +88,7 @@ struct ResponseWriter {
         } else if announced != nil {
             framing = .none
         }
-        persists = connection.beginResponse(framing == .untilClose ? .close : persistence)
+        let persists = connection.beginResponse(framing == .untilClose ? .close : persistence)
         HeadEncoder.encodeResponse(
             status: status,
             headers: response.headers,
@@ -102,6 +101,9 @@ struct ResponseWriter {
         )
         // What arrived with the head goes out with it: one system call, one packet.
         if !isWhole, framing != .chunked { content = source?.buffered() }
+        self.connection = connection
+        self.output = output
+        self.persists = persists
         self.content = content
         contentCount = content?.count ?? 0
         self.isWhole = isWhole
@@ -193,9 +195,12 @@ struct ResponseWriter {
 
 /// A response that waits for the app to read, or for its own content.
 final class PendingResponse {
-    let writer: ResponseWriter
+    private var writer: ResponseWriter?
 
-    init(_ writer: ResponseWriter) {
-        self.writer = writer
+    init(_ writer: consuming ResponseWriter) {
+        self.writer = consume writer
     }
+
+    /// Gives the writer away, to write the rest.
+    func take() -> ResponseWriter? { writer.take() }
 }

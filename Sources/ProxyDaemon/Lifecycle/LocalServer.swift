@@ -93,7 +93,7 @@ final class LocalServer {
     ///
     /// - Returns: whether there is room for one more.
     private func makeRoom() -> Bool {
-        let present = guests.values.filter { !$0.connection.socket.isAborting }
+        let present = guests.values.filter { !$0.connection.socket.isAborted }
         guard let limit = rules.connections, present.count >= limit else { return true }
         let idle = present.filter { $0.idleSince != nil }
         let oldest = idle.min { $0.idleSince ?? 0 < $1.idleSince ?? 0 }

@@ -66,7 +66,7 @@ extension Worker {
     /// - Returns: whether there was one on this loop.
     private func freeConnection() -> Bool {
         var first: (connection: DownstreamConnection, deadline: UInt64)?
-        for connection in connections.values where !connection.socket.isAborting {
+        for connection in connections.values where !connection.socket.isAborted {
             guard let deadline = connection.state.deadlineToSpare(now: loop.now) else { continue }
             if first.map({ deadline < $0.deadline }) ?? true { first = (connection, deadline) }
         }

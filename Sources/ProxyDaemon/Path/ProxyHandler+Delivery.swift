@@ -49,16 +49,18 @@ extension ProxyHandler {
         )
         do throws(NetworkError) {
             try writer.start()
-            if writer.state == .done {
-                exchange.bytesOut = writer.bytesOut
-                finish(&exchange, app)
-            } else {
-                app.pendingResponse = PendingResponse(writer)
-            }
         } catch {
             giveUp(error, writer, on: app, &exchange)
+            return writer.state
         }
-        return writer.state
+        let state = writer.state
+        if state == .done {
+            exchange.bytesOut = writer.bytesOut
+            finish(&exchange, app)
+        } else {
+            app.pendingResponse = PendingResponse(writer)
+        }
+        return state
     }
 
     /// Writes what has to wait.
@@ -85,7 +87,7 @@ extension ProxyHandler {
             }
             state = write(response, on: app, &exchange)
         }
-        if var writer = app.pendingResponse.take()?.writer {
+        if var writer = app.pendingResponse.take()?.take() {
             do {
                 try await writer.finish()
                 exchange.bytesOut = writer.bytesOut
@@ -104,7 +106,7 @@ extension ProxyHandler {
     /// end is one that no app takes for a complete response.
     private func giveUp(
         _ error: NetworkError,
-        _ writer: ResponseWriter,
+        _ writer: borrowing ResponseWriter,
         on app: DownstreamConnection,
         _ exchange: inout Exchange
     ) {

@@ -175,7 +175,7 @@ final class ProxyHandler {
             editInterim(of: &exchange)
         }
         if !plan.refusedNominations.isEmpty { warn(of: plan.refusedNominations, in: exchange) }
-        return .send(request)
+        return .send(consume request)
     }
 
     /// A loop is possible only where a channel leads to one of our own addresses.
@@ -222,24 +222,26 @@ final class ProxyHandler {
         for field in SecondTarget.fields(in: exchange.head.headers) {
             try mapSecondTargets(in: field, of: route.channel, on: app, &exchange)
         }
-        var plan = ForwardPlan(
-            origin: channel.origin,
-            target: route.target,
-            shownTarget: route.target,
-            keyFields: keys.fields,
-            credentialFields: channel.credentialFields,
-            ruledFields: channel.shared.ruledFields,
-            fillsInUserAgent: channel.shared.fillsInUserAgent,
-            announcesProxy: channel.announcesProxy
-        )
+        var (target, shown) = (route.target, route.target)
         if let own = route.ownCredential, !keys.isInPath {
-            plan.target = channel.shared.target(route.target, with: own)
+            target = channel.shared.target(target, with: own)
         }
         if keys.isInQuery, let parameter = channel.shared.place?.parameter {
-            plan.target = parameter.removed(from: plan.target)
-            plan.shownTarget = plan.target
+            target = parameter.removed(from: target)
+            shown = target
         }
-        return .forward(plan)
+        return .forward(
+            ForwardPlan(
+                origin: channel.origin,
+                target: target,
+                shownTarget: shown,
+                keyFields: keys.fields,
+                credentialFields: channel.credentialFields,
+                ruledFields: channel.shared.ruledFields,
+                fillsInUserAgent: channel.shared.fillsInUserAgent,
+                announcesProxy: channel.announcesProxy
+            )
+        )
     }
 
     /// The response to a request that goes no further.

@@ -47,8 +47,7 @@ final class RecentExchanges {
     /// Adds a note to the line that was kept last, which is that of `record`.
     ///
     /// `inout`, although nothing changes: a borrowed record would be copied.
-    func add(_ note: Note, to record: inout ExchangeRecord) {
-        var note = note
+    func add(_ note: consuming Note, to record: inout ExchangeRecord) {
         let number = lines.nextNumber - 1
         if record.level != .info {
             let earlier = record.context.earlierAttempts
@@ -57,7 +56,7 @@ final class RecentExchanges {
             let copy = lines.withLine(number) { remarkable.append($0) }
             if let copy { remarkableNotes[copy % remarkable.lineLimit] = note }
         }
-        notes[number % lines.lineLimit] = note
+        notes[number % lines.lineLimit] = consume note
     }
 
     /// The id by which an exchange is found.

@@ -288,7 +288,7 @@ private struct WatchingTransport: HTTPTransport {
 }
 
 /// Content that never comes; cancelling ends the wait.
-private struct EndlessBody: BodySource {
+private final class EndlessBody: BodySource {
     func next() async throws -> ByteSlice? {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
         defer { continuation.finish() }

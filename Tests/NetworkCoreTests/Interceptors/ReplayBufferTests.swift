@@ -202,7 +202,7 @@ import Testing
 }
 
 /// Pieces of a stream of the standard library's, which ends with the task that reads it.
-private struct StreamedPieces: BodySource {
+private final class StreamedPieces: BodySource {
     private let pieces: AsyncStream<ByteSlice>
 
     init(_ pieces: AsyncStream<ByteSlice>) {
