@@ -195,8 +195,7 @@ def recipe_skopeo(world):
 @recipe
 def recipe_gh(world):
     program("gh")
-    # Its word for a bearer token is `token`, which is no way to show a key.
-    with sdk_apis.github() as api, Recipe(world, "gh", api, keyed=False) as proxy:
+    with sdk_apis.github() as api, Recipe(world, "gh", api) as proxy:
         equal(json.loads(proxy.type())["login"], "ada", "login")
         api.check("GET /user")
 

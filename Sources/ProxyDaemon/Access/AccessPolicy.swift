@@ -182,7 +182,8 @@ final class AccessPolicy: Sendable {
     /// Looks for a key in the field of proxies and in those of APIs: client libraries that accept a base
     /// URL and an API key rarely accept another field.
     ///
-    /// A lent key is valid for its channels only, even where no key is required.
+    /// A lent key is valid for its channels only, even where no key is required. A key in any other field
+    /// opens nothing, and is not forwarded either.
     private func checkKey(
         _ head: RequestHead,
         _ ownCredential: String?
@@ -190,23 +191,39 @@ final class AccessPolicy: Sendable {
         let headers = head.headers
         var isOpen = key == nil
         if headers.contains(KnownField.proxyAuthorization) {
-            let shown = headers[.proxyAuthorization].flatMap(PresentedKey.key)
-            if let shown, try opens(shown) { isOpen = true }
+            let shown = headers[.proxyAuthorization].flatMap(PresentedKey.forProxy)
+            if let shown, try worth(of: shown) == .opens { isOpen = true }
             guard isOpen else { throw .missing }
         }
         guard key != nil || lent?.keys.isAnyOut == true else { return ShownKeys() }
-        var shown = ShownKeys(fields: try keyFields(of: headers))
+        var shown = ShownKeys()
+        for field in headers where field.value.utf8.count >= shortestKey {
+            let worth = try worth(of: field)
+            if worth == .opens { isOpen = true }
+            if worth != .nothing, !shown.fields.contains(field.name) {
+                shown.fields.append(field.name)
+            }
+        }
         if let parameter = place?.parameter, let target = head.target.pathAndQuery {
-            for value in parameter.values(in: target) where try opens(withoutPrefix(value)) {
-                shown.isInQuery = true
+            for value in parameter.values(in: target) {
+                let worth = try worth(of: withoutPrefix(value))
+                if worth == .opens { isOpen = true }
+                if worth != .nothing { shown.isInQuery = true }
             }
         }
         if let ownCredential {
             let value = PercentEncoding.decodedSegment(ownCredential[...])
-            shown.isInPath = try opens(withoutPrefix(value))
+            let worth = try worth(of: withoutPrefix(value))
+            if worth == .opens { isOpen = true }
+            shown.isInPath = worth != .nothing
         }
-        guard isOpen || shown != ShownKeys() else { throw .missing }
+        guard isOpen else { throw .missing }
         return shown
+    }
+
+    /// No shorter value contains a key.
+    private var shortestKey: Int {
+        min(key?.reveal().utf8.count ?? ClientKeys.length, ClientKeys.length)
     }
 
     /// A value from the credential's place without what stands in front of the credential there.
@@ -215,22 +232,22 @@ final class AccessPolicy: Sendable {
         return String(value.dropFirst(prefix.count))
     }
 
-    /// The fields with a key instead of an API key: some client libraries fill two.
-    private func keyFields(of headers: HTTPHeaders) throws(WrongKey) -> [HTTPFieldName] {
-        var fields: [HTTPFieldName] = []
-        for field in keyFields where headers.contains(like: field) {
-            for value in headers.values(like: field) {
-                // The field of a credential may have any scheme, or none.
-                let isPlace = field == place?.fieldName
-                let hasPrefix = field != .authorization || place?.prefix != nil
-                let bare = isPlace && hasPrefix ? withoutPrefix(value) : nil
-                let whole = isPlace && field != .authorization ? value : nil
-                for shown in [PresentedKey.key(in: value), bare, whole] {
-                    if let shown, try opens(shown), fields.last != field { fields.append(field) }
-                }
+    /// What the value of a field is worth as a key, alone or after a scheme.
+    private func worth(of field: HTTPField) throws(WrongKey) -> Worth {
+        if field.name == .proxyAuthorization { return .nothing }
+        let isPlace = place?.fieldName.map(field.name.looksLike) ?? false
+        let counts = keyFields.contains(where: field.name.looksLike)
+        var best = Worth.nothing
+        func take(_ texts: [String], counts: Bool) throws(WrongKey) {
+            for text in texts {
+                let worth = try worth(of: text)
+                best = max(best, counts ? worth : min(worth, .isKey))
             }
         }
-        return fields
+        try take(PresentedKey.keys(in: field.value), counts: counts)
+        // The field of a credential may have any prefix, or none.
+        try take([field.value, withoutPrefix(field.value)], counts: counts && isPlace)
+        return best
     }
 
     private enum WrongKey: Error {
@@ -246,17 +263,28 @@ final class AccessPolicy: Sendable {
         }
     }
 
-    /// Whether a key opens the channel.
+    /// What a text is worth to a channel.
+    private enum Worth: Int, Comparable {
+        /// It is not a key.
+        case nothing
+        /// It is a key, which does not open this channel.
+        case isKey
+        case opens
+
+        static func < (left: Worth, right: Worth) -> Bool { left.rawValue < right.rawValue }
+    }
+
+    /// What a text is worth as a key.
     ///
     /// - Throws: for a key of other channels.
-    private func opens(_ text: String) throws(WrongKey) -> Bool {
+    private func worth(of text: String) throws(WrongKey) -> Worth {
         let shown = Secret(text)
-        if let key, key == shown { return true }
-        guard let lent else { return false }
+        if let key, key == shown { return .opens }
+        guard let lent, text.utf8.count == ClientKeys.length else { return .nothing }
         switch lent.keys.standing(of: shown, at: lent.channel) {
-        case .lent(let opens): return opens || key == nil
+        case .lent(let opens): return opens || key == nil ? .opens : .isKey
         case .elsewhere: throw .elsewhere
-        case .unknown: return false
+        case .unknown: return .nothing
         }
     }
 

@@ -23,7 +23,7 @@ struct KnownKeys: Sendable {
 
     /// Whether a field's value is or contains a key.
     private func isKey(_ value: String) -> Bool {
-        isKnown(value) || PresentedKey.key(in: value).map(isKnown) == true
+        isKnown(value) || PresentedKey.keys(in: value).contains(where: isKnown)
     }
 
     private func isKnown(_ text: String) -> Bool {

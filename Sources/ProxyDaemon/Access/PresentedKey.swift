@@ -1,21 +1,49 @@
 import NetworkCore
 
-/// Extracts the key from `Proxy-Authorization` or `Authorization`: `Bearer KEY`, or Basic with KEY as the
-/// password.
+/// Extracts what may be a key from the value of a field, as clients present one (RFC 9110 §11.4).
 enum PresentedKey {
-    static func key(in value: String) -> String? {
-        let bytes = value.utf8
-        // No scheme is longer: a value may have thousands of bytes, and no space.
-        guard let space = bytes.prefix(7).firstIndex(of: UInt8(ascii: " ")) else { return nil }
-        let text = Substring(bytes[bytes.index(after: space)...].drop { $0 == UInt8(ascii: " ") })
-        switch value[..<space].lowercased() {
-        case "bearer": return String(text)
-        case "basic":
-            guard let pair = Base64.decode(String(text)),
-                let colon = pair.firstIndex(of: UInt8(ascii: ":"))
-            else { return nil }
-            return String(decoding: pair[(colon + 1)...], as: UTF8.self)
-        default: return nil
+    /// The key in `Proxy-Authorization`: `Bearer KEY`, or Basic with KEY as the password.
+    static func forProxy(in value: String) -> String? {
+        guard let (scheme, text) = parts(of: value) else { return nil }
+        return switch scheme {
+        case "bearer": String(text)
+        case "basic": pair(in: text)?.password
+        default: nil
         }
+    }
+
+    /// The texts that are a key, if any is, in a field for an API: schemes are as APIs please (gh sends
+    /// `token KEY`, Rails `Token token="KEY"`), and with Basic some expect the key as the user, without a
+    /// password.
+    static func keys(in value: String) -> [String] {
+        guard let (scheme, text) = parts(of: value) else { return [] }
+        if scheme == "basic", let pair = pair(in: text) {
+            return pair.password.isEmpty ? [pair.user] : [pair.password]
+        }
+        guard let equals = text.utf8.firstIndex(of: UInt8(ascii: "=")) else { return [String(text)] }
+        let parameter = text[text.utf8.index(after: equals)...]
+            .prefix { $0 != "," && $0 != ";" }
+            .drop { $0 == "\"" || $0 == " " }
+            .prefix { $0 != "\"" && $0 != " " }
+        return [String(text), String(parameter)]
+    }
+
+    /// The scheme, in lower case, and what follows it.
+    private static func parts(of value: String) -> (scheme: String, text: Substring)? {
+        let bytes = value.utf8
+        // Schemes are short: a value may have thousands of bytes, and no space.
+        guard let space = bytes.prefix(40).firstIndex(of: UInt8(ascii: " ")) else { return nil }
+        let text = bytes[bytes.index(after: space)...].drop { $0 == UInt8(ascii: " ") }
+        return (value[..<space].lowercased(), Substring(text))
+    }
+
+    private static func pair(in text: Substring) -> (user: String, password: String)? {
+        guard let pair = Base64.decode(String(text)),
+            let colon = pair.firstIndex(of: UInt8(ascii: ":"))
+        else { return nil }
+        return (
+            String(decoding: pair[..<colon], as: UTF8.self),
+            String(decoding: pair[(colon + 1)...], as: UTF8.self)
+        )
     }
 }

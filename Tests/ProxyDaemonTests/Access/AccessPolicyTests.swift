@@ -171,7 +171,10 @@ import Testing
     @Test(
         arguments: [
             ("Authorization: Bearer sesame", nil), ("Authorization: Basic dTpzZXNhbWU=", nil),
-            ("X-Key: sesame", nil), ("x-key: Token sesame", 401), ("X-Key: Bearer sesame", nil),
+            ("Authorization: Basic c2VzYW1lOg==", nil), ("Authorization: token sesame", nil),
+            ("Authorization: Token token=\"sesame\", nonce=\"1\"", nil),
+            ("Authorization: Klaviyo-API-Key sesame", nil), ("Authorization: a=sesame", 401),
+            ("X-Key: sesame", nil), ("x-key: Token sesame", nil), ("X-Key: Bearer sesame", nil),
             ("Authorization: sesame", 401), ("Authorization: Bearer other", 401),
             ("X-Api-Key: sesame", 401), ("X-Key: other", 401),
         ] as [(String, Int?)]
@@ -208,6 +211,35 @@ import Testing
         let head = try head(["Host: localhost", "Authorization: Bearer sesame", "X-Key: sesame"])
         let fields = try policy.check(head, isChannelHost: { _ in false }, userID: nil).fields
         #expect(fields == [.authorization, "X-Key"])
+    }
+
+    @Test(
+        arguments: [
+            ("X-Goog-Api-Key: sesame", "X-Goog-Api-Key"), ("Cookie: sesame", "Cookie"),
+            ("X-Other: Bot sesame", "X-Other"), ("PRIVATE-TOKEN: sesame", "Private-Token"),
+            ("X-Other: c2VzYW1l", nil), ("User-Agent: open sesame now", nil),
+        ] as [(String, HTTPFieldName?)]
+    )
+    func `a key in any other field opens nothing and is not forwarded`(
+        field: String,
+        found: HTTPFieldName?
+    ) throws {
+        let policy = AccessPolicy(key: Secret("sesame"), place: .header("X-Key"))
+        #expect(try refusal(policy, field) == 401)
+        let head = try head(["Host: localhost", "X-Key: sesame", field])
+        let fields = try policy.check(head, isChannelHost: { _ in false }, userID: nil).fields
+        #expect(fields == ["X-Key"] + (found.map { [$0] } ?? []))
+    }
+
+    @Test func `a lent key that does not open a channel is not forwarded to it either`() throws {
+        let keys = ClientKeys()
+        let policy = AccessPolicy(key: Secret("own"), lent: ("orders", keys))
+        let lent = keys.issue(for: ["orders"], opening: []).key.reveal()
+        let head = try head([
+            "Host: localhost", "Proxy-Authorization: Bearer own", "X-Api-Key: \(lent)",
+        ])
+        let fields = try policy.check(head, isChannelHost: { _ in false }, userID: nil).fields
+        #expect(fields == ["X-Api-Key"])
     }
 
     @Test(arguments: [

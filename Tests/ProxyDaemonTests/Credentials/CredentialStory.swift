@@ -38,6 +38,21 @@ import Testing
         var logs = ""
     }
 
+    @Test(arguments: ["x-api-key: KEY", "X_Api_Key: KEY", "X-Goog-Api-Key: Bearer KEY"])
+    func `a client's key reaches no API, whatever field the client thinks it belongs in`(
+        field: String
+    ) async throws {
+        let seen = try await seen(
+            auth: "{ bearer: literal:token }\n  access: { key: 'literal:\(Self.canary)' }",
+            field.replacing("KEY", with: Self.canary),
+            "Proxy-Authorization: Bearer \(Self.canary)"
+        )
+        #expect(seen.status == 200)
+        let name = try #require(field.split(separator: ":").first)
+        #expect(seen.requests.first?["\(name)"] == nil)
+        #expect(seen.requests.first?["Authorization"] == "Bearer token")
+    }
+
     /// What client libraries send that know a base URL and an API key, and nothing else.
     @Test(
         arguments: [
