@@ -22,6 +22,14 @@ package enum HTTP1Error: Error, Sendable, CaseIterable {
     /// One clause that the reader of the log can act on.
     package var reason: StaticString { row.1 }
 
+    /// Whether a proxy may repair a response with this fault: see `MendedHead`.
+    var isMendable: Bool {
+        switch self {
+        case .foldedLine, .spaceBeforeColon, .malformedContentLength, .repeatedContentLength: true
+        default: false
+        }
+    }
+
     private var row: (HTTPStatus, StaticString) {
         switch self {
         case .bareLineFeed: (400, "a line ends with a bare LF instead of CRLF")

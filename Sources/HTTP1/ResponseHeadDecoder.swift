@@ -34,22 +34,36 @@ package struct ResponseHeadDecoder: Sendable {
     ) throws(HTTP1Error) -> (head: ResponseHead, consumed: Int)? {
         guard let length = try lines.scan(bytes) else { return nil }
         let head = bytes.extracting(0..<length)
-        let (version, status) = try ResponseHeadDecoder.statusLine(
-            head.extracting(lines.start..<lines.lineEnds[0])
-        )
-        let fields = try FieldSection(
-            head,
-            lines: lines,
-            from: 1,
-            spare: ResponseHeadDecoder.spare
-        )
+        let response: ResponseHead
+        do throws(HTTP1Error) {
+            response = try ResponseHeadDecoder.response(head, lines, answering: method)
+        } catch {
+            guard error.isMendable else { throw error }
+            let mended = try MendedHead(head, lines: lines)
+            response = try ResponseHeadDecoder.response(
+                mended.bytes.span,
+                mended.lines,
+                answering: method
+            )
+        }
+        lines.reset()
+        return (response, length)
+    }
+
+    private static func response(
+        _ head: Span<UInt8>,
+        _ lines: LineScanner,
+        answering method: HTTPMethod
+    ) throws(HTTP1Error) -> ResponseHead {
+        let (version, status) = try statusLine(head.extracting(lines.start..<lines.lineEnds[0]))
+        let fields = try FieldSection(head, lines: lines, from: 1, spare: spare)
         let body = try BodyLength(
             of: status,
             answering: method,
             framedBy: BodyLength.fromFields(fields, version, in: head),
             announcing: fields.contentLength
         )
-        let response = ResponseHead(
+        return ResponseHead(
             status: status,
             version: version,
             headers: fields.headers,
@@ -57,11 +71,8 @@ package struct ResponseHeadDecoder: Sendable {
             keepAlive: body.isCertain && fields.connection.persists(version),
             announcedLength: body.announced
         )
-        lines.reset()
-        return (response, length)
     }
 
-    /// `HTTP/1.[01] SP 3DIGIT [SP reason]`; some servers leave out the space of an empty reason.
     private static func statusLine(
         _ line: Span<UInt8>
     ) throws(HTTP1Error) -> (HTTP1Version, HTTPStatus) {

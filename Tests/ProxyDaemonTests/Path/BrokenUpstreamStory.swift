@@ -86,7 +86,8 @@ import Testing
     @Test(arguments: [
         "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
         "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-        "HTTP/1.1 200 OK\r\nContent-Length : 5\r\n\r\nhello",
+        "HTTP/1.1 200 OK\r\nContent-Length: 5, 6\r\n\r\nhello",
+        "HTTP/1.1 200 OK\r\n X: a\r\nContent-Length: 5\r\n\r\nhello",
         "HTTP/1.1 200 OK\nContent-Length: 5\n\nhello",
         "SSH-2.0-OpenSSH_9.2\r\n\r\n",
         "HTTP/1.1 101 Switching Protocols\r\n\r\n",
@@ -110,6 +111,24 @@ import Testing
             try await app.send(Raw.get("/orders/2"))
             #expect(try await app.message().status == 200)
             #expect(origin.connections.count == 2)
+        }
+    }
+
+    @Test func `a response of an old server arrives tidied`() async throws {
+        let origin = try await OriginServer.start { _ in
+            "HTTP/1.1 200 OK\r\nX-Note: one\r\n two\r\nX-Old : a\r\nContent-Length: 5, 5\r\n"
+                + "Content-Length: 5\r\n\r\nhello"
+        }
+        try await DaemonHarness.run(
+            channels: "orders: { upstream: http://127.0.0.1:\(origin.port) }"
+        ) { proxy in
+            for _ in 0..<2 {
+                let answer = try await proxy.exchange(Raw.get("/orders/1"))
+                #expect(answer.status == 200 && answer.body == "hello")
+                #expect(answer["X-Note"] == "one two" && answer["X-Old"] == "a")
+                #expect(answer.values("Content-Length") == ["5"])
+            }
+            #expect(origin.connections.count == 1)
         }
     }
 
