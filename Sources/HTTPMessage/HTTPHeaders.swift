@@ -179,6 +179,18 @@ public struct HTTPHeaders: Sendable {
         return names
     }
 
+    /// Whether a line that is no known field has a name of one of these lengths, given as bits.
+    package func hasOther(ofLengths lengths: UInt64) -> Bool {
+        guard hasOthers else { return false }
+        let lines = arena.lines
+        for index in lines.indices where lines[index].tag == HTTPHeaders.unknown {
+            if lines[index].nameCount < 64, lengths & 1 << UInt64(lines[index].nameCount) != 0 {
+                return true
+            }
+        }
+        return false
+    }
+
     private func firstIndex(of name: HTTPFieldName) -> Int? {
         if let known = name.known, !contains(known) { return nil }
         let lines = arena.lines

@@ -7,6 +7,8 @@ enum MethodOverride {
     private static let fields: [HTTPFieldName] = [
         "X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override", "X-Method",
     ]
+    /// The lengths of their names, as bits.
+    private static let lengths: UInt64 = 1 << 22 | 1 << 13 | 1 << 17 | 1 << 8
     /// Parameters of a query that frameworks take the method from, in the spelling of `Name`.
     private static let parameters = [
         "_method", "x_http_method_override", "x_http_method", "x_method_override",
@@ -28,20 +30,50 @@ enum MethodOverride {
     ///   - methods: those that are allowed.
     /// - Returns: its name.
     static func parameter(of target: String, beyond methods: [HTTPMethod]) -> String? {
+        parameter(of: target) { name, value in
+            name != ambiguous
+                || writing.contains { !$0.isAmong(methods) && $0.isNamed(by: value) }
+        }
+    }
+
+    /// The field or the parameter that asks for TRACE or TRACK.
+    ///
+    /// - Parameters:
+    ///   - headers: the fields of a request.
+    ///   - target: its path and query.
+    /// - Returns: its name.
+    static func askingForTrace(in headers: HTTPHeaders, _ target: String) -> String? {
+        if headers.hasOther(ofLengths: lengths) {
+            let field = fields.first { headers.values(like: $0).contains(where: isTrace) }
+            if let field { return field.text }
+        }
+        return parameter(of: target) { _, value in isTrace(value) }
+    }
+
+    /// Whether a server may take the name of a method for TRACE.
+    static func isTrace(_ method: String) -> Bool {
+        let name = method.filter { $0 != " " && $0 != "\t" }
+        return HTTPMethod.trace.isNamed(by: name) || Grammar.equalIgnoringCase("TRACK", name)
+    }
+
+    /// The first parameter of a target's query that some framework takes the method from, and whose name
+    /// and value satisfy a condition.
+    private static func parameter(
+        of target: String,
+        where isMeant: (_ name: String, _ value: String) -> Bool
+    ) -> String? {
         let bytes = target.utf8.span
-        var index = 0
-        while index < bytes.count, bytes[index] != UInt8(ascii: "?") { index += 1 }
+        guard var index = bytes.firstIndex(of: UInt8(ascii: "?"), from: 0) else { return nil }
         while index < bytes.count {
             index += 1
             let start = index
             while index < bytes.count, !isSeparator(bytes[index]) { index += 1 }
             let piece = bytes.extracting(start..<index)
             let name = Name(piece)
-            if let found = parameters.first(where: name.equals) { return found }
-            if name.equals(ambiguous), names(piece, oneOf: writing.filter { !$0.isAmong(methods) })
-            {
-                return ambiguous
-            }
+            let found =
+                parameters.first(where: name.equals)
+                ?? (name.equals(ambiguous) ? ambiguous : nil)
+            if let found, isMeant(found, value(of: piece)) { return found }
         }
         return nil
     }
@@ -50,12 +82,11 @@ enum MethodOverride {
         byte == UInt8(ascii: "&") || byte == UInt8(ascii: ";")
     }
 
-    /// Whether the value of a parameter is the name of a method, in any case.
-    private static func names(_ piece: Span<UInt8>, oneOf methods: [HTTPMethod]) -> Bool {
+    /// The value of a parameter.
+    private static func value(of piece: Span<UInt8>) -> String {
         let text = piece.string(in: 0..<piece.count)
-        guard let equals = text.utf8.firstIndex(of: UInt8(ascii: "=")) else { return false }
-        let value = PercentEncoding.decoded(text[text.utf8.index(after: equals)...])
-        return methods.contains { Grammar.equalIgnoringCase($0.rawValue, value) }
+        guard let equals = text.utf8.firstIndex(of: UInt8(ascii: "=")) else { return "" }
+        return PercentEncoding.decoded(text[text.utf8.index(after: equals)...])
     }
 
     /// The beginning of a parameter's name, as PHP and its like read it: leading blanks are dropped, a
@@ -93,5 +124,12 @@ enum MethodOverride {
             let letter = byte | 0x20
             return letter &- 0x61 < 26 ? letter : UInt8(ascii: "_")
         }
+    }
+}
+
+extension HTTPMethod {
+    /// Whether a text is the name of the method, in any case.
+    fileprivate func isNamed(by text: String) -> Bool {
+        Grammar.equalIgnoringCase(rawValue, text)
     }
 }

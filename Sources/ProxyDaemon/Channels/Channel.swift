@@ -132,19 +132,28 @@ final class Channel {
         return try await chain.send(request, context: &context)
     }
 
-    /// Refuses TRACE if netproxy adds a secret to each request, for the upstream or for a parent proxy:
-    /// the response would show it to the client (RFC 9110 §9.3.8).
+    /// Refuses TRACE, and TRACK, which is Microsoft's name for it, where the channel adds secrets: the
+    /// response would show them to the client (RFC 9110 §9.3.8), also that of the last recipient.
     ///
-    /// TRACK is Microsoft's name for it, and some servers do not care about case.
-    func checkTrace(_ method: HTTPMethod) throws(NetworkError) {
-        guard shared.sendsSecrets,
-            Grammar.equalIgnoringCase(method.rawValue, "TRACE")
-                || Grammar.equalIgnoringCase(method.rawValue, "TRACK")
-        else { return }
+    /// Some servers do not care about case, and some take the method from elsewhere.
+    ///
+    /// - Throws: `http_request_denied` with 403.
+    func checkTrace(_ head: RequestHead, target: String) throws(NetworkError) {
+        guard shared.sendsSecrets else { return }
+        let method = head.method
+        // The length first: it spares almost every request the comparison of texts.
+        let name: String? =
+            if method.rawValue.utf8.count == 5, MethodOverride.isTrace(method.rawValue) {
+                method.rawValue
+            } else {
+                MethodOverride.askingForTrace(in: head.headers, target)
+                    .map { "TRACE, which \($0) asks for," }
+            }
+        guard let name else { return }
         throw NetworkError(
             .httpRequestDenied,
             side: .downstream,
-            detail: "\(method) would show the channel's credential",
+            detail: "\(name) would show the channel's credential",
             status: 403
         )
     }

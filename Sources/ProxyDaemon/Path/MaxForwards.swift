@@ -7,17 +7,12 @@ import NetworkCore
 enum MaxForwards {
     /// The response of the last recipient, which netproxy is when the count is 0.
     ///
-    /// - Parameters:
-    ///   - head: the request.
-    ///   - secrets: further fields that may be secret.
+    /// - Parameter head: the request.
     /// - Returns: `nil` where the request is forwarded.
     /// - Throws: `http_request_error` for a count that is not a number.
-    static func answer(
-        to head: RequestHead,
-        hiding secrets: [HTTPFieldName] = []
-    ) throws(NetworkError) -> Response? {
+    static func answer(to head: RequestHead) throws(NetworkError) -> Response? {
         guard try count(in: head.headers, of: head.method) == 0 else { return nil }
-        return head.method == .trace ? reflection(of: head, hiding: secrets) : options
+        return head.method == .trace ? reflection(of: head) : options
     }
 
     /// Decrements the count.
@@ -59,13 +54,9 @@ enum MaxForwards {
     }
 
     /// The request as it arrived, without fields that may be secret (RFC 9110 §9.3.8).
-    private static func reflection(
-        of head: RequestHead,
-        hiding secrets: [HTTPFieldName]
-    ) -> Response {
+    private static func reflection(of head: RequestHead) -> Response {
         var headers = head.headers
         for field in head.headers where field.name.holdsCredential { headers.remove(field.name) }
-        for name in secrets { headers.removeAll(like: name) }
         let output = OutputBuffer(capacity: 1024)
         output.append("TRACE \(head.target) HTTP/1.\(head.version == .http10 ? "0" : "1")\r\n")
         headers.encode(into: output)

@@ -160,7 +160,8 @@ final class ProxyHandler {
         if exchange.head.version == .http11 {
             exchange.record.context.onInformational = app.service?.interim
         }
-        if let own = try lastStop(exchange.head, exchange.channel) { return .answer(own) }
+        try exchange.channel?.checkTrace(exchange.head, target: plan.target)
+        if let own = try lastStop(exchange.head) { return .answer(own) }
         var request = try requests.make(
             &exchange.head,
             &plan,
@@ -245,20 +246,9 @@ final class ProxyHandler {
     }
 
     /// The response to a request that goes no further.
-    private func lastStop(
-        _ head: RequestHead,
-        _ channel: Channel?
-    ) throws(NetworkError) -> Response? {
-        // The length of TRACE first: it spares almost every request the comparison of texts.
-        guard
-            head.headers.contains(KnownField.maxForwards)
-                || head.method.rawValue.utf8.count == 5
-        else { return nil }
-        if let answer = try MaxForwards.answer(to: head, hiding: channel?.credentialFields ?? []) {
-            return answer
-        }
-        try channel?.checkTrace(head.method)
-        return nil
+    private func lastStop(_ head: RequestHead) throws(NetworkError) -> Response? {
+        guard head.headers.contains(KnownField.maxForwards) else { return nil }
+        return try MaxForwards.answer(to: head)
     }
 
     /// Logs that `Connection` named fields that it cannot remove: an app that tries to get rid of a

@@ -92,7 +92,35 @@ import Testing
                 let answer = try await proxy.exchange(Raw.request(alias, "/orders/1"))
                 #expect(answer.status == 403, "\(alias)")
             }
+            let last = try await proxy.exchange(
+                Raw.request("TRACE", "/orders/1", fields: ["Max-Forwards: 0"])
+            )
+            #expect(last.status == 403)
             #expect(origin.connections.isEmpty)
+        }
+    }
+
+    @Test(arguments: [
+        ("/orders/1", "X-HTTP-Method-Override: TRACE"), ("/orders/1", "x_http_method: track"),
+        ("/orders/1", "X-Method: GET\r\nX-Method-Override:  Trace"),
+        ("/orders/1?_method=TRACE", "X: y"), ("/orders/1?a=b&.Method%5B%5D=tr%61ce", "X: y"),
+        ("/orders/1?method=trace", "X: y"),
+    ])
+    func `TRACE by another name shows no secret either`(target: String, field: String) async throws
+    {
+        for (auth, status) in [(", auth: { bearer: 'literal:sesame' }", 403), ("", 200)] {
+            try await MaxForwardsStory.story(auth: auth) { proxy, origin in
+                for method in ["POST", "GET"] {
+                    let request = Raw.request(method, target, fields: [field])
+                    #expect(try await proxy.exchange(request).status == status)
+                }
+                // Whatever else the fields and parameters are used for goes on.
+                let other = try await proxy.exchange(
+                    Raw.get("/orders/1?_method=PATCH&method=x", "X-HTTP-Method-Override: GET")
+                )
+                #expect(other.status == 200)
+                #expect(origin.connections.isEmpty == false)
+            }
         }
     }
 
