@@ -23,6 +23,8 @@ final class Channel {
     let chain: RequestChain
     /// Whether the proxy names itself in `Via`.
     private(set) var announcesProxy = false
+    /// Whether that may be decided otherwise for a request that a netproxy has sent before.
+    let detectsCircles: Bool
 
     init(
         _ shared: ChannelShared,
@@ -33,6 +35,7 @@ final class Channel {
         self.shared = shared
         self.tally = tally
         self.loop = loop
+        detectsCircles = shared.configuration.headers.via == .auto
         let log = LogBuffer(shared.log)
         self.log = log
         ruleFields = Array(shared.configuration.editedFields.rare.prefix(64))

@@ -256,6 +256,11 @@ final class RequestIDs {
         }
     }
 
+    /// Whether a netproxy has made the id: its request may come back in a circle.
+    static func areMade(like id: String) -> Bool {
+        id.utf8.count == 15 && id.utf8.allSatisfy(digits.contains)
+    }
+
     /// The next id.
     func next() -> String {
         counter &+= 1

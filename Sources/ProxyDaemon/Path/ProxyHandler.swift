@@ -240,7 +240,8 @@ final class ProxyHandler {
                 credentialFields: channel.credentialFields,
                 ruledFields: channel.shared.ruledFields,
                 fillsInUserAgent: channel.shared.fillsInUserAgent,
-                announcesProxy: channel.announcesProxy
+                announcesProxy: channel.announcesProxy,
+                detectsCircles: channel.detectsCircles
             )
         )
     }

@@ -22,6 +22,8 @@ struct ForwardPlan {
     var fillsInUserAgent = false
     /// Whether the proxy names itself in `Via`.
     var announcesProxy = true
+    /// Whether it does so, too, in a request that another netproxy has sent, or this one.
+    var detectsCircles = false
     /// The protected fields that `Connection` named all the same.
     var refusedNominations: [HTTPFieldName] = []
 }
@@ -79,11 +81,15 @@ struct UpstreamRequest {
         }
         if let upgrade { headers.append(.upgrade, validated: upgrade) }
         if headers.contains(HTTPFieldName.via) { try checkLoop(headers) }
-        if plan.announcesProxy {
-            headers.append(.via, validated: head.version == .http10 ? via10 : via11)
-        }
+        var mayComeBack = false
         if !headers.contains(HTTPFieldName.xRequestId) {
             headers.append(.xRequestId, validated: requestID)
+        } else if plan.detectsCircles {
+            // No configuration shows a circle of several proxies, but the others leave the id alone.
+            mayComeBack = headers[.xRequestId].map(RequestIDs.areMade) ?? false
+        }
+        if plan.announcesProxy || mayComeBack {
+            headers.append(.via, validated: head.version == .http10 ? via10 : via11)
         }
         if plan.fillsInUserAgent, !headers.contains(KnownField.userAgent) {
             headers.append(.userAgent, validated: OwnRequests.userAgent)

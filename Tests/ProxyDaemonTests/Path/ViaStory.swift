@@ -41,6 +41,29 @@ import Testing
         #expect(seen.request == ["1.1 other"])
     }
 
+    @Test func `a circle of two proxies ends as a loop`() async throws {
+        try await DaemonHarness.run(channels: "orders: { upstream: 'http://127.0.0.1:9' }") { one in
+            try await DaemonHarness.run(
+                channels: "orders: { upstream: 'http://127.0.0.1:\(one.port)/orders' }"
+            ) { other in
+                _ = await one.reload(
+                    channels: "orders: { upstream: 'http://127.0.0.1:\(other.port)/orders' }"
+                )
+                let answer = try await one.exchange(Raw.get("/orders/1"))
+                #expect(answer.status == 508)
+                let lines = try await one.log("orders").count + other.log("orders").count
+                #expect(lines < 8)
+            }
+        }
+    }
+
+    @Test(arguments: [("0123456789abcde", 1), ("0123456789abcdu", 0), ("own-id", 0)])
+    func `a request that a netproxy has sent before gets a Via`(id: String, count: Int) async throws
+    {
+        #expect(try await Self.vias("", "X-Request-Id: \(id)").request.count == count)
+        #expect(try await Self.vias(", headers: { via: off }", "X-Request-Id: \(id)").request == [])
+    }
+
     /// A reload may point a channel at the port that the proxy already listens on.
     @Test(arguments: ["127.0.0.1", "localhost"])
     func `a channel that leads back here ends as a loop`(host: String) async throws {
