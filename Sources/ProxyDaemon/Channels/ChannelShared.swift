@@ -111,7 +111,7 @@ final class ChannelShared: Sendable {
 
     /// Whether a response with these fields may need `references`.
     func edits(_ headers: HTTPHeaders) -> Bool {
-        editsInterim || !headers.knownFields.isDisjoint(with: ResponseReferences.known)
+        editsInterim || ResponseReferences.mayBe(in: headers)
     }
 
     /// What responses refer to, with a credential that was sent.

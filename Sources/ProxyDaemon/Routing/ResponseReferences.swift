@@ -9,7 +9,18 @@ import ProxyConfig
 /// it.
 struct ResponseReferences {
     /// The fields with references, of those that a lookup of a bit finds.
-    static let known = KnownFieldSet(.location, .contentLocation, .link, .setCookie)
+    private static let known = KnownFieldSet(.location, .contentLocation, .link, .setCookie)
+    /// The lengths of the names of the others, as bits.
+    private static let lengths = LeadsAway.Field.allCases.map(\.name)
+        .filter { $0.known == nil }
+        .reduce(UInt64(0)) { $0 | 1 << UInt64($1.text.utf8.count) }
+
+    /// Whether a section may have a field with a reference.
+    static func mayBe(in headers: HTTPHeaders) -> Bool {
+        !headers.knownFields.isDisjoint(with: known)
+            || headers.hasOther(ofLengths: lengths)
+                && LeadsAway.Field.allCases.contains { headers.contains($0.name) }
+    }
 
     let view: AppView
     let rewritten: Set<RewrittenPart>
@@ -35,9 +46,9 @@ struct ResponseReferences {
         let edited = values.map { value in
             switch field {
             case .cookie: cookie(value, &leads)
-            case .location, .contentLocation: reference(value[...], field, &leads)
             case .refresh: refresh(value, &leads)
             case .link: links(value, &leads)
+            default: reference(value[...], field, &leads)
             }
         }
         guard edited != values else { return }
@@ -201,8 +212,14 @@ struct CredentialReflection {
 
 /// Which fields of a response led its reader past netproxy, by name: their values are not kept.
 struct LeadsAway: Equatable {
-    enum Field: UInt16, CaseIterable {
+    enum Field: UInt32, CaseIterable {
         case location, contentLocation, link, refresh, cookie
+        /// Where Google has an upload continue.
+        case uploadURL, uploadControlURL
+        /// Where Azure tells how far an operation is.
+        case operationLocation, asyncOperation
+        /// The URL of what an OData request has made (OData 4.01 §8.3.4).
+        case entityID
 
         var name: HTTPFieldName {
             switch self {
@@ -211,15 +228,20 @@ struct LeadsAway: Equatable {
             case .link: .link
             case .refresh: "Refresh"
             case .cookie: .setCookie
+            case .uploadURL: "X-Goog-Upload-URL"
+            case .uploadControlURL: "X-Goog-Upload-Control-URL"
+            case .operationLocation: "Operation-Location"
+            case .asyncOperation: "Azure-AsyncOperation"
+            case .entityID: "OData-EntityId"
             }
         }
     }
 
-    enum Kind: UInt16 {
+    enum Kind: UInt32 {
         case upstream, elsewhere
     }
 
-    private var bits: UInt16 = 0
+    private var bits: UInt32 = 0
 
     mutating func insert(_ field: Field, _ kind: Kind) {
         bits |= 1 << (field.rawValue * 2 + kind.rawValue)

@@ -51,6 +51,29 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        "X-Goog-Upload-URL", "X-Goog-Upload-Control-URL", "Operation-Location",
+        "Azure-AsyncOperation", "OData-EntityId", "operation-location",
+    ])
+    func `fields in which some APIs name their own URLs are mapped, too`(name: String) async throws
+    {
+        for isMapped in [true, false] {
+            try await run("rewrite: \(isMapped)") { host in
+                ["\(name): http://\(host)/v1/jobs/7?upload_id=u1"]
+            } _: { proxy in
+                let request = Raw.get("/orders/jobs", "X-Request-Id: job")
+                let answer = try await proxy.exchange(request)
+                let why = try await proxy.ask(Raw.get("/why/job")).body.lowercased()
+                if isMapped {
+                    #expect(answer[name] == "http://localhost/orders/jobs/7?upload_id=u1")
+                } else {
+                    #expect(answer[name]?.hasSuffix("/v1/jobs/7?upload_id=u1") == true)
+                    #expect(why.contains("to the upstream itself: \(name.lowercased()); rewrite"))
+                }
+            }
+        }
+    }
+
     @Test func `either part is mapped alone`() async throws {
         let fields = ["Location: /v1/new", "Set-Cookie: a=1; Path=/v1"]
         for (part, location, path) in [
