@@ -13,7 +13,7 @@ struct ExchangeDescriber {
     var steps: [(step: String, text: String)] {
         var steps = [("request", request), ("route", route)]
         // Without an attempt nothing was sent, and nothing was changed for it.
-        if attempts > 0, !isConnect { steps.append(("headers", headers)) }
+        if attempts > 0, !isConnect, let headers { steps.append(("headers", headers)) }
         if let credential { steps.append(("credential", credential)) }
         for (index, attempt) in exchange.earlierAttempts.enumerated() {
             steps.append(("attempt \(index + 1)", described(attempt)))
@@ -73,7 +73,8 @@ struct ExchangeDescriber {
 
     // MARK: - What was sent
 
-    private var headers: String {
+    /// `nil` if they went upstream as they came.
+    private var headers: String? {
         let changes = HeaderChanges(exchange, rules: configuration?.editedFields)
         var parts: [String] = []
         for (word, names) in [
@@ -84,7 +85,7 @@ struct ExchangeDescriber {
         if exchange.fields.contains(.connection) {
             parts.append("and what Connection named was removed")
         }
-        return parts.joined(separator: "; ")
+        return parts.isEmpty ? nil : parts.joined(separator: "; ")
     }
 
     private var credential: String? {
