@@ -52,7 +52,8 @@ extension ChannelAssembly {
         }
     }
 
-    /// Returns an authorizer for a fixed credential; one in a file is read again after a 401.
+    /// Returns an authorizer for a fixed credential; one that can be replaced while the daemon runs is
+    /// read again after a 401.
     private func fixed(
         _ key: String,
         _ reference: SecretReference,
@@ -67,10 +68,11 @@ extension ChannelAssembly {
         } catch {
             throw IOError.system("\(place): \(error.detail)")
         }
-        guard reference.isFile else { return first }
+        guard reference.isFile || reference.isProgram else { return first }
         let (resolver, report, seldom) = (secrets.resolver, report, RateLimitedReport(report))
-        return FileAuthorizer(
+        return RotatingAuthorizer(
             first,
+            effort: reference.isProgram ? .program : .file,
             read: {
                 let bytes = try await resolver.resolve(reference)
                 return try make(Secret(String(decoding: bytes, as: UTF8.self)))

@@ -6,9 +6,9 @@ extension NotReplayed {
         switch self {
         case .staticCredential:
             """
-            the API rejected the credential, and there is no other: replace it; a file is re-read \
-            after the next 401, a systemd credential (cred:) changes when the service restarts, \
-            anything else by netproxy reload
+            the API rejected the credential, and there is no other: replace it; a file is re-read, \
+            and a program run again, after the next 401, a systemd credential (cred:) changes when the \
+            service restarts, anything else by netproxy reload
             """
         case .insufficientScope:
             """

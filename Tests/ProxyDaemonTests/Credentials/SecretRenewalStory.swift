@@ -2,11 +2,12 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-/// Secrets of programs that say how long they are valid.
+/// Secrets of programs, which are run again when a secret expires or is refused.
 @Suite struct SecretRenewalStory {
     /// Runs a story with a channel whose bearer token a program prints.
     private func run(
         _ script: String,
+        auth: String = "bearer: 'exec:PROGRAM'",
         _ story: (_ proxy: DaemonHarness, _ directory: String) async throws -> Void
     ) async throws {
         let directory = FileManager.default.temporaryDirectory
@@ -20,9 +21,16 @@ import Testing
         try Data("#!/bin/sh\ncd \(directory)\necho x >> count\n\(script)\n".utf8)
             .write(to: URL(filePath: program))
         try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: program)
-        let origin = try await OriginServer.start { Raw.ok($0["Authorization"] ?? "") }
+        let origin = try await OriginServer.start { request in
+            let shown = request["X-Key"] ?? request["Authorization"] ?? ""
+            return shown == "revoked" || shown == "Bearer revoked"
+                || shown == "Basic bWU6cmV2b2tlZA=="
+                ? Raw.response("401 Unauthorized", fields: ["WWW-Authenticate: Bearer"])
+                : Raw.ok(shown)
+        }
+        let auth = auth.replacing("PROGRAM", with: program)
         let channels = """
-            orders: { upstream: 'http://127.0.0.1:\(origin.port)', auth: { bearer: 'exec:\(program)' } }
+            orders: { upstream: 'http://127.0.0.1:\(origin.port)', auth: { \(auth) } }
             """
         try await DaemonHarness.run(channels: channels) { proxy async throws in
             try await story(proxy, directory)
@@ -59,6 +67,36 @@ import Testing
             )
             #expect(try await token(proxy) == "Bearer only")
             #expect(FileManager.default.contents(atPath: "\(directory)/count")?.count == 4)
+        }
+    }
+
+    @Test(
+        arguments: [
+            ("bearer: 'exec:PROGRAM'", "Bearer good"),
+            ("basic: { username: me, password: 'exec:PROGRAM' }", "Basic bWU6Z29vZA=="),
+            ("header: { name: X-Key, value: 'exec:PROGRAM' }", "good"),
+        ]
+    )
+    func `a secret that the API refuses is printed again`(auth: String, sent: String) async throws {
+        let script = #"[ $(wc -l < count) = 1 ] && echo revoked || echo '{"token":"good"}'"#
+        try await run(script, auth: auth) { proxy, directory async throws in
+            for _ in 1...2 { #expect(try await token(proxy) == sent) }
+            let facts = try await proxy.log("orders").map(\.facts)
+            #expect(facts.map(\.retries) == [["unauthorized"], nil])
+            #expect(facts.map { $0.auth?.generation } == [2, 2])
+            #expect(FileManager.default.contents(atPath: "\(directory)/count")?.count == 4)
+            #expect(proxy.reports.contains { $0.contains("using the new value from exec:") })
+        }
+    }
+
+    @Test func `a program that prints the same secret is not run for every 401`() async throws {
+        try await run("echo revoked") { proxy, directory async throws in
+            for _ in 1...3 {
+                #expect(try await proxy.exchange(Raw.get("/orders/1")).status == 401)
+            }
+            // At the start, after the first 401, and not more often than once a second after it.
+            let count = FileManager.default.contents(atPath: "\(directory)/count")?.count ?? 0
+            #expect((4..<8).contains(count))
         }
     }
 

@@ -1,23 +1,42 @@
 package import NetworkCore
 import Synchronization
 
-/// A credential in a file that is read again after a 401, so that rotating the file needs no reload.
-package final class FileAuthorizer: Authorizing {
+/// A credential that is read again where it is kept, in a file or by a program, after a 401, so that
+/// rotating it needs no reload.
+package final class RotatingAuthorizer: Authorizing {
     private struct State {
         var credential: Credential
-        /// Whether the file is being read, for all waiters.
+        /// Whether it is being read, for all waiters.
         var isLooking = false
         /// Whether that takes so long that no one waits for it any more.
         var isStuck = false
         /// Callers that wait to learn whether there is another credential.
         var waiting: [AsyncStream<Bool>.Continuation] = []
+        /// When a read that found nothing new may be followed by another.
+        var nextRead: ContinuousClock.Instant?
     }
 
-    /// How long callers wait for the file, which is small and usually local.
-    private static let patience = Duration.seconds(5)
+    /// What reading costs, and how often it is done.
+    package struct Effort: Sendable {
+        /// How long callers wait.
+        var patience: Duration
+        /// How long after a read without another credential no other is made.
+        var pause: Duration
+
+        package init(patience: Duration, pause: Duration) {
+            (self.patience, self.pause) = (patience, pause)
+        }
+
+        /// A file, which is small and usually local.
+        package static let file = Effort(patience: .seconds(5), pause: .zero)
+        /// A program, which may run for 10 s: a key that is wrong for good must not start one for each
+        /// request.
+        package static let program = Effort(patience: .seconds(10), pause: .seconds(1))
+    }
 
     package let kind: String
     package let fieldName: HTTPFieldName
+    private let effort: Effort
     private let read: @Sendable () async throws -> StaticAuthorizer
     private let onChange: @Sendable () -> Void
     private let onNoChange: @Sendable () -> Void
@@ -27,13 +46,15 @@ package final class FileAuthorizer: Authorizing {
     /// Makes an authorizer.
     ///
     /// - Parameters:
-    ///   - first: the credential that the file has now.
-    ///   - read: reads the file again.
+    ///   - first: the credential as it was read first.
+    ///   - effort: what reading it costs.
+    ///   - read: reads it again.
     ///   - onChange: called when a new credential is used from now on.
-    ///   - onNoChange: called when the credential was rejected and the file has the same one.
-    ///   - onFault: called with the reason when the file cannot be read; the credential stays.
+    ///   - onNoChange: called when the credential was rejected and there is no other.
+    ///   - onFault: called with the reason when it cannot be read; the credential stays.
     package init(
         _ first: StaticAuthorizer,
+        effort: Effort = .file,
         read: @escaping @Sendable () async throws -> StaticAuthorizer,
         onChange: @escaping @Sendable () -> Void,
         onNoChange: @escaping @Sendable () -> Void = {},
@@ -42,6 +63,7 @@ package final class FileAuthorizer: Authorizing {
         kind = first.kind
         fieldName = first.fieldName
         state = Mutex(State(credential: first.credential(until: nil).numbered(1)))
+        self.effort = effort
         self.read = read
         self.onChange = onChange
         self.onNoChange = onNoChange
@@ -68,20 +90,22 @@ package final class FileAuthorizer: Authorizing {
         }
     }
 
-    /// Whether there is a newer credential than the rejected one; reads the file if necessary, once for
-    /// all callers that wait.
+    /// Whether there is a newer credential than the rejected one; reads it if necessary, once for all
+    /// callers that wait.
     private func isRenewed(since refused: Int) async -> Bool {
         let (answers, answer) = AsyncStream<Bool>.makeStream()
         let (isKnown, isFirst): (Bool?, Bool) = state.withLock { state in
             guard state.credential.generation == refused else { return (true, false) }
-            guard !state.isStuck else { return (false, false) }
+            guard !state.isStuck, state.nextRead.map({ $0 <= .now }) ?? true else {
+                return (false, false)
+            }
             state.waiting.append(answer)
             defer { state.isLooking = true }
             return (nil, !state.isLooking)
         }
         if let isKnown { return isKnown }
         if isFirst {
-            // Not on a worker's loop: the file may be on a slow medium. Not part of the caller's task: a
+            // Not on a worker's loop: a file may be on a slow medium. Not part of the caller's task: a
             // caller that gives up leaves the read to the others.
             Task(executorPreference: globalConcurrentExecutor) { await self.read(after: refused) }
         }
@@ -91,9 +115,9 @@ package final class FileAuthorizer: Authorizing {
     }
 
     private func read(after refused: Int) async {
-        // Cancelled when the file has been read.
+        // Cancelled when it has been read.
         let bound = Task {
-            try await Task.sleep(for: Self.patience)
+            try await Task.sleep(for: self.effort.patience)
             self.giveUp()
         }
         defer { bound.cancel() }
@@ -110,6 +134,7 @@ package final class FileAuthorizer: Authorizing {
                 state.credential = found.numbered(refused + 1)
                 isRenewed = true
             }
+            state.nextRead = isRenewed || effort.pause == .zero ? nil : .now + effort.pause
             defer { state.waiting = [] }
             return (isRenewed, state.waiting)
         }
@@ -120,7 +145,7 @@ package final class FileAuthorizer: Authorizing {
         for waiter in waiting { waiter.yield(isRenewed) }
     }
 
-    /// Ends the wait for a file on a medium that does not answer.
+    /// Ends the wait for a medium that does not answer.
     private func giveUp() {
         let waiting = state.withLock { state in
             guard state.isLooking else { return [AsyncStream<Bool>.Continuation]() }

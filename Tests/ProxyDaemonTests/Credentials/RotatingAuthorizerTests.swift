@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// A credential that stands in a file, without the file.
-@Suite struct FileAuthorizerTests {
+@Suite struct RotatingAuthorizerTests {
     private struct Unreadable: Error {}
 
     /// What stands in the file, and what was told of it.
@@ -32,10 +32,11 @@ import Testing
             return try .bearer(Secret(content))
         }
 
-        func authorizer() throws -> FileAuthorizer {
+        func authorizer(_ effort: RotatingAuthorizer.Effort = .file) throws -> RotatingAuthorizer {
             let first = try StaticAuthorizer.bearer(Secret("one"))
-            return FileAuthorizer(
+            return RotatingAuthorizer(
                 first,
+                effort: effort,
                 read: { try await self.read() },
                 onChange: { self.changes.add(1) },
                 onFault: { _ in self.faults.add(1) }
@@ -143,5 +144,18 @@ import Testing
         gate.open()
         #expect(await patient.value == .replay)
         #expect(file.readings.value == 1)
+    }
+
+    @Test(arguments: [(.zero, 2), (.seconds(3600), 1)] as [(Duration, Int)])
+    func `what costs more than a read is not done for every 401`(
+        pause: Duration,
+        readings: Int
+    ) async throws {
+        let file = File("one")
+        let authorizer = try file.authorizer(.init(patience: .seconds(5), pause: pause))
+        for _ in 1...2 {
+            #expect(await authorizer.rejected(refusal(1)) == .passThrough(.staticCredential))
+        }
+        #expect(file.readings.value == readings)
     }
 }
