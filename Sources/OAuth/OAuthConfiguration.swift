@@ -94,7 +94,7 @@ public struct OAuthConfiguration: Sendable {
     /// The client's secret, if it has one.
     public var clientSecret: Secret?
     /// The client's secret where it can be read again after the server refused it; counts more than
-    /// `clientSecret`.
+    /// `clientSecret`, and with `privateKeyJWT`, as a key in PEM, more than `clientKey`.
     public var rotatingSecret: RotatingSecret?
     /// Signs client assertions; required for `privateKeyJWT`.
     public var clientKey: SigningKey?

@@ -11,7 +11,8 @@ import System
 @safe package final class SelfSignedCertificate: @unchecked Sendable {
     fileprivate let certificate: OpaquePointer
     fileprivate let key: OpaquePointer
-    /// A PEM file with the certificate, for `TLSContext.Options.authorities`; gone with the object.
+    /// A PEM file with the certificate, for `TLSContext.Options.authorities`, and its key; gone with the
+    /// object.
     package let file: String
 
     /// Makes a certificate that is valid for an hour.
@@ -45,7 +46,9 @@ import System
             let output = unsafe BIO_new_file(file, "w")
         else { throw OpenSSLFailure() }
         defer { unsafe BIO_free(output) }
-        guard unsafe PEM_write_bio_X509(output, certificate) == 1 else { throw OpenSSLFailure() }
+        guard unsafe PEM_write_bio_X509(output, certificate) == 1,
+            unsafe PEM_write_bio_PrivateKey(output, key, nil, nil, 0, nil, nil) == 1
+        else { throw OpenSSLFailure() }
     }
 
     deinit {

@@ -84,7 +84,13 @@ struct ClientRequest {
 
     /// Returns an assertion for this request alone: its `jti` is never used again (RFC 7523 §3).
     private func assertion() throws(TokenFailure) -> Secret {
-        guard let key = configuration.clientKey else {
+        let key: SigningKey?
+        do throws(SigningKeyError) {
+            key = try configuration.presentedKey()
+        } catch {
+            throw TokenFailure(.configuration, detail: "client_key: \(error)")
+        }
+        guard let key else {
             throw TokenFailure(.configuration, detail: "private_key_jwt needs a key to sign with")
         }
         let assertion = Assertion(

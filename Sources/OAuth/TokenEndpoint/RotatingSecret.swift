@@ -1,8 +1,8 @@
 public import NetworkCore
 import Synchronization
 
-/// A client's secret that can be read again where it is kept, for when the server refuses it: secrets
-/// are replaced while programs run.
+/// A client's secret, or its key in PEM, that can be read again where it is kept, for when the server
+/// refuses it: secrets are replaced while programs run.
 public final class RotatingSecret: Sendable {
     /// Reads the secret where it is kept.
     public typealias Source = @Sendable () async throws -> Secret
@@ -44,6 +44,14 @@ public final class RotatingSecret: Sendable {
 extension OAuthConfiguration {
     /// The secret to authenticate with.
     var presentedSecret: Secret? { rotatingSecret?.value ?? clientSecret }
+
+    /// The key to sign an assertion with.
+    ///
+    /// - Throws: for a key that was read again and is not one.
+    func presentedKey() throws(SigningKeyError) -> SigningKey? {
+        guard let clientKey, let rotatingSecret else { return clientKey }
+        return try SigningKey(pem: rotatingSecret.value, id: clientKey.id)
+    }
 
     /// Reads the client's secret again after the server refused it (`invalid_client`).
     ///

@@ -69,11 +69,22 @@ struct OAuthAssembly: Sendable {
         configuration.issuer = settings.issuer
         if purpose == .signIn {
             configuration.clientSecret = try await secret(settings.clientSecret)
-            configuration.rotatingSecret = rotating(configuration.clientSecret, settings, channel)
+            configuration.rotatingSecret = rotating(
+                configuration.clientSecret,
+                settings.clientSecret,
+                "client_secret",
+                channel
+            )
             configuration.requestFields = try await fields(settings.tokenFields)
         }
         if let key = settings.clientKey, purpose == .signIn {
             configuration.clientKey = try await signingKey(key.key, id: key.id, "client_key.key")
+            configuration.rotatingSecret = rotating(
+                try await secrets.document(key.key),
+                key.key,
+                "client_key.key",
+                channel
+            ) { pem in _ = try SigningKey(pem: pem) }
             configuration.clientAssertionAudience = key.audience
         }
         if let key = settings.proofKey {
@@ -88,7 +99,14 @@ struct OAuthAssembly: Sendable {
         configuration.use = settings.use == .idToken ? .idToken : .accessToken
         configuration.refreshBefore = settings.refreshBefore
         configuration.allowsInsecure = channel.allowInsecure
-        let pooled = purpose == .look ? shared : try await transport(channel, settings)
+        var pooled: any HTTPTransport = shared
+        if purpose != .look, let options = try await ownOptions(channel, settings) {
+            let own = ReplaceableTransport(try PooledTransport(options: options, on: loop))
+            if settings.clientAuthentication == .tls, purpose == .signIn {
+                configuration.rotatingSecret = rotatingCertificate(options, of: own, channel)
+            }
+            pooled = own
+        }
         let transport = OwnRequests(over: pooled)
         let direct = TokenEndpointClient(transport: transport)
         let metadata = settings.issuer.map {
@@ -186,31 +204,45 @@ struct OAuthAssembly: Sendable {
         ExchangeGrant.Token(type: type, source: source(of: reference))
     }
 
-    private func source(of reference: SecretReference) -> ExchangeGrant.Source {
+    private func source(
+        of reference: SecretReference,
+        as kind: SecretResolver.Kind = .line
+    ) -> ExchangeGrant.Source {
         { [resolver = secrets.resolver] in
-            Secret(String(decoding: try await resolver.resolve(reference), as: UTF8.self))
+            let bytes = try await resolver.resolve(reference, as: kind)
+            return Secret(String(decoding: bytes, as: UTF8.self))
         }
     }
 
-    /// The client's secret where it can have been replaced since it was read; `nil` otherwise.
+    /// Returns what the client authenticates with, where it can have been replaced since it was read.
+    ///
+    /// - Parameters:
+    ///   - secret: the one that was read.
+    ///   - reference: where it is kept.
+    ///   - key: the key of `auth.oauth` that says so.
+    ///   - channel: the channel.
+    ///   - check: for a key in PEM, throws what is wrong with another one; it is not used then.
+    /// - Returns: `nil` for a secret that stays the same.
     private func rotating(
         _ secret: Secret?,
-        _ settings: OAuthSettings,
-        _ channel: ChannelConfiguration
+        _ reference: SecretReference?,
+        _ key: String,
+        _ channel: ChannelConfiguration,
+        check: (@Sendable (Secret) throws -> Void)? = nil
     ) -> RotatingSecret? {
-        guard let secret, let reference = settings.clientSecret else { return nil }
-        switch reference {
-        case .file, .credential, .exec: break
-        case .environment, .literal: return nil
-        }
-        return RotatingSecret(secret) { [report, read = source(of: reference)] in
+        guard let secret, let reference, reference.isFile || reference.isProgram else { return nil }
+        let read = source(of: reference, as: check == nil ? .line : .document)
+        return RotatingSecret(secret) { [report] in
+            let place = "channel \(channel.name): the server rejected auth.oauth.\(key)"
             let found = try await read()
-            if found != secret {
-                report(
-                    "channel \(channel.name): the server rejected auth.oauth.client_secret; using the "
-                        + "new value from \(reference)"
-                )
+            guard found != secret else { return found }
+            do {
+                try check?(found)
+            } catch {
+                report("\(place); the new one from \(reference) cannot be used: \(error)")
+                throw error
             }
+            report("\(place); using the new value from \(reference)")
             return found
         }
     }
@@ -260,18 +292,19 @@ struct OAuthAssembly: Sendable {
         return try await secrets.secret(reference)
     }
 
-    /// Returns the transport to the authorization server, which is trusted as the channel's API is: by
-    /// the system's roots, or by the channel's own authority.
+    /// Returns the options of a transport to the authorization server alone; `nil` if the shared one will
+    /// do.
     ///
-    /// With `client_auth: tls` it presents the channel's certificate.
-    private func transport(
+    /// The server is trusted as the channel's API is: by the system's roots, or by the channel's own
+    /// authority. With `client_auth: tls` it is shown the channel's certificate.
+    private func ownOptions(
         _ channel: ChannelConfiguration,
         _ settings: OAuthSettings
-    ) async throws -> PooledTransport {
+    ) async throws -> UpstreamOptions? {
         let certificate =
             settings.clientAuthentication == .tls ? channel.tls.clientCertificate : nil
         guard channel.tls.authorities != nil || certificate != nil || settings.proxy != nil
-        else { return shared }
+        else { return nil }
         var options = options
         if let proxy = settings.proxy {
             let password = try await secret(proxy.login?.password)
@@ -281,7 +314,32 @@ struct OAuthAssembly: Sendable {
         options.addsSystemRoots = channel.tls.systemRoots == .trusted
         options.certificate = certificate?.certificate
         options.certificateKey = certificate?.key
-        return try PooledTransport(options: options, on: loop)
+        return options
+    }
+
+    /// The client's certificate and its key, which have connections of their own: those that are open
+    /// have shown the old one.
+    private func rotatingCertificate(
+        _ options: UpstreamOptions,
+        of transport: ReplaceableTransport,
+        _ channel: ChannelConfiguration
+    ) -> RotatingSecret? {
+        let files = [options.certificate, options.certificateKey].compactMap { $0 }
+        let read: @Sendable () throws -> Secret = {
+            let bytes = try files.flatMap { try SecretResolver.contents($0) }
+            return Secret(String(decoding: bytes, as: UTF8.self))
+        }
+        guard let first = try? read() else { return nil }
+        return RotatingSecret(first) { [report, loop] in
+            let found = try read()
+            guard found != first else { return found }
+            transport.replace(by: try PooledTransport(options: options, on: loop))
+            report(
+                "channel \(channel.name): the server rejected the client; using the new certificate from "
+                    + files[0]
+            )
+            return found
+        }
     }
 }
 

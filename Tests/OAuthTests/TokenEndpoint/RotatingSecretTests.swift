@@ -1,3 +1,4 @@
+import FoundationEssentials
 import NetworkCore
 import OAuth
 import Synchronization
@@ -50,6 +51,27 @@ import Testing
         #expect(server.seen.map { $0.form["client_secret"] } == ["old", "new"])
         _ = try await tokens(configuration)
         #expect(server.seen.last?.form["client_secret"] == "new")
+    }
+
+    @Test func `a key to sign with is read again, too`() async throws {
+        var configuration = configuration()
+        configuration.clientAuthentication = .privateKeyJWT
+        configuration.clientKey = try SigningKey(pem: SampleKeys.p256, id: "k1")
+        configuration.rotatingSecret = RotatingSecret(SampleKeys.p256) { SampleKeys.ed25519 }
+        server.script(
+            "/token",
+            .json(401, #"{"error":"invalid_client"}"#),
+            .json(200, ScriptedServer.good)
+        )
+        for _ in 1...2 { _ = try await tokens(configuration) }
+        let heads = try server.seen.map { seen in
+            let head = try #require(seen.form["client_assertion"]?.split(separator: ".").first)
+            let padding = String(repeating: "=", count: (4 - head.count % 4) % 4)
+            let data = try #require(Data(base64Encoded: head + padding))
+            return String(decoding: data, as: UTF8.self)
+        }
+        #expect(heads.map { $0.contains("EdDSA") } == [false, true, true])
+        #expect(heads.allSatisfy { $0.contains("\"k1\"") })
     }
 
     @Test func `the same secret is not presented again`() async {

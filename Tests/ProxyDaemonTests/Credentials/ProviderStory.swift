@@ -215,6 +215,75 @@ import Testing
         }
     }
 
+    @Test func `a key that was replaced in its file is read when the server refuses the old one`()
+        async throws
+    {
+        func pem(_ last: Character) -> String {
+            """
+            -----BEGIN PRIVATE KEY-----
+            MC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9\(last)
+            -----END PRIVATE KEY-----
+
+            """
+        }
+        let directory = try TokenDirectory()
+        try directory.write(pem("g"), to: "key.pem")
+        let counter = Counter()
+        let tokens = try await OriginServer.start { [json] _ in
+            let number = counter.next()
+            return number == 1 || number == 3
+                ? Raw.response(
+                    "401 Unauthorized",
+                    fields: [json],
+                    body: #"{"error":"invalid_client"}"#
+                ) : Raw.ok(#"{"access_token":"token"}"#, json)
+        }
+        let api = try await api(accepting: "token")
+        let oauth = """
+            client_auth: private_key_jwt
+                  client_key: { key: 'file:\(directory.path)/key.pem', audience: them }
+            """
+        try await DaemonHarness.run(channels: channel(api, tokens, oauth)) { proxy in
+            try directory.write(pem("k"), to: "key.pem")
+            #expect(try await proxy.exchange(Raw.get("/orders/1")).status == 200)
+            #expect(tokens.requests.count == 2)
+            #expect(proxy.reports.contains { $0.contains("rejected auth.oauth.client_key.key") })
+            #expect(!proxy.reports.joined().contains("BEGIN"))
+        }
+    }
+
+    @Test func `a certificate that was replaced is shown when the server refuses the client`()
+        async throws
+    {
+        let certificates = try (1...2).map { _ in try SelfSignedCertificate(names: nil) }
+        let pems = try certificates.map { try String(contentsOfFile: $0.file, encoding: .utf8) }
+        let directory = try TokenDirectory()
+        try directory.write(pems[0], to: "client.pem")
+        let counter = Counter()
+        let tokens = try await OriginServer.start { [json] _ in
+            counter.next() == 2
+                ? Raw.ok(#"{"access_token":"token"}"#, json)
+                : Raw.response(
+                    "401 Unauthorized",
+                    fields: [json],
+                    body: #"{"error":"invalid_client"}"#
+                )
+        }
+        let api = try await api(accepting: "token")
+        let file = "\(directory.path)/client.pem"
+        let tls = "tls: { client_certificate: '\(file)', client_key: '\(file)' }"
+        let channel = channel(api, tokens, "client_auth: tls", tls)
+        try await DaemonHarness.run(channels: channel) { proxy in
+            try directory.write(pems[1], to: "client.pem")
+            #expect(try await proxy.exchange(Raw.get("/orders/1")).status == 200)
+            #expect(tokens.requests.count == 2)
+            // Another connection, since the old one has shown the old certificate.
+            #expect(tokens.connections.count == 2)
+            #expect(proxy.reports.contains { $0.contains("using the new certificate from") })
+            #expect(!proxy.reports.joined().contains("PRIVATE"))
+        }
+    }
+
     @Test func `the type that a server gives its tokens is told once`() async throws {
         let counter = Counter()
         let tokens = try await OriginServer.start { [json] _ in
