@@ -20,7 +20,9 @@ enum PresentedKey {
         if scheme == "basic", let pair = pair(in: text) {
             return pair.password.isEmpty ? [pair.user] : [pair.password]
         }
-        guard let equals = text.utf8.firstIndex(of: UInt8(ascii: "=")) else { return [String(text)] }
+        guard let equals = text.utf8.firstIndex(of: UInt8(ascii: "=")) else {
+            return [String(text)]
+        }
         let parameter = text[text.utf8.index(after: equals)...]
             .prefix { $0 != "," && $0 != ";" }
             .drop { $0 == "\"" || $0 == " " }
