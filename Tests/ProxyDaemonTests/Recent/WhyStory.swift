@@ -60,6 +60,16 @@ import Testing
         }
     }
 
+    @Test func `a request that went upstream as it came has no step of headers`() async throws {
+        try await run({ _ in Raw.ok() }, channel: "auth: off") { proxy in
+            let own = "X-Request-Id: same-1"
+            for (agent, isChanged) in [("User-Agent: app", false), ("X-App: 1", true)] {
+                _ = try await proxy.exchange(Raw.get("/orders/42", own, agent))
+                #expect(try await why("same-1", proxy).body.contains("headers") == isChanged)
+            }
+        }
+    }
+
     @Test func `every attempt is explained`() async throws {
         let answers = Counter()
         try await run(
