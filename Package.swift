@@ -26,16 +26,11 @@ let package = Package(
     ],
     dependencies: [
         // The commands, their help and their completion scripts.
-        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
         // Where the library's logger writes to: what the app chose.
-        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-log", exact: "1.16.2"),
         // The ecosystem's requests, responses and fields, bridged to and from ours.
-        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
-        // The configuration file: a YAML parser that keeps line and column of every node.
-        .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
-        // Signatures of JWT assertions (RS256, ES256, EdDSA), SHA-256 for PKCE, AES-GCM for tokens
-        // at rest: pure values that OAuth can have without a C module of its own.
-        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
+        .package(url: "https://github.com/apple/swift-http-types", exact: "1.8.0"),
     ],
     targets: [
         .systemLibrary(
@@ -48,6 +43,11 @@ let package = Package(
             pkgConfig: "openssl",
             providers: [.apt(["libssl-dev"])]
         ),
+        .systemLibrary(
+            name: "CYAML",
+            pkgConfig: "yaml-0.1",
+            providers: [.apt(["libyaml-dev"])]
+        ),
         .systemLibrary(name: "CSystem"),
         .target(name: "Bytes", swiftSettings: strict),
         .target(name: "System", dependencies: ["Bytes", "CSystem"], swiftSettings: strict),
@@ -57,6 +57,10 @@ let package = Package(
             dependencies: ["System", "Bytes", "CLibevent", "COpenSSL"],
             swiftSettings: strict
         ),
+        // Signatures of JWT assertions, digests and AES-GCM with OpenSSL.
+        .target(name: "Cryptography", dependencies: ["COpenSSL"], swiftSettings: strict),
+        // The values of a YAML text with their places, by libyaml.
+        .target(name: "YAML", dependencies: ["CYAML"], swiftSettings: strict),
         .target(name: "HTTP1", dependencies: ["HTTPMessage", "Bytes"], swiftSettings: strict),
         .target(
             name: "NetworkCore",
@@ -68,9 +72,7 @@ let package = Package(
         .target(
             name: "OAuth",
             dependencies: [
-                "NetworkCore", "HTTPMessage", "System", "Bytes",
-                .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "CryptoExtras", package: "swift-crypto"),
+                "NetworkCore", "Cryptography", "HTTPMessage", "System", "Bytes",
             ],
             swiftSettings: strict
         ),
@@ -100,10 +102,7 @@ let package = Package(
         ),
         .target(
             name: "ProxyConfig",
-            dependencies: [
-                "HTTPMessage", "Bytes",
-                .product(name: "Yams", package: "Yams"),
-            ],
+            dependencies: ["YAML", "HTTPMessage", "Bytes"],
             swiftSettings: strict
         ),
         .target(
@@ -137,6 +136,12 @@ let package = Package(
             dependencies: ["System", "EventIO", "Bytes", "TestSupport"],
             swiftSettings: strict
         ),
+        .testTarget(
+            name: "CryptographyTests",
+            dependencies: ["Cryptography"],
+            swiftSettings: strict
+        ),
+        .testTarget(name: "YAMLTests", dependencies: ["YAML"], swiftSettings: strict),
         .testTarget(
             name: "HTTPMessageTests",
             dependencies: ["HTTPMessage", "Bytes"],
@@ -187,9 +192,7 @@ let package = Package(
             name: "OAuthTests",
             dependencies: [
                 "OAuth", "NetworkCore", "NetworkTesting", "HTTPMessage", "System", "Bytes",
-                "TestSupport",
-                .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "CryptoExtras", package: "swift-crypto"),
+                "Cryptography", "TestSupport",
             ],
             swiftSettings: strict
         ),

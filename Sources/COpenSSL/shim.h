@@ -4,6 +4,13 @@
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
 #include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/ec.h>
+#include <openssl/bn.h>
+#include <openssl/pem.h>
+#include <openssl/rsa.h>
+#include <openssl/hmac.h>
+#include <openssl/core_names.h>
 
 // Macros and variadic functions of OpenSSL that Swift cannot import.
 static inline long netproxy_SSL_set_server_name(SSL *ssl, const char *name) {

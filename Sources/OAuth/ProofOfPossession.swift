@@ -1,4 +1,4 @@
-import Crypto
+import Cryptography
 import FoundationEssentials
 public import NetworkCore
 import Synchronization
@@ -94,7 +94,7 @@ public final class ProofOfPossession: Sendable {
             htm: method.rawValue,
             htu: "\(origin)\(path)",
             iat: Int(now.secondsSinceEpoch),
-            ath: token.map { Base64URL.encode(SHA256.hash(data: Data($0.reveal().utf8))) },
+            ath: token.map { Base64URL.encode(SHA256.digest(of: $0.reveal())) },
             nonce: server?.nonce
         )
         let encoder = JSONEncoder()

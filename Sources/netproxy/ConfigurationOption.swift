@@ -1,5 +1,5 @@
 import ArgumentParser
-import Foundation
+import FoundationEssentials
 import ProxyConfig
 import ProxyDaemon
 import System
@@ -213,15 +213,12 @@ struct ConfigurationFile: Sendable {
     /// The bytes of the file, which may be a pipe (`--config <(…)`, `/dev/stdin`); little more than the
     /// size limit, so that an endless one is refused for its size.
     private func contents() -> Contents {
-        guard let file = FileHandle(forReadingAtPath: path) else { return .unreadable }
-        let before = status
-        var bytes: [UInt8] = []
-        do {
-            while bytes.count <= ConfigurationLoader.sizeLimit.bytes,
-                let piece = try file.read(upToCount: 1 << 16), !piece.isEmpty
-            {
-                bytes += piece
-            }
+        let before: FileStatus?
+        let bytes: [UInt8]
+        do throws(FileError) {
+            let file = try FileDescriptor(path, .stream)
+            before = status
+            bytes = try file.read(upTo: ConfigurationLoader.sizeLimit.bytes + 1)
         } catch {
             return .unreadable
         }

@@ -34,7 +34,10 @@ link() {
     case $name in
         # One file of a module whose other files need far more than it does.
         Challenge) more=(Sources/OAuth/Challenges/ChallengeParser.swift) ;;
-        Configuration) modules=(ProxyConfig HTTPMessage Bytes Yams CYaml) ;;
+        Configuration)
+            modules=(ProxyConfig HTTPMessage Bytes YAML)
+            more=(-lyaml)
+            ;;
     esac
     for module in "${modules[@]}"; do
         mapfile -t -O "${#objects[@]}" objects < \
@@ -43,8 +46,7 @@ link() {
     swiftc -O -g -parse-as-library -swift-version 6 -package-name "$(package_name)" \
         -enable-experimental-feature Lifetimes \
         "${sanitizers[@]}" -I "$scratch/release/Modules" -module-name "${name}Fuzzer" \
-        -I Sources/CLibevent -I Sources/CSystem -I Sources/COpenSSL \
-        -Xcc -fmodule-map-file="$scratch/checkouts/Yams/Sources/CYaml/include/module.modulemap" \
+        -I Sources/CLibevent -I Sources/CSystem -I Sources/COpenSSL -I Sources/CYAML \
         Tests/Fuzz/Input.swift "Tests/Fuzz/${name}Fuzzer.swift" "${objects[@]}" "${more[@]}" \
         -o "$scratch/${name}Fuzzer" 2> "$scratch/link.txt" || {
         cat "$scratch/link.txt"

@@ -165,7 +165,7 @@ import Testing
     @Test func `a duplicate key is reported even if the rest is not YAML`() throws {
         let lines = errors(in: "log: { keep: 1, keep: 2 }\ndrain: 5s\nlisten: [a\nchannels: {}\n")
         #expect(lines.count == 2)
-        #expect(lines.first == "netproxy.yaml:1:8: duplicate key 'keep'")
+        #expect(lines.first == "netproxy.yaml:1:17: duplicate key 'keep', first used in line 1")
     }
 
     @Test func `the error of a key with line breaks is a single line`() throws {

@@ -1,5 +1,4 @@
-import Crypto
-import FoundationEssentials
+import Cryptography
 public import NetworkCore
 
 /// Proof Key for Code Exchange (RFC 7636), always with S256.
@@ -18,6 +17,6 @@ public struct ProofKey: Sendable {
 
     /// Sent with the authorization request (RFC 7636 §4.2).
     public var challenge: String {
-        Base64URL.encode(SHA256.hash(data: Data(verifier.reveal().utf8)))
+        Base64URL.encode(SHA256.digest(of: verifier.reveal()))
     }
 }

@@ -60,8 +60,8 @@ struct PEMBlock {
 
     /// The seed of an Ed25519 key, if a PKCS#8 block holds one (RFC 8410 §7).
     ///
-    /// The cryptography library reads such keys as raw bytes only. PKCS#8 version 1 has a fixed prefix;
-    /// version 2 adds the public key after the seed.
+    /// OpenSSL 3.0 reads PKCS#8 of version 1 only, which has a fixed prefix; version 2 (RFC 5958) adds the
+    /// public key after the seed.
     var ed25519Seed: [UInt8]? {
         let body = text.split(separator: "\n").dropFirst().dropLast().joined()
         guard label == "PRIVATE KEY", let der = Data(base64Encoded: body).map(Array.init),

@@ -1,6 +1,4 @@
-import Crypto
-import CryptoExtras
-import FoundationEssentials
+package import Cryptography
 public import NetworkCore
 
 /// A private key that signs assertions (RFC 7515): RSA, P-256 or Ed25519.
@@ -17,13 +15,7 @@ public struct SigningKey: Sendable {
         case edDSA = "EdDSA"
     }
 
-    private enum Key: Sendable {
-        case rsa(_RSA.Signing.PrivateKey)
-        case p256(P256.Signing.PrivateKey)
-        case ed25519(Curve25519.Signing.PrivateKey)
-    }
-
-    private let key: Key
+    private let key: PrivateKey
 
     /// The `kid` under which the server knows the public key; `nil` leaves it out.
     public let id: String?
@@ -39,103 +31,52 @@ public struct SigningKey: Sendable {
     public init(pem: Secret, id: String? = nil) throws(SigningKeyError) {
         let block = try PEMBlock(privateKeyIn: pem.reveal())
         self.id = id
-        switch block.label {
-        case "RSA PRIVATE KEY": key = .rsa(try SigningKey.rsa(block))
-        case "EC PRIVATE KEY": key = .p256(try SigningKey.p256(block))
-        case "ENCRYPTED PRIVATE KEY": throw .encrypted
-        default: key = try SigningKey.anyKind(block)
-        }
+        guard block.label != "ENCRYPTED PRIVATE KEY" else { throw .encrypted }
+        let found = block.ed25519Seed.map { PrivateKey(ed25519Seed: $0) }
+        guard let key = found ?? PrivateKey(pem: block.text) else { throw .unusable }
+        self.key = key
     }
 
     /// The algorithm that the key signs with.
     public var algorithm: Algorithm {
-        switch key {
+        switch key.kind {
         case .rsa: .rs256
         case .p256: .es256
         case .ed25519: .edDSA
         }
     }
 
-    /// The public key, in DER as SubjectPublicKeyInfo (RSA, P-256) or as its 32 bytes (Ed25519).
-    package var publicKey: [UInt8] {
-        switch key {
-        case .rsa(let key): Array(key.publicKey.derRepresentation)
-        case .p256(let key): Array(key.publicKey.derRepresentation)
-        case .ed25519(let key): Array(key.publicKey.rawRepresentation)
-        }
-    }
+    /// The public key.
+    package var publicKey: PublicKey { key.publicKey }
 
     /// The public key as a JSON Web Key (RFC 7518 §6, RFC 8037 §2).
     var publicJWK: PublicJWK {
-        switch key {
-        case .rsa(let key):
-            // Does not fail: every key that could be parsed has a modulus.
-            let parts = try? key.publicKey.getKeyPrimitives()
+        let key = publicKey
+        switch algorithm {
+        case .rs256:
             return PublicJWK([
-                ("kty", "RSA"), ("n", Base64URL.encode(parts?.modulus ?? Data())),
-                ("e", Base64URL.encode(parts?.publicExponent ?? Data())),
+                ("kty", "RSA"), ("n", Base64URL.encode(key.modulus)),
+                ("e", Base64URL.encode(key.exponent)),
             ])
-        case .p256(let key):
-            let point = key.publicKey.rawRepresentation
+        case .es256:
+            let point = key.point
             return PublicJWK([
                 ("kty", "EC"), ("crv", "P-256"), ("x", Base64URL.encode(point.prefix(32))),
                 ("y", Base64URL.encode(point.suffix(32))),
             ])
-        case .ed25519(let key):
+        case .edDSA:
             return PublicJWK([
-                ("kty", "OKP"), ("crv", "Ed25519"),
-                ("x", Base64URL.encode(key.publicKey.rawRepresentation)),
+                ("kty", "OKP"), ("crv", "Ed25519"), ("x", Base64URL.encode(key.raw)),
             ])
         }
     }
 
     /// Signs bytes; the signature has the format of RFC 7518 §3.
     ///
-    /// - Throws: what the cryptography library throws; not expected of a key that was parsed.
-    package func signature(of bytes: [UInt8]) throws -> [UInt8] {
-        switch key {
-        case .rsa(let key):
-            return Array(
-                try key.signature(for: SHA256.hash(data: bytes), padding: .insecurePKCS1v1_5)
-                    .rawRepresentation
-            )
-        case .p256(let key):
-            return Array(try key.signature(for: SHA256.hash(data: bytes)).rawRepresentation)
-        case .ed25519(let key):
-            return Array(try key.signature(for: Data(bytes)))
-        }
-    }
-
-    /// Parses a PKCS#8 block, which may hold a key of any of the three kinds.
-    private static func anyKind(_ block: PEMBlock) throws(SigningKeyError) -> Key {
-        if let seed = block.ed25519Seed {
-            do {
-                return .ed25519(try Curve25519.Signing.PrivateKey(rawRepresentation: seed))
-            } catch {
-                throw .unusable
-            }
-        }
-        do {
-            return .p256(try p256(block))
-        } catch {
-            return .rsa(try rsa(block))
-        }
-    }
-
-    private static func rsa(_ block: PEMBlock) throws(SigningKeyError) -> _RSA.Signing.PrivateKey {
-        do {
-            return try _RSA.Signing.PrivateKey(pemRepresentation: block.text)
-        } catch {
-            throw .unusable
-        }
-    }
-
-    private static func p256(_ block: PEMBlock) throws(SigningKeyError) -> P256.Signing.PrivateKey {
-        do {
-            return try P256.Signing.PrivateKey(pemRepresentation: block.text)
-        } catch {
-            throw .unusable
-        }
+    /// - Throws: `SigningKeyError.unusable`; not expected of a key that was parsed.
+    package func signature(of bytes: [UInt8]) throws(SigningKeyError) -> [UInt8] {
+        guard let signature = key.signature(of: bytes) else { throw .unusable }
+        return signature
     }
 }
 
@@ -183,5 +124,5 @@ struct PublicJWK: Sendable {
     }
 
     /// The thumbprint: SHA-256 of the canonical text (RFC 7638).
-    var thumbprint: String { Base64URL.encode(SHA256.hash(data: Data(json.utf8))) }
+    var thumbprint: String { Base64URL.encode(SHA256.digest(of: json)) }
 }

@@ -1,4 +1,4 @@
-import Crypto
+import Cryptography
 import FoundationEssentials
 public import NetworkCore
 
@@ -8,21 +8,22 @@ public import NetworkCore
 /// "sealed with another key" from "damaged". The name of the grant family is authenticated with the
 /// ciphertext: a file renamed to another family does not open.
 public struct TokenSeal: Sendable {
-    private let key: SymmetricKey
+    private let key: [UInt8]
     private let fingerprint: String
 
     /// Creates a seal with a key of 32 bytes in base64, as `openssl rand -base64 32` prints it.
     ///
     /// - Throws: `TokenSealError.key`.
     public init(base64 text: Secret) throws(TokenSealError) {
-        guard let bytes = Data(base64Encoded: text.reveal()), bytes.count == 32 else { throw .key }
-        key = SymmetricKey(data: bytes)
+        guard let bytes = Data(base64Encoded: text.reveal()), bytes.count == AESGCM.keyLength
+        else { throw .key }
+        key = Array(bytes)
         // Derived, so that the file reveals nothing about the key itself.
-        let digest = HMAC<SHA256>.authenticationCode(
-            for: Data("netproxy token file key".utf8),
-            using: key
+        let digest = SHA256.authenticationCode(
+            of: Array("netproxy token file key".utf8),
+            key: key
         )
-        fingerprint = Base64URL.encode(Array(digest).prefix(9))
+        fingerprint = Base64URL.encode(digest.prefix(9))
     }
 
     private struct Envelope: Codable {
@@ -34,13 +35,12 @@ public struct TokenSeal: Sendable {
 
     /// Encrypts the content of a file.
     ///
-    /// - Throws: what the cryptography library throws; not expected.
+    /// - Throws: what the JSON encoder throws; not expected.
     package func seal(_ content: [UInt8], family: String) throws -> [UInt8] {
-        let box = try AES.GCM.seal(content, using: key, authenticating: Data(family.utf8))
-        guard let combined = box.combined else { throw TokenSealError.damaged }
+        let box = AESGCM.seal(content, key: key, authenticating: Array(family.utf8))
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
-        let envelope = Envelope(sealed: Envelope.cipher, key: fingerprint, data: combined)
+        let envelope = Envelope(sealed: Envelope.cipher, key: fingerprint, data: Data(box))
         return Array(try encoder.encode(envelope))
     }
 
@@ -68,14 +68,11 @@ public struct TokenSeal: Sendable {
         guard envelope.sealed == Envelope.cipher, envelope.key == seal.fingerprint else {
             throw .otherKey
         }
-        do {
-            let box = try AES.GCM.SealedBox(combined: envelope.data)
-            return Array(
-                try AES.GCM.open(box, using: seal.key, authenticating: Data(family.utf8))
-            )
-        } catch {
-            throw .damaged
-        }
+        let box = Array(envelope.data)
+        guard
+            let content = AESGCM.open(box, key: seal.key, authenticating: Array(family.utf8))
+        else { throw .damaged }
+        return content
     }
 }
 

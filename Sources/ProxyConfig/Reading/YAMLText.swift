@@ -1,6 +1,6 @@
-import Yams
+import YAML
 
-/// Parses YAML into ``ConfigNode``s; nothing else uses the YAML library.
+/// Parses YAML into ``ConfigNode``s; nothing else uses the YAML parser.
 ///
 /// Scalars stay text: YAML 1.1 would read `off` as a boolean and `1.20` as a number.
 struct YAMLText {
@@ -11,15 +11,10 @@ struct YAMLText {
     /// Counted after aliases are expanded, so that a few lines cannot become a billion values.
     static let nodeLimit = 100_000
 
-    /// The most duplicate keys reported at once; each costs another pass.
-    private static let duplicateLimit = 16
-
     private let file: String
     private var nodes = 0
     /// The errors of duplicate keys.
     private(set) var duplicates: Set<ConfigurationError> = []
-    /// The duplicate keys that were renamed, by position; the last of equal keys is kept.
-    private var renamedKeys: [Position: String] = [:]
 
     init(file: String) {
         self.file = file
@@ -31,66 +26,48 @@ struct YAMLText {
         guard text.utf8.count <= Self.sizeLimit.bytes else {
             throw error("larger than \(Self.sizeLimit)", at: start)
         }
+        var composer = YAMLComposer(Array(text.utf8), depthLimit: Self.depthLimit)
         do throws(ConfigurationError) {
-            guard let root = try composed(text) else { return nil }
+            guard let root = try Self.document(of: &composer, in: file) else { return nil }
             return try convert(root, path: "", key: start, depth: 0)
         } catch {
             // Their key paths are unknown, because the rest cannot be parsed.
-            for (place, key) in renamedKeys {
-                duplicates.insert(self.error("duplicate key '\(key)'", at: place))
+            for key in composer.repeatedKeys {
+                let name = ConfigNode.printable(key.key)
+                duplicates.insert(
+                    self.error(
+                        "duplicate key '\(name)', first used in line \(key.first.line)",
+                        at: Position(key.mark)
+                    )
+                )
             }
             throw error
         }
     }
 
-    /// Parses the text despite duplicate keys, at which the library stops: the first of two equal keys
-    /// is renamed to a name of the same length, so that all positions stay the same.
-    private mutating func composed(_ text: String) throws(ConfigurationError) -> Node? {
-        var text = text
-        while true {
-            do {
-                return try compose(yaml: text)
-            } catch {
-                let failure = located(error)
-                guard case .duplicatedKeysInMapping(let keys, _)? = error as? YamlError,
-                    let key = keys.first, renamedKeys.count < Self.duplicateLimit,
-                    let renamed = Self.renaming(failure.position, in: text, renamedKeys.count),
-                    renamedKeys.updateValue(key, forKey: failure.position) == nil
-                else { throw failure }
-                text = renamed
-            }
+    private static func document(
+        of composer: inout YAMLComposer,
+        in file: String
+    ) throws(ConfigurationError) -> YAMLNode? {
+        do throws(YAMLFault) {
+            return try composer.document()
+        } catch {
+            throw ConfigurationError(
+                file: file,
+                position: Position(error.mark),
+                key: "",
+                message: error.message
+            )
         }
-    }
-
-    /// The text with the key's first character replaced by one that no other key has; nil if the key is
-    /// not found at its position.
-    private static func renaming(_ key: Position, in text: String, _ number: Int) -> String? {
-        var scalars = text.unicodeScalars
-        var place = scalars.startIndex
-        for _ in 1..<key.line {
-            guard let end = scalars[place...].firstIndex(of: "\n") else { return nil }
-            place = scalars.index(after: end)
-        }
-        let isQuoted =
-            scalars.index(place, offsetBy: key.column - 1, limitedBy: scalars.endIndex)
-            .map { scalars[$0...].first == "\"" || scalars[$0...].first == "'" } ?? false
-        let offset = isQuoted ? key.column : key.column - 1
-        guard let first = scalars.index(place, offsetBy: offset, limitedBy: scalars.endIndex),
-            first < scalars.endIndex, !"\n\"'".unicodeScalars.contains(scalars[first]),
-            // From the private use area, which no key of the configuration uses.
-            let unique = Unicode.Scalar(UInt32(0xE000 + number))
-        else { return nil }
-        scalars.replaceSubrange(first...first, with: [unique])
-        return String(scalars)
     }
 
     private mutating func convert(
-        _ node: Node,
+        _ node: YAMLNode,
         path: String,
         key: Position,
         depth: Int
     ) throws(ConfigurationError) -> ConfigNode {
-        let position = node.mark.map { Position(line: $0.line, column: $0.column) } ?? key
+        let position = Position(node.mark)
         nodes += 1
         guard depth < Self.depthLimit else {
             throw error("nested deeper than \(Self.depthLimit) levels", at: position)
@@ -99,9 +76,9 @@ struct YAMLText {
             throw error("more than \(Self.nodeLimit) values", at: position)
         }
         let content: ConfigNode.Content
-        switch node {
+        switch node.content {
         case .scalar(let scalar):
-            content = Self.isNull(scalar) ? .null : .scalar(scalar.string)
+            content = Self.isNull(scalar) ? .null : .scalar(scalar.text)
         case .sequence(let sequence):
             var items: [ConfigNode] = []
             for (index, item) in sequence.enumerated() {
@@ -116,26 +93,26 @@ struct YAMLText {
             }
             content = .list(items)
         case .mapping(let mapping):
-            content = .map(try entries(of: mapping, path: path, at: position, depth: depth))
-        case .alias:
-            throw error("an alias has no anchor", at: position)
+            content = .map(try entries(of: mapping, path: path, depth: depth))
         }
         return ConfigNode(content: content, path: path, position: position, keyPosition: key)
     }
 
     private mutating func entries(
-        of mapping: Node.Mapping,
+        of mapping: [YAMLNode.Entry],
         path: String,
-        at position: Position,
         depth: Int
     ) throws(ConfigurationError) -> [ConfigNode.Entry] {
         var entries: [ConfigNode.Entry] = []
         // The line of the first occurrence of each key.
         var seen: [String: Int] = [:]
-        for (key, value) in mapping {
-            let keyPosition =
-                key.mark.map { Position(line: $0.line, column: $0.column) } ?? position
-            guard let name = renamedKeys[keyPosition] ?? key.scalar?.string else {
+        var last: [String: Int] = [:]
+        for (index, entry) in mapping.enumerated() {
+            if let name = entry.key.text { last[name] = index }
+        }
+        for (index, entry) in mapping.enumerated() {
+            let keyPosition = Position(entry.key.mark)
+            guard let name = entry.key.text else {
                 throw error("a key must be a word, not a list or a map", at: keyPosition)
             }
             let valuePath = path.isEmpty ? name : "\(path).\(name)"
@@ -152,51 +129,28 @@ struct YAMLText {
             } else {
                 seen[name] = keyPosition.line
             }
-            if renamedKeys[keyPosition] != nil { continue }
-            // The library also compares tags, so that `1.2` and `"1.2"` are different keys to it.
-            entries.removeAll { $0.key == name }
-            let node = try convert(value, path: valuePath, key: keyPosition, depth: depth + 1)
+            // The last of equal keys is kept, and only its value is read.
+            guard last[name] == index else { continue }
+            let node = try convert(entry.value, path: valuePath, key: keyPosition, depth: depth + 1)
             entries.append(.init(key: name, keyPosition: keyPosition, value: node))
         }
         return entries
     }
 
-    private static func isNull(_ scalar: Node.Scalar) -> Bool {
+    private static func isNull(_ scalar: YAMLNode.Scalar) -> Bool {
         switch scalar.style {
-        case .plain, .any: ["", "~", "null", "Null", "NULL"].contains(scalar.string)
-        default: false
+        case .plain: ["", "~", "null", "Null", "NULL"].contains(scalar.text)
+        case .quoted: false
         }
-    }
-
-    private func located(_ failure: any Error) -> ConfigurationError {
-        switch failure as? YamlError {
-        case .scanner(let context, let problem, let mark, _),
-            .parser(let context, let problem, let mark, _):
-            let place = context.map { "\($0.text): " } ?? ""
-            return error(place + problem, at: Position(line: mark.line, column: mark.column))
-        case .composer(let context, let problem, let mark, _):
-            // "expected a single document in the stream: but found another document".
-            let place = context.map { "\($0.text): " } ?? ""
-            return error(place + problem, at: Position(line: mark.line, column: mark.column))
-        case .duplicatedKeysInMapping(let keys, let context):
-            let key = ConfigNode.printable(keys.first ?? "")
-            let position = Position(line: context.mark.line, column: context.mark.column)
-            return error("duplicate key '\(key)'", at: position)
-        case .reader(let problem, let offset, _, let yaml):
-            return error(problem, at: Self.position(ofCharacter: offset, in: yaml))
-        default:
-            return error("not valid YAML", at: .start)
-        }
-    }
-
-    private static func position(ofCharacter offset: Int?, in yaml: String) -> Position {
-        let before = yaml.prefix(offset ?? 0)
-        let line = before.count { $0.isNewline } + 1
-        let column = before.reversed().prefix { !$0.isNewline }.count + 1
-        return Position(line: line, column: column)
     }
 
     private func error(_ message: String, at position: Position) -> ConfigurationError {
         ConfigurationError(file: file, position: position, key: "", message: message)
+    }
+}
+
+extension Position {
+    fileprivate init(_ mark: YAMLMark) {
+        self.init(line: mark.line, column: mark.column)
     }
 }

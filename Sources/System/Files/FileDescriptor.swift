@@ -6,10 +6,12 @@ import Glibc
 package struct FileDescriptor: ~Copyable, Sendable {
     /// How a file is opened.
     ///
-    /// Always with close-on-exec, and never through a symbolic link.
+    /// Always with close-on-exec and, but for a stream, never through a symbolic link.
     package enum Mode: Sendable {
         /// For reading; the file must exist.
         case read
+        /// For reading; a pipe is waited for, and symbolic links are followed.
+        case stream
         /// For writing; the file must not exist, and is for its owner only (0600) from the start.
         case createPrivate
         /// For locking: created (0600) if it is missing; its content is left alone.
@@ -30,6 +32,7 @@ package struct FileDescriptor: ~Copyable, Sendable {
             switch mode {
             // A pipe without a writer would block.
             case .read: try Self.open(path, O_RDONLY | O_NONBLOCK)
+            case .stream: try Self.open(path, O_RDONLY, links: 0)
             case .directory: try Self.open(path, O_RDONLY | O_DIRECTORY)
             case .createPrivate: try Self.make(path, O_WRONLY)
             case .lock: try Self.makeOrOpen(path, O_RDWR)
@@ -60,8 +63,12 @@ package struct FileDescriptor: ~Copyable, Sendable {
         return number
     }
 
-    private static func open(_ path: String, _ flags: Int32) throws(FileError) -> Int32 {
-        let number = openFile(path, flags | O_NOFOLLOW, mode: 0o600)
+    private static func open(
+        _ path: String,
+        _ flags: Int32,
+        links: Int32 = O_NOFOLLOW
+    ) throws(FileError) -> Int32 {
+        let number = openFile(path, flags | links, mode: 0o600)
         guard number >= 0 else { throw FileError("open", path) }
         return number
     }
@@ -78,18 +85,24 @@ package struct FileDescriptor: ~Copyable, Sendable {
 
     /// Reads the whole file; returns `nil` if it has more than `limit` bytes.
     package func readAll(upTo limit: Int) throws(FileError) -> [UInt8]? {
+        let content = try read(upTo: limit + 1)
+        return content.count > limit ? nil : content
+    }
+
+    /// Reads to the end, or a little more than `limit` bytes of an endless file.
+    package func read(upTo limit: Int) throws(FileError) -> [UInt8] {
         var content: [UInt8] = []
-        var piece = [UInt8](repeating: 0, count: min(limit + 1, 64 * 1024))
+        var piece = [UInt8](repeating: 0, count: min(limit, 64 * 1024))
         while true {
             // SAFETY: the array is lent for the call with its own length.
-            let count = unsafe read(number, &piece, piece.count)
+            let count = unsafe Glibc.read(number, &piece, piece.count)
             if count == 0 { return content }
             if count < 0 {
                 if errno == EINTR { continue }
                 throw FileError("read", path)
             }
             content.append(contentsOf: piece[..<count])
-            if content.count > limit { return nil }
+            if content.count >= limit { return content }
         }
     }
 

@@ -1,5 +1,4 @@
-import Crypto
-import CryptoExtras
+import Cryptography
 import Foundation
 import NetworkCore
 import OAuth
@@ -52,7 +51,7 @@ import Testing
         #expect(token.claims["aud"] as? String == "https://login.example.com")
         #expect(token.claims["iat"] as? Int == 1_700_000_000)
         #expect(token.claims["exp"] as? Int == 1_700_000_060)
-        #expect(try token.isSigned(by: key))
+        #expect(token.isSigned(by: key))
     }
 
     @Test func `no two assertions have the same jti`() throws {
@@ -102,7 +101,7 @@ import Testing
             let (found, expected) = (
                 try SigningKey(pem: Secret(spelled)), try SigningKey(pem: key)
             )
-            #expect(found.publicKey == expected.publicKey)
+            #expect(found.publicKey.der == expected.publicKey.der)
         }
     }
 
@@ -127,7 +126,7 @@ import Testing
         var text = "\(key) \(String(reflecting: key))"
         dump(key, to: &text)
         #expect(text.contains("EdDSA key k1"))
-        #expect(!text.contains("Curve25519"))
+        #expect(!text.contains("PrivateKey"))
     }
 }
 
@@ -183,22 +182,7 @@ struct SignedToken {
     }
 
     /// Whether the public half of a key confirms it.
-    func isSigned(by key: SigningKey) throws -> Bool {
-        switch key.algorithm {
-        case .rs256:
-            try _RSA.Signing.PublicKey(derRepresentation: key.publicKey).isValidSignature(
-                .init(rawRepresentation: signature),
-                for: SHA256.hash(data: input),
-                padding: .insecurePKCS1v1_5
-            )
-        case .es256:
-            try P256.Signing.PublicKey(derRepresentation: key.publicKey).isValidSignature(
-                P256.Signing.ECDSASignature(rawRepresentation: signature),
-                for: SHA256.hash(data: input)
-            )
-        case .edDSA:
-            try Curve25519.Signing.PublicKey(rawRepresentation: key.publicKey)
-                .isValidSignature(signature, for: input)
-        }
+    func isSigned(by key: SigningKey) -> Bool {
+        key.publicKey.isSignature(signature, of: input)
     }
 }

@@ -1,0 +1,38 @@
+import Cryptography
+import Testing
+
+/// SHA-256 against printed digests.
+@Suite struct Digests {
+    @Test(arguments: [
+        // FIPS 180-4's examples, and the empty message.
+        ("abc", "ba7816bf 8f01cfea 414140de 5dae2223 b00361a3 96177a9c b410ff61 f20015ad"),
+        (
+            "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
+            "248d6a61 d20638b8 e5c02693 0c3e6039 a33ce459 64ff2167 f6ecedd4 19db06c1"
+        ),
+        ("", "e3b0c442 98fc1c14 9afbf4c8 996fb924 27ae41e4 649b934c a495991b 7852b855"),
+    ])
+    func `a digest is the printed one`(text: String, printed: String) {
+        #expect(SHA256.digest(of: text) == bytes(printed))
+    }
+
+    @Test(arguments: [
+        // RFC 4231 §4.2, §4.3 and §4.7.
+        (
+            [UInt8](repeating: 0x0B, count: 20), "Hi There",
+            "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7"
+        ),
+        (
+            Array("Jefe".utf8), "what do ya want for nothing?",
+            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
+        ),
+        (
+            [UInt8](repeating: 0xAA, count: 131),
+            "Test Using Larger Than Block-Size Key - Hash Key First",
+            "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54"
+        ),
+    ])
+    func `an authentication code is that of RFC 4231`(key: [UInt8], text: String, printed: String) {
+        #expect(SHA256.authenticationCode(of: Array(text.utf8), key: key) == bytes(printed))
+    }
+}
