@@ -205,6 +205,23 @@ extension String {
             unsafe bytes.withUnsafeBufferPointer { unsafe text.initialize(fromContentsOf: $0) }
         }
     }
+
+    /// Whether a byte that is wanted may stand behind the first `mark`: certain for a native string.
+    @inline(__always)
+    package func hasByte(after mark: UInt8, where isWanted: (UInt8) -> Bool) -> Bool {
+        // SAFETY: the storage is borrowed for the search. A string's span would cost a call into the
+        // standard library.
+        let found = unsafe utf8.withContiguousStorageIfAvailable { text -> Bool in
+            var isBehind = false
+            for index in 0..<text.count {
+                let byte = unsafe text[index]
+                if isBehind, isWanted(byte) { return true }
+                if byte == mark { isBehind = true }
+            }
+            return false
+        }
+        return found ?? true
+    }
 }
 
 extension [UInt8] {

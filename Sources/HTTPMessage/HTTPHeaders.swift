@@ -12,8 +12,11 @@ public struct HTTPHeaders: Sendable {
     var arena: LineArena
     /// One bit per known field that is present: most lookups need no search.
     private var present: UInt64 = 0
+    /// One bit per length of the names that are no known field and were ever added: most lookups of
+    /// such a name need no search either.
+    private var otherLengths: UInt64 = 0
     /// Whether a field that is not a known one was ever added.
-    private var hasOthers = false
+    private var hasOthers: Bool { otherLengths != 0 }
     /// Whether one of those has a name that may look like another: see `looksLike`.
     package private(set) var hasUnusualNames = false
 
@@ -44,7 +47,7 @@ public struct HTTPHeaders: Sendable {
     @inline(__always)
     public func contains(_ name: HTTPFieldName) -> Bool {
         if let known = name.known { return contains(known) }
-        return hasOthers && firstIndex(of: name) != nil
+        return hasOther(ofLengths: HTTPHeaders.lengthBit(name)) && firstIndex(of: name) != nil
     }
 
     /// Whether the field is present.
@@ -96,7 +99,7 @@ public struct HTTPHeaders: Sendable {
     package mutating func append(_ other: HTTPHeaders) {
         arena.append(other.arena)
         present |= other.present
-        hasOthers = hasOthers || other.hasOthers
+        otherLengths |= other.otherLengths
         hasUnusualNames = hasUnusualNames || other.hasUnusualNames
     }
 
@@ -105,14 +108,14 @@ public struct HTTPHeaders: Sendable {
     package mutating func attach(_ other: HTTPHeaders) {
         arena.attach(other.arena)
         present |= other.present
-        hasOthers = hasOthers || other.hasOthers
+        otherLengths |= other.otherLengths
         hasUnusualNames = hasUnusualNames || other.hasUnusualNames
     }
 
     /// Whether the sections may have a field in common, in whatever spelling; true, too, if each has
-    /// one that is not a known field.
+    /// one that is not a known field, with names of the same length.
     package func mayOverlap(_ other: HTTPHeaders) -> Bool {
-        present & other.present != 0 || (hasOthers && other.hasOthers)
+        present & other.present != 0 || otherLengths & other.otherLengths != 0
             || hasUnusualNames || other.hasUnusualNames
     }
 
@@ -126,7 +129,7 @@ public struct HTTPHeaders: Sendable {
     public mutating func remove(_ name: HTTPFieldName) {
         if let known = name.known {
             remove(known)
-        } else if hasOthers {
+        } else if hasOther(ofLengths: HTTPHeaders.lengthBit(name)) {
             arena.removeLines { HTTPHeaders.matches($0, name, in: $1) }
         }
     }
@@ -179,20 +182,23 @@ public struct HTTPHeaders: Sendable {
         return names
     }
 
-    /// Whether a line that is no known field has a name of one of these lengths, given as bits.
-    package func hasOther(ofLengths lengths: UInt64) -> Bool {
-        guard hasOthers else { return false }
-        let lines = arena.lines
-        for index in lines.indices where lines[index].tag == HTTPHeaders.unknown {
-            if lines[index].nameCount < 64, lengths & 1 << UInt64(lines[index].nameCount) != 0 {
-                return true
-            }
-        }
-        return false
+    /// Whether a line that is no known field may have a name of one of these lengths, given as bits.
+    @inline(__always)
+    package func hasOther(ofLengths lengths: UInt64) -> Bool { otherLengths & lengths != 0 }
+
+    /// The bit of a name's length; those from 63 on share one.
+    private static func lengthBit(_ length: Int) -> UInt64 { 1 << UInt64(Swift.min(length, 63)) }
+
+    private static func lengthBit(_ name: HTTPFieldName) -> UInt64 {
+        lengthBit(name.text.utf8.count)
     }
 
     private func firstIndex(of name: HTTPFieldName) -> Int? {
-        if let known = name.known, !contains(known) { return nil }
+        if let known = name.known {
+            guard contains(known) else { return nil }
+        } else {
+            guard hasOther(ofLengths: HTTPHeaders.lengthBit(name)) else { return nil }
+        }
         let lines = arena.lines
         for index in lines.indices {
             let bytes = arena.bytes(of: lines[index])
@@ -237,7 +243,7 @@ public struct HTTPHeaders: Sendable {
                 form: isVerbatim ? .verbatim : .loose
             )
         )
-        if let known { note(known) } else { hasOthers = true }
+        if let known { note(known) } else { otherLengths |= HTTPHeaders.lengthBit(name.count) }
         return known
     }
 
@@ -248,7 +254,7 @@ public struct HTTPHeaders: Sendable {
             value: value.utf8.span,
             tag: name.known?.rawValue ?? HTTPHeaders.unknown
         )
-        if let known = name.known { note(known) } else { noteOther(name.isUnusual) }
+        if let known = name.known { note(known) } else { noteOther(name) }
     }
 
     @inline(__always)
@@ -257,9 +263,9 @@ public struct HTTPHeaders: Sendable {
     }
 
     @inline(__always)
-    private mutating func noteOther(_ isUnusual: Bool) {
-        hasOthers = true
-        if isUnusual { hasUnusualNames = true }
+    private mutating func noteOther(_ name: HTTPFieldName) {
+        otherLengths |= HTTPHeaders.lengthBit(name)
+        if name.isUnusual { hasUnusualNames = true }
     }
 
     /// The name that was added last has a byte other than letters, digits and hyphens.

@@ -107,3 +107,16 @@ import Testing
         #expect(bytes.span.string(in: 2..<5) == "b:c")
     }
 }
+
+@Suite struct StringByteTests {
+    @Test(arguments: [
+        ("/orders?page=2", false), ("/moved?page=2", false), ("/moved", false), ("?", false),
+        ("", false),
+        ("/a?method=x", true), ("/a?x?M", true), ("/a?%6d", true),
+        ("/a-target-that-no-small-string-holds?and-another-one=%41", true),
+    ])
+    func `a byte counts only behind the mark`(text: String, isThere: Bool) {
+        let found = text.hasByte(after: UInt8(ascii: "?")) { $0 | 0x20 == 0x6D || $0 == 0x25 }
+        #expect(found == isThere)
+    }
+}

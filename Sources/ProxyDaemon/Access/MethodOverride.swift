@@ -62,6 +62,11 @@ enum MethodOverride {
         of target: String,
         where isMeant: (_ name: String, _ value: String) -> Bool
     ) -> String? {
+        // Every name has an m, if it is not escaped: that spares most requests the reading of names.
+        let mayHaveName = target.hasByte(after: UInt8(ascii: "?")) { byte in
+            byte | 0x20 == UInt8(ascii: "m") || byte == UInt8(ascii: "%")
+        }
+        guard mayHaveName else { return nil }
         let bytes = target.utf8.span
         guard var index = bytes.firstIndex(of: UInt8(ascii: "?"), from: 0) else { return nil }
         while index < bytes.count {
