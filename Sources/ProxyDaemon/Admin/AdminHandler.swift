@@ -2,6 +2,7 @@ import Bytes
 import HTTPMessage
 import NetworkCore
 import OAuth
+import ProxyConfig
 import RequestLog
 
 /// Answers on the admin socket (contract section 6); never reachable through a data listener.
@@ -55,6 +56,7 @@ struct AdminHandler: Sendable {
         case .metrics: await metrics()
         case .status: .json(200, await daemon.status().json)
         case .tail: await tail(AdminQuery(call.query))
+        case .archive: await archive(AdminQuery(call.query))
         case .why(let requestID): await why(requestID)
         case .keys: await lend(AdminQuery(call.query))
         case .reload: await reload(AdminQuery(call.query))
@@ -91,7 +93,16 @@ struct AdminHandler: Sendable {
                 """
             )
         }
-        return .json(200, explanation.json(record: exchange.line))
+        var printer = await printer(.curl)
+        let line = LogLine(exchange.line.filter { $0 != UInt8(ascii: "\n") })
+        let command = line.map { printer.render([$0]).dropLast() } ?? []
+        return .json(
+            200,
+            explanation.json(
+                record: exchange.line,
+                command: String(decoding: command, as: UTF8.self)
+            )
+        )
     }
 
     /// Lends a key for as long as the connection stays open.
@@ -110,31 +121,66 @@ struct AdminHandler: Sendable {
         }
     }
 
-    /// Streams the log as it is written.
+    /// Streams the log as it is written, after the last remembered exchanges if they are wanted.
     private func tail(_ query: AdminQuery) async -> Response {
-        if let name = query.unknownName(among: ["channel", "where"]) {
-            return problem(400, "expected channel=NAME or where=EXPRESSION, found '\(name)'")
-        }
-        let (channels, present) = (query["channel"], await daemon.channels.names)
-        for channel in channels where channel != LogDirectory.ownLog && !present.contains(channel) {
-            return problem(404, UnknownChannel(name: channel, present: present).description)
-        }
-        var filter: [WhereExpression] = []
-        for text in query["where"] {
-            do throws(WhereExpression.Invalid) {
-                filter.append(try WhereExpression(text))
-            } catch {
-                return problem(400, "where=\(text): \(error.description)")
-            }
+        let wanted: AdminLogQuery
+        do throws(AdminRefusal) {
+            wanted = try AdminLogQuery(query, present: await daemon.channels.names)
+        } catch {
+            return problem(error.status, error.detail)
         }
         guard let feed = await daemon.assembly?.logs.feed else { return problem(503, "starting") }
-        guard let subscription = feed.subscribe(channels: channels, filter: filter) else {
+        guard
+            let subscription = feed.subscribe(channels: wanted.channels, filter: wanted.filter)
+        else {
             return problem(503, "too many log readers (limit: \(LogFeed.subscriptionLimit))")
+        }
+        // After the subscription, so that no exchange falls between the two.
+        if wanted.last > 0 {
+            let remembered = await daemon.workers.rememberedExchanges()
+            var printer = LogPrinter(.json)
+            subscription.begin(
+                with: printer.render(remembered.last(wanted.last, where: wanted.includes)),
+                leavingOut: remembered.known
+            )
         }
         return Response(
             status: 200,
             headers: [.contentType: "application/x-ndjson", .cacheControl: "no-store"],
             body: .stream(FeedBody(feed: feed, subscription: subscription), length: nil)
+        )
+    }
+
+    /// The last remembered exchanges as an HTTP Archive, for a browser to save.
+    private func archive(_ query: AdminQuery) async -> Response {
+        do throws(AdminRefusal) {
+            let wanted = try AdminLogQuery(
+                query,
+                present: await daemon.channels.names,
+                last: AdminLogQuery.mostLines
+            )
+            var printer = await printer(.archive(version: LibraryVersions.ownVersion))
+            let lines = await daemon.workers.rememberedExchanges()
+                .last(wanted.last, where: wanted.includes)
+            return Response(
+                status: 200,
+                headers: [
+                    .contentType: "application/json", .cacheControl: "no-store",
+                    "Content-Disposition": "attachment; filename=\"netproxy.har\"",
+                    "X-Content-Type-Options": "nosniff",
+                ],
+                body: .bytes(ByteSlice(printer.render(lines) + printer.end()))
+            )
+        } catch {
+            return problem(error.status, error.detail)
+        }
+    }
+
+    private func printer(_ rendering: LogPrinter.Rendering) async -> LogPrinter {
+        let channels = await daemon.channels.channels.map(\.configuration)
+        return LogPrinter(
+            rendering,
+            wholeQueries: Set(channels.filter { $0.log.query == .full }.map(\.name))
         )
     }
 

@@ -10,6 +10,8 @@ package enum AdminRoute: Sendable, Equatable {
     case metrics
     case status
     case tail
+    /// The remembered exchanges as an HTTP Archive.
+    case archive
     /// One exchange, by the id of its request.
     case why(String)
     case keys
@@ -22,8 +24,9 @@ package enum AdminRoute: Sendable, Equatable {
     /// The routes, with a parameter for those that have one.
     private static func all(_ parameter: String) -> [AdminRoute] {
         [
-            .page, .health, .readiness, .metrics, .status, .tail, .why(parameter), .keys, .reload,
-            .tokens(channel: parameter), .refresh(channel: parameter), .adopt(channel: parameter),
+            .page, .health, .readiness, .metrics, .status, .tail, .archive, .why(parameter),
+            .keys, .reload, .tokens(channel: parameter), .refresh(channel: parameter),
+            .adopt(channel: parameter),
         ]
     }
 
@@ -36,6 +39,7 @@ package enum AdminRoute: Sendable, Equatable {
         case .metrics: ["metrics"]
         case .status: ["status"]
         case .tail: ["tail"]
+        case .archive: ["har"]
         case .why: ["why", "*"]
         case .keys: ["keys"]
         case .reload: ["reload"]
@@ -48,7 +52,7 @@ package enum AdminRoute: Sendable, Equatable {
     /// The one method it is for; GET stands for HEAD as well (RFC 9110 §9.3.2).
     package var method: HTTPMethod {
         switch self {
-        case .page, .health, .readiness, .metrics, .status, .tail, .why: .get
+        case .page, .health, .readiness, .metrics, .status, .tail, .archive, .why: .get
         case .keys, .reload, .refresh, .adopt: .post
         case .tokens: .delete
         }

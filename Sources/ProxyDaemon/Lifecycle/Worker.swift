@@ -203,6 +203,9 @@ final class Worker {
         handler.recent.find(key, id)
     }
 
+    /// The lines of the exchanges that ended here and are still remembered; some of them twice.
+    var rememberedLines: [UInt8] { handler.recent.everyLine }
+
     /// What no channel claimed here.
     var unclaimed: ChannelCounters { handler.unclaimed.counters }
 

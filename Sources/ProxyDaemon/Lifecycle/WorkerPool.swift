@@ -150,6 +150,13 @@ struct WorkerPool: Sendable {
         return found
     }
 
+    /// The exchanges that the loops remember.
+    func rememberedExchanges() async -> RememberedExchanges {
+        var bytes: [UInt8] = []
+        for worker in workers { bytes += await worker.call { $0.rememberedLines } }
+        return await RememberedExchanges(bytes)
+    }
+
     /// What the loops have counted, added up.
     func figures() async -> WorkerFigures {
         var sum = WorkerFigures()

@@ -47,8 +47,9 @@ package struct ExchangeExplanation: Codable, Sendable {
             }
     }
 
-    /// The response: the explanation, and the unchanged log line.
-    func json(record: [UInt8]) -> String {
+    /// The response: the explanation, the unchanged log line, and a curl command that repeats the
+    /// request.
+    func json(record: [UInt8], command: String) -> String {
         let output = OutputBuffer(capacity: 2048)
         output.append("{\"request_id\":")
         JSONText.append(requestID, to: output)
@@ -62,6 +63,8 @@ package struct ExchangeExplanation: Codable, Sendable {
         }
         output.append("],\"record\":")
         output.append(record.last == UInt8(ascii: "\n") ? Array(record.dropLast()) : record)
+        output.append(",\"curl\":")
+        JSONText.append(command, to: output)
         output.append("}\n")
         return String(decoding: output.span.array, as: UTF8.self)
     }

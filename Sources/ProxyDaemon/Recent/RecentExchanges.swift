@@ -59,6 +59,15 @@ final class RecentExchanges {
         notes[number % lines.lineLimit] = consume note
     }
 
+    /// Every remembered line, with its newline; some of them twice.
+    var everyLine: [UInt8] {
+        var bytes: [UInt8] = []
+        for ring in [remarkable, lines] {
+            for number in ring.numbers { ring.withLine(number) { bytes.append($0) } }
+        }
+        return bytes
+    }
+
     /// The id by which an exchange is found.
     enum Key: String {
         /// netproxy's own, which is unique.

@@ -10,6 +10,8 @@ package final class LogSubscription: Sendable {
     package static let bufferSize = 1 << 20
 
     private struct State {
+        /// Lines from before the subscription, which come first.
+        var earlier: [UInt8] = []
         var lines: [UInt8] = []
         var lost = 0
         var isFinished = false
@@ -42,6 +44,29 @@ package final class LogSubscription: Sendable {
         waiter?.resume()
     }
 
+    /// Puts lines from before the subscription first.
+    ///
+    /// - Parameters:
+    ///   - earlier: whole lines, which need not satisfy the filter.
+    ///   - known: lines without their newlines that the reader is not to get again, even if they were
+    ///     added since the subscription began.
+    package func begin(with earlier: [UInt8], leavingOut known: Set<[UInt8]>) {
+        let added = take()
+        var kept: [UInt8] = []
+        for piece in added.lines.split(separator: UInt8(ascii: "\n")) {
+            let line = Array(piece)
+            guard !known.contains(line) else { continue }
+            kept += line
+            kept.append(UInt8(ascii: "\n"))
+        }
+        let waiter = state.withLock { state in
+            state.earlier = earlier + kept
+            state.lost += added.lost
+            return state.waiter.take()
+        }
+        waiter?.resume()
+    }
+
     func finish() {
         let waiter = state.withLock { state in
             state.isFinished = true
@@ -68,8 +93,9 @@ package final class LogSubscription: Sendable {
 
     private func take() -> (lines: [UInt8], lost: Int, isFinished: Bool) {
         state.withLock { state in
-            defer { (state.lines, state.lost) = ([], 0) }
-            return (state.lines, state.lost, state.isFinished)
+            defer { (state.earlier, state.lines, state.lost) = ([], [], 0) }
+            let lines = state.earlier.isEmpty ? state.lines : state.earlier + state.lines
+            return (lines, state.lost, state.isFinished)
         }
     }
 
@@ -77,8 +103,8 @@ package final class LogSubscription: Sendable {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let isReady = state.withLock { state in
-                    guard state.lines.isEmpty, state.lost == 0, !state.isFinished,
-                        !Task.isCancelled
+                    guard state.earlier.isEmpty, state.lines.isEmpty, state.lost == 0,
+                        !state.isFinished, !Task.isCancelled
                     else { return true }
                     state.waiter = continuation
                     return false

@@ -34,7 +34,7 @@ package struct LogLine: Sendable {
     /// time.
     ///
     /// An exchange's `time` is when it began.
-    var end: Int64 {
+    package var end: Int64 {
         guard let time = WallTime(rfc3339: time) else { return 0 }
         let start = time.seconds * 1_000_000 + Int64(time.microseconds)
         guard self["event"]?.text == "exchange", let duration = self["duration_ms"]?.number else {

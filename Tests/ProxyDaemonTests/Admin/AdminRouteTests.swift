@@ -7,7 +7,8 @@ import Testing
     @Test(
         arguments: [
             (.page, "/"), (.health, "/healthz"), (.readiness, "/readyz"), (.metrics, "/metrics"),
-            (.status, "/status"), (.tail, "/tail"), (.why("a/b"), "/why/a%2Fb"), (.keys, "/keys"),
+            (.status, "/status"), (.tail, "/tail"), (.archive, "/har"),
+            (.why("a/b"), "/why/a%2Fb"), (.keys, "/keys"),
             (.reload, "/reload"), (.tokens(channel: "a"), "/channels/a/token"),
             (.refresh(channel: "a"), "/channels/a/token/refresh"),
             (.adopt(channel: "a"), "/channels/a/token/adopt"),

@@ -47,6 +47,93 @@ import Testing
         }
     }
 
+    @Test func `the tail begins with the last exchanges, oldest first`() async throws {
+        try await run { proxy in
+            for path in ["/orders/1", "/bills/2", "/nowhere", "/orders/3"] {
+                _ = try await proxy.exchange(Raw.get(path))
+            }
+            let tail = try await proxy.admin(sending: Raw.get("/tail?last=3"))
+            let earlier = try await tail.read(through: #""path":"/3""#)
+            _ = try await proxy.exchange(Raw.get("/orders/4"))
+            await proxy.stop()
+            let text = earlier + (try await tail.rest().text)
+            let paths = text.matches(of: /"path":"([^"]+)"/).map { String($0.1) }
+            #expect(paths == ["/2", "/nowhere", "/3", "/4"])
+        }
+    }
+
+    @Test func `conditions choose among the last exchanges, too`() async throws {
+        try await run { proxy in
+            for path in ["/orders/1", "/bills/2", "/nowhere", "/orders/3"] {
+                _ = try await proxy.exchange(Raw.get(path))
+            }
+            let tail = try await proxy.admin(
+                sending: Raw.get("/tail?last=2&channel=orders&where=status%3C400")
+            )
+            let text = try await tail.read(through: #""path":"/3""#)
+            #expect(text.matches(of: /"path":"([^"]+)"/).map { String($0.1) } == ["/1", "/3"])
+            let own = try await proxy.admin(sending: Raw.get("/tail?last=2&channel=netproxy"))
+            let unclaimed = try await own.read(through: #""path":"/nowhere""#)
+            #expect(unclaimed.components(ofLines: "request_id").count == 1)
+        }
+    }
+
+    @Test func `a failure stays among the last exchanges when many others follow`() async throws {
+        try await DaemonHarness.run(channels: "orders: { stub: [{ body: '' }] }") { proxy in
+            _ = try await proxy.exchange(Raw.get("/nowhere"))
+            // Takes long: more than a loop remembers.
+            let app = try await proxy.connect()
+            try await app.send(String(repeating: Raw.get("/orders/1"), count: 1030))
+            try await app.send(Raw.get("/orders/last", "Connection: close"))
+            _ = try await app.rest()
+            let tail = try await proxy.admin(sending: Raw.get("/tail?last=1&where=status%3D404"))
+            #expect(try await tail.read(through: "}\n").contains(#""path":"/nowhere""#))
+            let last = try await proxy.admin(sending: Raw.get("/tail?last=1"))
+            #expect(try await last.read(through: "}\n").contains("/last"))
+        }
+    }
+
+    @Test func `no exchange is lost or told twice while others end`() async throws {
+        try await run { proxy in
+            let traffic = Task {
+                let app = try await proxy.connect()
+                for number in 1...200 {
+                    try await app.send(Raw.get("/orders/\(number)"))
+                    _ = try await app.message()
+                }
+            }
+            var tails: [Wire] = []
+            for _ in 1...8 {
+                tails.append(try await proxy.admin(sending: Raw.get("/tail?last=1000")))
+                _ = try await proxy.exchange(Raw.get("/bills/1"))
+            }
+            try await traffic.value
+            await proxy.stop()
+            for tail in tails {
+                let text = try await tail.rest().text
+                let told = text.components(ofLines: #""channel":"orders""#)
+                    .compactMap { line in
+                        line.firstMatch(of: /"path":"\/(\d+)"/).flatMap { Int($0.1) }
+                    }
+                #expect(told == Array(1...200))
+            }
+        }
+    }
+
+    @Test func `the last exchanges can be saved as an HTTP Archive`() async throws {
+        try await run { proxy in
+            for path in ["/orders/1", "/bills/2"] { _ = try await proxy.exchange(Raw.get(path)) }
+            let answer = try await proxy.ask(Raw.get("/har?channel=bills"))
+            #expect(answer.status == 200)
+            #expect(answer["Content-Disposition"] == "attachment; filename=\"netproxy.har\"")
+            #expect(answer.body.hasPrefix(#"{"log":{"version":"1.2""#))
+            #expect(answer.body.components(ofLines: "startedDateTime").count == 1)
+            #expect(answer.body.contains(#"/2","httpVersion""#))
+            let empty = try await proxy.ask(Raw.get("/har?where=error"))
+            #expect(empty.body.hasSuffix(#""entries":[]}}"# + "\n"))
+        }
+    }
+
     @Test func `looking at the head of the tail takes no place`() async throws {
         try await run { proxy in
             for _ in 1...20 {
@@ -62,6 +149,10 @@ import Testing
         ("/tail?channel=nobody", 404, "there are: orders, bills"),
         ("/tail?where=status+4", 400, "expected one of"),
         ("/tail?chanel=orders", 400, "found 'chanel'"),
+        ("/tail?last=many", 400, "expected a number from 0 to 1000, found 'many'"),
+        ("/tail?last=1001", 400, "found '1001'"), ("/tail?last=-1", 400, "found '-1'"),
+        ("/har?where=statsu", 400, "did you mean 'status'?"),
+        ("/har?channel=nobody", 404, "there are: orders, bills"),
     ])
     func `a wrong question is told`(target: String, status: Int, words: String) async throws {
         try await run { proxy in
