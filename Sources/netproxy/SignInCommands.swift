@@ -7,8 +7,8 @@ struct LoginCommand: AsyncParsableCommand {
         commandName: "login",
         abstract: "Sign in to a channel.",
         discussion: """
-            Prints a URL to open in a browser on this machine, and waits five minutes for the \
-            sign-in; with --device, or if the channel's grant is device_code, prints a URL and a \
+            Opens the sign-in page in your browser if there is a desktop (or $BROWSER), prints its \
+            URL, and waits five minutes for the sign-in; with --device, or if the channel's grant is device_code, prints a URL and a \
             code for any device. Works with or without a running daemon.
             """
     )
@@ -16,6 +16,7 @@ struct LoginCommand: AsyncParsableCommand {
     @OptionGroup var file: ConfigurationOption
     @Argument(help: "The channel.", completion: .channels) var channel: String
     @Flag(help: "Sign in on another device.") var device = false
+    @Flag(help: "Print the page's URL only; open no browser.") var noBrowser = false
 
     func run() async throws {
         let configuration = try file.load(.text)
@@ -24,7 +25,9 @@ struct LoginCommand: AsyncParsableCommand {
             if device || signIn.prefersDevice {
                 try await signIn.onAnotherDevice()
             } else {
-                try await signIn.throughBrowser()
+                try await signIn.throughBrowser(
+                    noBrowser ? nil : BrowserOpener(environment: file.environment)
+                )
             }
             StandardOutput.tell("You are signed in to \(channel).")
         }

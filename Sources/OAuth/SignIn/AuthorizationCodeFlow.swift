@@ -108,9 +108,9 @@ public struct AuthorizationCodeFlow: Sendable {
         case grant(TokenGrant)
         /// The server or the user refused.
         case refused(SignInError)
-        /// Not a response to this sign-in: another page's, or forged. No part of it is trusted, and the
-        /// real one may still come.
-        case foreign
+        /// Not a response to this sign-in: another page's, or forged; and what shows that, as one clause.
+        /// No part of it is trusted, and the real one may still come.
+        case foreign(String)
     }
 
     /// Validates the query of the redirect (RFC 6749 §4.1.2, RFC 9207 §2.4).
@@ -120,7 +120,14 @@ public struct AuthorizationCodeFlow: Sendable {
             let values = fields.filter { $0.name == name }
             return values.count == 1 ? values[0].value : nil
         }
-        guard let theirs = only("state"), Secret(theirs) == state else { return .foreign }
+        guard let theirs = only("state"), Secret(theirs) == state else {
+            let isMissing = fields.allSatisfy { $0.name != "state" || $0.value.isEmpty }
+            let claim = only("error").flatMap { ServerWords.clean($0, secrets: secrets) }
+            return .foreign(
+                (isMissing ? "it has no state" : "its state is not that of this sign-in")
+                    + (claim.map { ", and it says \($0.prefix(64))" } ?? "")
+            )
+        }
         switch fields.filter({ $0.name == "iss" }).map(\.value) {
         case []:
             if server.answersWithIssuer {
@@ -136,7 +143,9 @@ public struct AuthorizationCodeFlow: Sendable {
             let words = [error, only("error_description")].compactMap { text in
                 text.flatMap { ServerWords.clean($0, secrets: secrets) }
             }
-            return .refused(SignInError("the server refused: \(words.joined(separator: ": "))"))
+            return .refused(
+                SignInError("the server refused: \(words.joined(separator: ": "))", code: error)
+            )
         }
         guard let code = only("code"), !code.isEmpty else {
             return .refused(SignInError("the response has neither a code nor an error"))
@@ -151,9 +160,12 @@ public struct AuthorizationCodeFlow: Sendable {
 public struct SignInError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The clause.
     public let description: String
+    /// The server's `error` code (RFC 6749 §4.1.2.1), if it sent one.
+    public let serverError: String?
 
     /// Creates an error.
-    public init(_ description: String) {
+    public init(_ description: String, code serverError: String? = nil) {
         self.description = description
+        self.serverError = serverError
     }
 }

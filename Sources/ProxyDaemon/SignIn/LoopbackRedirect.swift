@@ -9,15 +9,15 @@ import Synchronization
 /// The port is open for the time of one sign-in. It answers to its own address only, so that no name
 /// that a web page rebinds gets through.
 final class LoopbackRedirect: Sendable {
-    /// How the sign-in ended, as the browser shows it.
-    enum Ending: Sendable {
-        case signedIn
-        case failed(String)
+    /// What a request to the redirect URI turned out to be.
+    enum Verdict: Sendable {
+        case ending(SignInPage.Ending)
+        /// It does not belong to the sign-in, and what shows that.
+        case stray(String)
     }
 
-    /// Checks the query of a request to the redirect URI; returns `nil` if it does not belong to the
-    /// sign-in.
-    typealias Judge = @Sendable (_ query: String) async -> Ending?
+    /// Checks the query of a request to the redirect URI.
+    typealias Judge = @Sendable (_ query: String) async -> Verdict
 
     /// The redirect URI for the authorization request.
     let uri: String
@@ -27,12 +27,14 @@ final class LoopbackRedirect: Sendable {
     ///
     /// - Parameters:
     ///   - registered: the redirect URI that is registered with the server.
+    ///   - page: shows the outcome.
     ///   - loop: serves.
     ///   - judge: checks each query that arrives.
     ///   - onShown: called when the browser has received the last page.
     /// - Throws: `IOError` if the port is taken.
     init(
         _ registered: RedirectURI,
+        showing page: SignInPage,
         on loop: EventLoop,
         judge: @escaping Judge,
         onShown: @escaping @Sendable () -> Void
@@ -48,7 +50,7 @@ final class LoopbackRedirect: Sendable {
                 do {
                     for socket in sockets {
                         let server = try LocalServer(socket.socket, on: loop) { call in
-                            await Self.answer(call, at: origin, path, judge)
+                            await Self.answer(call, at: origin, path, page, judge)
                         } onAnswered: { response in
                             if response.status == 200 || response.status == 502 { onShown() }
                         }
@@ -109,46 +111,21 @@ final class LoopbackRedirect: Sendable {
         _ call: LocalServer.Call,
         at origin: Origin,
         _ path: String,
+        _ page: SignInPage,
         _ judge: Judge
     ) async -> Response {
         guard let host = call.host,
             Origin(scheme: .http, host: host.host, port: host.port) == origin
         else {
-            return page(421, "This is not the address that netproxy listens on.")
+            return page.stray(421, "This is not the address that netproxy listens on.")
         }
-        guard call.method == .get, call.path == path else { return page(404, "Not found.") }
+        guard call.method == .get, call.path == path else {
+            return page.stray(404, "There is no such page here.")
+        }
         switch await judge(call.query ?? "") {
-        case .signedIn: return page(200, "You are signed in. You can close this page.")
-        case .failed(let words):
-            return page(502, "The sign-in failed: \(words). You can close this page.")
-        case nil:
-            return page(400, "This request does not belong to the current sign-in.")
+        case .ending(let ending): return page.response(ending)
+        case .stray(let words):
+            return page.stray(400, "This request does not belong to the current sign-in: \(words).")
         }
-    }
-
-    /// A page without scripts, pictures or links, and without a referrer.
-    private static func page(_ status: HTTPStatus, _ sentence: String) -> Response {
-        let html = """
-            <!DOCTYPE html>
-            <html lang="en"><meta charset="utf-8"><title>netproxy</title>
-            <body><p>\(HTMLText.of(sentence))</p></body></html>
-
-            """
-        var response = Response(
-            status: status,
-            headers: [
-                .contentType: "text/html; charset=utf-8", .cacheControl: "no-store",
-            ],
-            body: .bytes(ByteSlice(html))
-        )
-        for (name, value) in [
-            ("Content-Security-Policy", "default-src 'none'"),
-            ("Referrer-Policy", "no-referrer"), ("X-Content-Type-Options", "nosniff"),
-        ] {
-            if let name = HTTPFieldName(name), let field = HTTPField(name, value) {
-                response.headers.append(field)
-            }
-        }
-        return response
     }
 }

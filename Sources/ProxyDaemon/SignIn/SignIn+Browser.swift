@@ -8,15 +8,16 @@ extension SignIn {
     /// How long a sign-in with a browser may take.
     private static let browserLimit = Duration.seconds(300)
 
-    /// Signs in through a browser on this machine (RFC 8252): prints the page to open and waits for
+    /// Signs in through a browser on this machine (RFC 8252): opens the page or prints it, and waits for
     /// the browser to come back, five minutes at most.
     ///
+    /// - Parameter opener: opens the page; without one the user does.
     /// - Throws: `Failure`, `CancellationError`.
-    package func throughBrowser() async throws {
+    package func throughBrowser(_ opener: BrowserOpener? = nil) async throws {
         try await prepare()
         do {
             let server = try await client.server(needing: \.authorizationEndpoint)
-            try await throughBrowser(server)
+            try await throughBrowser(server, opener)
         } catch let error as MetadataError {
             throw Failure(description: error.description)
         } catch let error as IOError {
@@ -26,17 +27,24 @@ extension SignIn {
         }
     }
 
-    private func throughBrowser(_ server: ServerMetadata) async throws {
-        let (endings, continuation) = AsyncStream<LoopbackRedirect.Ending>.makeStream()
+    private func throughBrowser(_ server: ServerMetadata, _ opener: BrowserOpener?) async throws {
+        let (endings, continuation) = AsyncStream<SignInPage.Ending>.makeStream()
         let (shown, shownContinuation) = AsyncStream<Void>.makeStream()
-        let attempt = BrowserAttempt()
-        let redirect = try await LoopbackRedirect(settings.redirect, on: loop) { query in
+        let attempt = BrowserAttempt(channel: channel.name, say: say)
+        let redirect = try await LoopbackRedirect(
+            settings.redirect,
+            showing: SignInPage(
+                channel: channel.name,
+                server: server.authorizationEndpoint?.origin.authority ?? ""
+            ),
+            on: loop
+        ) { query in
             await attempt.judge(query) { grant in
-                let ending = await keep(grant)
+                let ending = await keep(grant, attempt)
                 continuation.yield(ending)
                 return ending
             } refused: { error in
-                let ending = LoopbackRedirect.Ending.failed(error.description)
+                let ending = attempt.failed(error.description, code: error.serverError)
                 continuation.yield(ending)
                 return ending
             }
@@ -58,11 +66,8 @@ extension SignIn {
             await redirect.close()
             throw error
         }
-        attempt.begin(flow)
-        say("Open this page in a browser on this machine to sign in to \(channel.name):")
-        say("")
-        say("  \(page)")
-        say("")
+        attempt.begin(flow, redirect: redirect.uri)
+        show(page, opener)
         var ending = await first(of: endings, within: Self.browserLimit)
         // A code that came at the last moment is used already, and its tokens are on their way.
         if ending == nil { ending = await attempt.ending() }
@@ -71,15 +76,26 @@ extension SignIn {
         await redirect.close()
         switch ending {
         case .signedIn: return
-        case .failed(let words): throw SignInError(words)
+        case .failed(let failure): throw SignInError(failure.description)
         case nil:
             try Task.checkCancellation()
             throw SignInError("no sign-in was completed within 5 minutes")
         }
     }
 
+    private func show(_ page: String, _ opener: BrowserOpener?) {
+        if let opener, opener.open(page) {
+            say("Your browser opens this page to sign in to \(channel.name); if not, open it:")
+        } else {
+            say("Open this page in a browser on this machine to sign in to \(channel.name):")
+        }
+        say("")
+        say("  \(page)")
+        say("")
+    }
+
     /// Presents the code, once, and stores the tokens.
-    @Sendable private func keep(_ grant: TokenGrant) async -> LoopbackRedirect.Ending {
+    private func keep(_ grant: TokenGrant, _ attempt: BrowserAttempt) async -> SignInPage.Ending {
         do {
             let asked = SystemClock().moment
             let response = try await client.service.tokens(
@@ -90,9 +106,9 @@ extension SignIn {
             try await store(response, asked: asked.wall)
             return .signedIn
         } catch let error as TokenFailure {
-            return .failed(error.detail)
+            return attempt.failed(error.detail, code: error.serverError)
         } catch {
-            return .failed("\(error)")
+            return attempt.failed("\(error)", code: nil)
         }
     }
 
@@ -116,45 +132,75 @@ extension SignIn {
 
 /// One sign-in through a browser, which takes one answer.
 private final class BrowserAttempt: Sendable {
-    private typealias Ending = LoopbackRedirect.Ending
-    private let state = Mutex<(flow: AuthorizationCodeFlow?, ending: Task<Ending, Never>?)>(
-        (nil, nil)
-    )
+    private typealias Ending = SignInPage.Ending
+
+    private struct State {
+        var flow: AuthorizationCodeFlow?
+        var redirect = ""
+        var ending: Task<SignInPage.Ending, Never>?
+        /// What strange requests were told of: once each, since any web page can send them.
+        var told: Set<String> = []
+    }
+
+    private let channel: String
+    private let say: @Sendable (String) -> Void
+    private let state = Mutex(State())
+
+    init(channel: String, say: @escaping @Sendable (String) -> Void) {
+        self.channel = channel
+        self.say = say
+    }
 
     /// Expects the answers of this flow from now on.
-    func begin(_ flow: AuthorizationCodeFlow) {
-        state.withLock { $0.flow = flow }
+    func begin(_ flow: AuthorizationCodeFlow, redirect: String) {
+        state.withLock { ($0.flow, $0.redirect) = (flow, redirect) }
     }
 
     /// How the sign-in ends; `nil` if no code has come.
-    func ending() async -> LoopbackRedirect.Ending? {
+    func ending() async -> SignInPage.Ending? {
         await state.withLock(\.ending)?.value
+    }
+
+    /// Describes the end of a sign-in that failed.
+    func failed(_ words: String, code: String?) -> SignInPage.Ending {
+        let redirect = state.withLock(\.redirect)
+        return .failed(SignInFailure(words, code: code, channel: channel, redirect: redirect))
     }
 
     /// Checks a query; a code is presented once, however often the browser sends it, and each time the
     /// browser is shown the outcome.
     func judge(
         _ query: String,
-        present: @escaping @Sendable (TokenGrant) async -> LoopbackRedirect.Ending,
-        refused: @escaping @Sendable (SignInError) -> LoopbackRedirect.Ending
-    ) async -> LoopbackRedirect.Ending? {
-        let ending: Task<Ending, Never>? = state.withLock { state in
-            guard let flow = state.flow else { return nil }
-            let answer = flow.answer(query)
-            if case .foreign = answer { return nil }
+        present: @escaping @Sendable (TokenGrant) async -> SignInPage.Ending,
+        refused: @escaping @Sendable (SignInError) -> SignInPage.Ending
+    ) async -> LoopbackRedirect.Verdict {
+        guard let flow = state.withLock(\.flow) else { return .stray("it came too early") }
+        let work: @Sendable () async -> SignInPage.Ending
+        switch flow.answer(query) {
+        case .foreign(let words):
+            tell(words)
+            return .stray(words)
+        case .grant(let grant): work = { await present(grant) }
+        case .refused(let error): work = { refused(error) }
+        }
+        let ending = state.withLock { state in
             if let ending = state.ending { return ending }
             // Not part of the connection's task: if the browser went away, the code would be used and its
             // tokens lost.
-            let ending = Task<Ending, Never> {
-                switch answer {
-                case .grant(let grant): await present(grant)
-                case .refused(let error): refused(error)
-                case .foreign: .failed("")
-                }
-            }
+            let ending = Task<Ending, Never> { await work() }
             state.ending = ending
             return ending
         }
-        return await ending?.value
+        return .ending(await ending.value)
+    }
+
+    private func tell(_ words: String) {
+        // The kind: what follows the comma may be anything.
+        let kind = String(words.prefix { $0 != "," })
+        guard state.withLock({ $0.told.insert(kind).inserted }) else { return }
+        say(
+            "A request came back that does not belong to this sign-in: \(words). It was ignored; still "
+                + "waiting. If it was yours, stop with Ctrl-C and run netproxy login \(channel) again."
+        )
     }
 }

@@ -37,6 +37,16 @@ package struct FileStatus: Sendable, Hashable {
         return FileStatus(information)
     }
 
+    /// Whether there is an executable file at a path.
+    package static func isProgram(_ path: String) -> Bool {
+        do throws(FileError) {
+            let status = try of(path: path)
+            return status.isRegular && status.permissions & 0o111 != 0
+        } catch {
+            return false
+        }
+    }
+
     /// The status of the directory entry at a path, which may be a symbolic link.
     package static func ofEntry(at path: String) throws(FileError) -> FileStatus {
         var information = stat()

@@ -109,6 +109,32 @@ import Testing
         #expect(words(flow().answer(query)) == "foreign")
     }
 
+    @Test(
+        arguments: [
+            ("code=c", "it has no state"), ("state=&code=c", "it has no state"),
+            ("code=c&state=other", "its state is not that of this sign-in"),
+            (
+                "error=access%0Adenied",
+                "it has no state, and it says access denied"
+            ),
+        ]
+    )
+    func `what is wrong with an answer without our state is told`(query: String, words: String) {
+        guard case .foreign(let told) = flow().answer(query) else {
+            Issue.record("it was believed")
+            return
+        }
+        #expect(told == words)
+    }
+
+    @Test func `the server's error code is kept`() {
+        guard case .refused(let error) = flow().answer("state=s%2B1&error=invalid_scope") else {
+            Issue.record("it was not refused")
+            return
+        }
+        #expect(error.serverError == "invalid_scope")
+    }
+
     @Test(arguments: [
         "code=c&state=s%2B1&iss=https%3A%2F%2Fevil.example.com",
         "code=c&state=s%2B1&iss=https%3A%2F%2Flogin.example.com%2F",

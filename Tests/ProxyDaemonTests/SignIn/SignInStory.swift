@@ -341,9 +341,64 @@ import Testing
             )
             #expect(answer.status == 502)
             #expect(answer.body.contains("invalid_grant: &lt;b&gt;no&lt;/b&gt;"))
-            await #expect(throws: SignIn.Failure.self) { try await signedIn.value }
+            #expect(answer.body.contains("run netproxy login mail again, and sign in without"))
+            let failure = await #expect(throws: SignIn.Failure.self) { try await signedIn.value }
+            #expect(failure?.description.contains("run netproxy login mail again") == true)
             // A code is presented once.
             #expect(server.forms("/token").count == 1)
+        }
+    }
+
+    @Test func `the page names channel and server, and says more than colours do`() async throws {
+        let server = try await SignInServer.start()
+        try await DaemonHarness.run(channels: server.channel()) { proxy in
+            let terminal = Terminal()
+            let signIn = try await signIn(proxy, terminal)
+            defer { signIn.close() }
+            let signedIn = Task { try await signIn.throughBrowser() }
+            let page = try await terminal.page()
+            let answer = try await browse(
+                try #require(page["redirect_uri"]),
+                "error=access_denied&state=\(page["state"] ?? "")"
+            )
+            for part in [
+                "<title>✕ netproxy: The sign-in failed.</title>", "<dd>mail</dd>",
+                "<dd>127.0.0.1:\(server.origin.port)</dd>", "access_denied",
+                "To try once more, run netproxy login mail again", "name=\"viewport\"",
+                "prefers-color-scheme: dark",
+            ] {
+                #expect(answer.body.contains(part), "\(part)")
+            }
+            let policy = try #require(answer["Content-Security-Policy"])
+            #expect(policy.hasPrefix("default-src 'none'; style-src 'nonce-"))
+            #expect(!policy.contains("script-src") && !answer.body.contains("<script"))
+            await #expect(throws: SignIn.Failure.self) { try await signedIn.value }
+        }
+    }
+
+    @Test func `an answer with a wrong or no state is told in the terminal, once each`()
+        async throws
+    {
+        let server = try await SignInServer.start()
+        try await DaemonHarness.run(channels: server.channel()) { proxy in
+            let terminal = Terminal()
+            let signIn = try await signIn(proxy, terminal)
+            defer { signIn.close() }
+            let signedIn = Task { try await signIn.throughBrowser() }
+            let page = try await terminal.page()
+            let redirect = try #require(page["redirect_uri"])
+            for query in ["code=c&state=guess", "error=access_denied", "error=other", "state=x"] {
+                let answer = try await browse(redirect, query)
+                #expect(answer.status == 400)
+                #expect(answer.body.contains("Open the page that the terminal names."))
+            }
+            let told = terminal.lines.filter { $0.contains("does not belong to this sign-in") }
+            #expect(told.count == 2)
+            #expect(told.first?.contains("its state is not that of this sign-in") == true)
+            #expect(told.last?.contains("it has no state, and it says access_denied") == true)
+            let query = "code=good&state=\(page["state"] ?? "")"
+            #expect(try await browse(redirect, query).status == 200)
+            try await signedIn.value
         }
     }
 
@@ -403,7 +458,10 @@ import Testing
                 say: terminal.say
             )
             defer { signIn.close() }
-            for work in [signIn.throughBrowser, signIn.onAnotherDevice] {
+            let ways: [() async throws -> Void] = [
+                { try await signIn.throughBrowser() }, { try await signIn.onAnotherDevice() },
+            ]
+            for work in ways {
                 let failure = await #expect(throws: SignIn.Failure.self) { try await work() }
                 #expect(failure?.description.hasPrefix("the tokens could not be stored: ") == true)
             }
