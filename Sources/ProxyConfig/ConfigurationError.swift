@@ -70,8 +70,8 @@ package struct ConfigurationErrors: Error, Sendable, Equatable, CustomStringConv
         }
     }
 
-    /// The admin address of a daemon with this configuration; nil if the errors affect it.
-    package var admin: AdminAddress? {
+    /// The admin addresses of a daemon with this configuration; nil if the errors affect them.
+    package var admin: [AdminAddress]? {
         // The default is in the state directory.
         concerns([RootKey.admin.rawValue, RootKey.state.rawValue]) ? nil : draft?.admin
     }

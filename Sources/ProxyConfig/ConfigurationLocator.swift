@@ -2,22 +2,25 @@ import FoundationEssentials
 
 /// Finds the configuration file.
 package enum ConfigurationLocator {
-    /// The file to read: `--config`, `$NETPROXY_CONFIG`, the user's file, or the system's.
+    /// The file to read: `--config`, `$NETPROXY_CONFIG`, the user's file, that of a
+    /// running demo, or the system's.
     ///
     /// - Parameters:
     ///   - explicit: the value of `--config`.
     ///   - environment: the variables to look at.
+    ///   - demo: the configuration of a running demo of this user.
     ///   - exists: whether there is a file at a path.
     /// - Returns: the path; one named explicitly is returned even if no such file exists.
     package static func path(
         explicit: String?,
         environment: [String: String],
+        demo: () -> String? = { nil },
         exists: (String) -> Bool = { FileManager.default.fileExists(atPath: $0) }
     ) -> String {
         if let explicit { return explicit }
         if let named = environment["NETPROXY_CONFIG"], !named.isEmpty { return named }
         if let personal = personal(environment), exists(personal) { return personal }
-        return system
+        return demo() ?? system
     }
 
     /// The path of the system's configuration.

@@ -18,7 +18,7 @@ struct AdminSession {
     /// Prepares to look at a daemon, also with an invalid file: then the exit status is 78 if none answers.
     init(asking file: ConfigurationOption) throws {
         let admin = try file.admin()
-        client = AdminClient(admin.address)
+        client = AdminClient(admin.addresses)
         if !admin.isValid { unreachable = ExitStatus.configuration }
     }
 

@@ -12,7 +12,8 @@ struct ConfigurationOption: ParsableArguments {
             "The configuration file.",
             discussion: """
                 Default: $NETPROXY_CONFIG, then netproxy/netproxy.yaml in $XDG_CONFIG_HOME \
-                (~/.config), then /etc/netproxy/netproxy.yaml.
+                (~/.config), then that of a running netproxy demo of the same user (not for run), then \
+                /etc/netproxy/netproxy.yaml.
                 """,
             valueName: "file"
         ),
@@ -44,12 +45,12 @@ struct ConfigurationOption: ParsableArguments {
         }
     }
 
-    /// Reads the daemon's admin address, also from an invalid file: the daemon still runs with the last
+    /// Reads the daemon's admin addresses, also from an invalid file: the daemon still runs with the last
     /// valid one.
     ///
-    /// - Returns: the address, and whether the file is valid; if not, all errors were printed.
-    /// - Throws: exit status 78 if the address cannot be read.
-    func admin() throws -> (address: AdminAddress, isValid: Bool) {
+    /// - Returns: the addresses, and whether the file is valid; if not, all errors were printed.
+    /// - Throws: exit status 78 if the addresses cannot be read.
+    func admin() throws -> (addresses: [AdminAddress], isValid: Bool) {
         let file = ConfigurationFile(path: config, reader: .command)
         do {
             return (try file.read(.text).get().admin, true)
@@ -141,7 +142,10 @@ struct ConfigurationFile: Sendable {
         let environment = ProcessInfo.processInfo.environment
         self.reader = reader
         isNamed = path != nil || environment["NETPROXY_CONFIG"]?.isEmpty == false
-        let path = ConfigurationLocator.path(explicit: path, environment: environment)
+        let path = ConfigurationLocator.path(explicit: path, environment: environment) {
+            // The service is not a second demo.
+            reader == .command ? DemoDirectory.running(environment) : nil
+        }
         self.environment =
             reader == .service
             ? environment

@@ -1,4 +1,6 @@
 import ArgumentParser
+import FoundationEssentials
+import ProxyConfig
 import ProxyDaemon
 
 struct DemoCommand: AsyncParsableCommand {
@@ -6,6 +8,9 @@ struct DemoCommand: AsyncParsableCommand {
         commandName: "demo",
         abstract: "Try it: an API, an authorization server and the proxy, in one process."
     )
+
+    /// Where the admin page is, unless another program is there.
+    private static let page: UInt16 = 8081
 
     @Option(
         help: """
@@ -15,17 +20,25 @@ struct DemoCommand: AsyncParsableCommand {
     )
     var port: UInt16?
 
+    @Flag(help: "Print the configuration first.")
+    var showConfig = false
+
     @Flag(help: "Run a scripted tour through the proxy; exit 0 only if every step succeeds.")
     var once = false
 
     func run() async throws {
+        let environment = ProcessInfo.processInfo.environment
         do {
+            let directory =
+                once ? try DemoDirectory.makeOwn(environment) : try DemoDirectory.make(environment)
             let demo = try await Demo(
                 port: port ?? (once ? 0 : 8080),
+                page: once ? 0 : DemoCommand.page,
+                in: directory,
                 console: once ? .off : Terminal.console,
                 report: { StandardError.report("netproxy: \($0)") }
             )
-            if once { try await tour(demo) } else { try await serve(demo) }
+            if once { try await tour(demo) } else { try await serve(demo, directory, environment) }
         } catch let code as ExitCode {
             throw code
         } catch {
@@ -34,40 +47,44 @@ struct DemoCommand: AsyncParsableCommand {
     }
 
     private func tour(_ demo: Demo) async throws {
-        let address = try await demo.start(handlesSignals: false)
+        let address = try await demo.start(handlesSignals: false).proxy
         let succeeded = try await DemoTour(demo, at: address) { StandardOutput.tell($0) }.run()
         await demo.stop()
         StandardOutput.tell(succeeded ? "all steps succeeded" : "the tour ended early")
         if !succeeded { throw ExitCode.failure }
     }
 
-    private func serve(_ demo: Demo) async throws {
+    private func serve(
+        _ demo: Demo,
+        _ directory: DemoDirectory,
+        _ environment: [String: String]
+    ) async throws {
         let address = try await demo.start(handlesSignals: true)
+        if showConfig { StandardOutput.tell(address.configuration) }
+        let found = ConfigurationLocator.path(explicit: nil, environment: environment) {
+            DemoDirectory.running(environment)
+        }
+        let preparation =
+            found == directory.configuration
+            ? "" : "\n  export NETPROXY_CONFIG=\(directory.configuration)"
+        let proxy = "http://\(address.proxy)"
         StandardOutput.tell(
             """
-            An API that requires tokens, its authorization server, and netproxy at http://\(address).
+            netproxy at \(proxy), in front of an API that requires tokens. Try in another terminal:
 
-            The configuration it runs with:
+              curl \(proxy)/public/hello            # no credential needed
+              curl '\(proxy)/orders/42?x=1'         # netproxy adds headers and a token
+              curl -X POST \(proxy)/orders/revoke   # the API revokes every token
+              curl -d @/etc/services \(proxy)/orders/import   # 401, refresh, sent again
+              curl -N \(proxy)/orders/stream        # an event stream
+              curl -i \(proxy)/nowhere              # an error that says what to do
+            \(preparation)
+              netproxy tail    netproxy status    netproxy why    netproxy token orders
 
-            \(indented(demo.configurationText))
-            Paste into another terminal:
-
-              curl http://\(address)/public/hello            # no credential needed
-              curl 'http://\(address)/orders/42?x=1'         # netproxy adds headers and a token
-              curl -X POST http://\(address)/orders/revoke   # the API revokes every token
-              curl -d @/etc/services http://\(address)/orders/import   # 401, refresh, sent again
-              curl -N http://\(address)/orders/stream        # an event stream
-              curl http://\(address)/nowhere                 # an error that says what to do
-
-            One line per exchange follows. Stop with Ctrl-C.
-
+            The page: http://\(address.page)/    The configuration: netproxy demo --show-config
+            One line per request follows. Stop with Ctrl-C.
             """
         )
         await demo.waitUntilStopped()
-    }
-
-    private func indented(_ text: String) -> String {
-        text.split(separator: "\n", omittingEmptySubsequences: false)
-            .map { $0.isEmpty ? "" : "  \($0)" }.joined(separator: "\n")
     }
 }

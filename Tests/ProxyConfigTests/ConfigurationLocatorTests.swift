@@ -14,15 +14,29 @@ import Testing
         environment: [String: String],
         expected: String
     ) {
-        let path = ConfigurationLocator.path(explicit: explicit, environment: environment) { _ in
-            true
-        }
+        let path = ConfigurationLocator.path(
+            explicit: explicit,
+            environment: environment,
+            exists: { _ in true }
+        )
         #expect(path == expected)
     }
 
     @Test func `without a personal file, the system's is used`() {
-        let path = ConfigurationLocator.path(explicit: nil, environment: homeOnly) { _ in false }
+        let path = ConfigurationLocator.path(
+            explicit: nil,
+            environment: homeOnly,
+            exists: { _ in false }
+        )
         #expect(path == "/etc/netproxy/netproxy.yaml")
+        let demo = ConfigurationLocator.path(
+            explicit: nil,
+            environment: homeOnly,
+            demo: { "/tmp/demo" }
+        ) {
+            _ in false
+        }
+        #expect(demo == "/tmp/demo")
     }
 
     @Test func `systemd's directories take precedence, the first of several`() {
@@ -60,7 +74,7 @@ import Testing
         let configuration = try load("channels: { a: { upstream: https://a.example } }")
         #expect(configuration.state == "/home/someone/.local/state/netproxy")
         #expect(configuration.log.directory == "/home/someone/.local/state/netproxy/log")
-        #expect(configuration.admin == .unix("/home/someone/.local/state/netproxy/admin.sock"))
+        #expect(configuration.admin == [.unix("/home/someone/.local/state/netproxy/admin.sock")])
     }
 
     @Test func `directories without a default are required`() {

@@ -46,12 +46,12 @@ import Testing
     }
 
     @Test(arguments: [
-        ("wrokers: 1", AdminAddress.unix("/run/here.sock")), ("admin: off", nil),
+        ("wrokers: 1", [AdminAddress.unix("/run/here.sock")]), ("admin: off", nil),
         ("state: 17", nil), ("admin: { a: b }", nil), ("channels: [", nil),
     ])
     func `an invalid file still has the admin address, unless that is invalid`(
         line: String,
-        admin: AdminAddress?
+        admin: [AdminAddress]?
     ) {
         let text = """
             admin: unix:/run/here.sock

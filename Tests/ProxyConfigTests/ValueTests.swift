@@ -132,7 +132,7 @@ import Testing
             """
         )
         let channel = configuration.channels[0]
-        #expect(configuration.admin == .off)
+        #expect(configuration.admin.isEmpty)
         #expect(configuration.log.rotate == nil)
         #expect(channel.timeouts.connect == nil)
         #expect(channel.retry.spill == nil)

@@ -114,7 +114,7 @@ package final class DaemonHarness: Sendable {
             throw error
         }
         port = await Int(daemon.addresses.first?.port ?? 0)
-        adminPort = await Int(daemon.adminAddress?.port ?? 0)
+        adminPort = await Int(daemon.adminAddresses.compactMap(\.port).first ?? 0)
     }
 
     private static func yaml(_ channels: String, _ root: String, _ directory: String) -> String {

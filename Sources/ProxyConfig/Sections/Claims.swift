@@ -44,23 +44,20 @@ struct Claims {
 
     /// Registers the listeners of the process.
     mutating func listeners(_ addresses: [ListenAddress], at node: ConfigNode?) {
-        for (index, address) in addresses.enumerated() {
-            let items = node.map { $0.items ?? [$0] } ?? []
-            // An invalid item is missing from the addresses, so the indices no longer match.
-            let item = items.count == addresses.count ? items[index] : node
-            let place =
-                item?.place ?? Place(position: .start, key: "listen")
-            claim(address, owner: "listen", at: place)
-        }
+        claim(addresses, owner: "listen", at: node)
     }
 
-    /// Registers the address of the admin interface.
-    mutating func admin(_ address: AdminAddress, at node: ConfigNode?) {
-        let place = node?.place ?? Place(position: .start, key: "admin")
-        switch address {
-        case .off: return
-        case .tcp(let endpoint): claim(.tcp(endpoint), owner: "admin", at: place)
-        case .unix(let path): claim(.unix(path), owner: "admin", at: place)
+    /// Registers the addresses of the admin interface.
+    mutating func admin(_ addresses: [AdminAddress], at node: ConfigNode?) {
+        claim(addresses.map(\.listenAddress), owner: "admin", at: node)
+    }
+
+    private mutating func claim(_ addresses: [ListenAddress], owner: String, at node: ConfigNode?) {
+        let items = node.map { $0.items ?? [$0] } ?? []
+        for (index, address) in addresses.enumerated() {
+            // An invalid item is missing from the addresses, so the indices no longer match.
+            let item = items.count == addresses.count ? items[index] : node
+            claim(address, owner: owner, at: item?.place ?? Place(position: .start, key: owner))
         }
     }
 

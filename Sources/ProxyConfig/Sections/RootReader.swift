@@ -123,8 +123,8 @@ struct RootReader {
         return fallback ?? ""
     }
 
-    private func admin(state: String) -> AdminAddress {
-        guard let node = root[.admin] else {
+    private func admin(state: String) -> [AdminAddress] {
+        guard root[.admin] != nil else {
             let path = "\(directories.runtime ?? state)/admin.sock"
             if path.utf8.count > ListenAddress.longestPath {
                 root.require(
@@ -133,18 +133,17 @@ struct RootReader {
                         + "\(ListenAddress.longestPath) bytes"
                 )
             }
-            return .unix(path)
+            return [.unix(path)]
         }
         let expected = "unix:/path, a loopback host:port or off"
-        return reading.value(node, expected: expected, bound: ListenAddress.bound(of:)) { text in
-            if text == "off" { return AdminAddress.off }
+        return root.list(.admin, of: expected, bound: ListenAddress.bound(of:)) { text in
             switch ListenAddress(text: text) {
             case .unix(let path): return .unix(path)
             case .tcp(let address) where address.isLoopback && address.isBindable:
                 return .tcp(address)
             default: return nil
             }
-        } ?? .off
+        }
     }
 }
 

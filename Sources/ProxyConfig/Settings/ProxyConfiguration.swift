@@ -4,7 +4,8 @@
 package struct ProxyConfiguration: Sendable, Equatable {
     package var listen: [ListenAddress]
     package var allowRemote: Bool
-    package var admin: AdminAddress
+    /// Where the admin interface listens; nowhere with `admin: off`.
+    package var admin: [AdminAddress]
     /// The absolute path of the directory for tokens.
     package var state: String
     /// The key that encrypts token files; nil stores them unencrypted.

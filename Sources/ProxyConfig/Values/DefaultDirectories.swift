@@ -23,7 +23,7 @@ package struct DefaultDirectories: Sendable, Hashable {
     }
 
     /// The path, unless it is relative: the XDG specification requires ignoring those.
-    static func absolute(_ path: String?) -> String? {
+    package static func absolute(_ path: String?) -> String? {
         path.flatMap { $0.hasPrefix("/") ? $0 : nil }
     }
 }

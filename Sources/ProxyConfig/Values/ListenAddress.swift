@@ -33,8 +33,13 @@ package enum ListenAddress: Sendable, Hashable {
         }
     }
 
+    /// Whether it is a path.
+    package var isUnix: Bool {
+        if case .unix = self { true } else { false }
+    }
+
     /// The longest path of a socket, in bytes: `sockaddr_un` also holds a terminating NUL.
-    static let longestPath = 107
+    package static let longestPath = 107
 
     /// What is expected instead of a path that is too long; nil for other texts.
     static func bound(of text: String) -> String? {
@@ -59,11 +64,18 @@ extension ListenAddress: CustomStringConvertible {
     }
 }
 
-/// The address of the admin interface.
+/// An address of the admin interface.
 package enum AdminAddress: Sendable, Hashable {
     /// The absolute path of a unix socket.
     case unix(String)
     /// A loopback address.
     case tcp(HostPort)
-    case off
+
+    /// The same address as one to listen on.
+    package var listenAddress: ListenAddress {
+        switch self {
+        case .unix(let path): .unix(path)
+        case .tcp(let endpoint): .tcp(endpoint)
+        }
+    }
 }

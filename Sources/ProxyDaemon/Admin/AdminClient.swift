@@ -28,11 +28,14 @@ package struct AdminClient: Sendable {
         package let description: String
     }
 
-    private let address: AdminAddress
+    private let addresses: [AdminAddress]
 
-    /// Asks at the address that the configuration names.
-    package init(_ address: AdminAddress) {
-        self.address = address
+    /// Asks at the addresses that the configuration names: at a unix socket first, over which a daemon
+    /// does more.
+    package init(_ addresses: [AdminAddress]) {
+        self.addresses =
+            addresses.filter { $0.listenAddress.isUnix }
+            + addresses.filter { !$0.listenAddress.isUnix }
     }
 
     /// Sends one request; gives up when nothing arrives for two minutes, or when the answer to a GET
@@ -55,14 +58,30 @@ package struct AdminClient: Sendable {
         _ route: AdminRoute,
         _ query: AdminQuery = AdminQuery()
     ) async throws -> HeldAnswer {
-        let endpoint: SocketAddress?
-        switch address {
-        case .off: throw Unreachable(description: "the configuration says admin: off")
-        case .unix(let path): endpoint = SocketAddress(unixPath: path)
-        case .tcp(let place):
-            endpoint = ListenAddress.tcp(place).socketAddress
+        guard let first = addresses.first else {
+            throw Unreachable(description: "the configuration says admin: off")
         }
-        guard let endpoint else { throw Unreachable(description: "the admin address is unusable") }
+        do {
+            return try await hold(route, query, at: first)
+        } catch let error as Unreachable {
+            // The socket may be another user's, or removed.
+            for address in addresses.dropFirst() {
+                do {
+                    return try await hold(route, query, at: address)
+                } catch is Unreachable {}
+            }
+            throw error
+        }
+    }
+
+    private func hold(
+        _ route: AdminRoute,
+        _ query: AdminQuery,
+        at address: AdminAddress
+    ) async throws -> HeldAnswer {
+        guard let endpoint = address.listenAddress.socketAddress else {
+            throw Unreachable(description: "the admin address is unusable")
+        }
         let loop: EventLoop
         do {
             loop = try EventLoop(index: 98)

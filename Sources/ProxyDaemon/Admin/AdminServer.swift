@@ -31,35 +31,46 @@ enum AdminReach: Sendable {
     }
 }
 
-/// The admin socket, and the server that answers on it.
+/// A socket of the admin interface, and the server that answers on it.
 struct AdminServer: Sendable {
     private let server: LoopBound<LocalServer>
     private let socket: SharedSocket
 
-    /// Listens; `nil` with `admin: off`.
+    /// Listens at an address; `localhost` may be two sockets.
     ///
     /// - Throws: an error that names the address or the directory.
-    init?(
-        at address: AdminAddress,
-        _ inherited: InheritedSockets,
+    static func open(
+        _ address: AdminAddress,
         on loop: EventLoop,
         daemon: Daemon
-    ) async throws {
+    ) async throws -> [AdminServer] {
         let opened: [SharedSocket]
         let reach: AdminReach
+        let none = InheritedSockets(descriptors: [:])
         switch address {
-        case .off: return nil
-        case .tcp(let endpoint):
+        case .tcp:
             reach = .tcp
-            opened = try SharedSocket.open(.tcp(endpoint), inherited)
+            opened = try SharedSocket.open(address.listenAddress, none)
         case .unix(let path):
             reach = .unixSocket
             if let slash = path.lastIndex(of: "/"), slash > path.startIndex {
                 try ConfiguredDirectory.make(String(path[..<slash]), mode: 0o750, for: "admin")
             }
-            opened = try SharedSocket.open(.unix(path), inherited, mode: 0o600)
+            opened = try SharedSocket.open(address.listenAddress, none, mode: 0o600)
         }
-        guard let socket = opened.first else { return nil }
+        var servers: [AdminServer] = []
+        for socket in opened {
+            servers.append(try await AdminServer(socket, reach, on: loop, daemon: daemon))
+        }
+        return servers
+    }
+
+    private init(
+        _ socket: SharedSocket,
+        _ reach: AdminReach,
+        on loop: EventLoop,
+        daemon: Daemon
+    ) async throws {
         self.socket = socket
         let handler = AdminHandler(reach: reach, daemon: daemon)
         var rules = reach.rules

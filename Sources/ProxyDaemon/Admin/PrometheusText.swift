@@ -1,7 +1,21 @@
+import NetworkCore
+
 /// The counters in the text format that Prometheus reads (version 0.0.4).
 ///
 /// The names are stable: <doc:Metrics> lists them, and a test compares.
 struct PrometheusText {
+    /// No error of each word that an exchange of a channel may end with.
+    private static let noErrors: [String: Int] = {
+        let others: Set<ErrorKind> = [
+            // Without a channel.
+            .noChannel, .requestHeadTimeout,
+            // Of calls of the library.
+            .unacceptableResponse, .undecodableResponse, .httpResponseBodySize,
+        ]
+        let words = ErrorKind.allCases.filter { !others.contains($0) }.map(\.rawValue)
+        return Dictionary(uniqueKeysWithValues: words.map { ($0, 0) })
+    }()
+
     private let status: DaemonStatus
     private var text = ""
 
@@ -79,9 +93,11 @@ struct PrometheusText {
             .counter,
             "netproxy_errors_total",
             "Exchanges that ended with an error of netproxy, by error code.",
-            by: "error",
-            \.errorsByWord
-        )
+            by: "error"
+        ) { channel in
+            // From the start, or the increase to the first error would not be seen.
+            PrometheusText.noErrors.merging(channel.errorsByWord ?? [:]) { $1 }
+        }
         write(.counter, "netproxy_retries_total", "Attempts beyond the first.") {
             Double($0.retries)
         }

@@ -1,79 +1,97 @@
 package import EventIO
-import FoundationEssentials
 import HTTPMessage
 import NetworkCore
 import OriginTransport
 import ProxyConfig
-import System
 
 /// netproxy with everything around it, in one process: an API that wants tokens, an authorization
 /// server that issues them, and the proxy.
 package actor Demo {
     private let loop: EventLoop
-    private let authorizationServer = DemoAuthorizationServer(lifetime: .seconds(60))
+    private let authorizationServer: DemoAuthorizationServer
     private let upstream: DemoUpstream
     private var server: LoopBound<LocalServer>?
-    private let directory: String
+    private let directory: DemoDirectory
     private let daemon: Daemon
-    /// The configuration that the proxy runs with, as a user would write it.
-    package nonisolated let configurationText: String
+    private let draft: DemoConfiguration
+
+    /// Where a demo is reached.
+    package struct Address: Sendable {
+        /// The proxy.
+        package let proxy: SocketAddress
+        /// The admin page, on a TCP port.
+        package let page: SocketAddress
+        /// The configuration that the proxy runs with, as a user would write it.
+        package let configuration: String
+    }
 
     /// Starts the API and the authorization server, and prepares the proxy.
     ///
     /// - Parameters:
     ///   - port: where the proxy listens; 0 lets the system choose.
+    ///   - page: where the admin page is; a port that is taken is replaced by any other.
+    ///   - directory: where it keeps its files; removed at its end.
     ///   - console: whether each exchange is printed.
     ///   - report: gets what concerns the proxy itself.
     /// - Throws: an error that says what could not be started.
     package init(
         port: UInt16,
+        page: UInt16 = 0,
+        in directory: DemoDirectory,
         console: ConsoleStyle,
         report: @escaping OperatorReport
     ) async throws {
-        directory =
-            FileManager.default.temporaryDirectory.path
-            + "/netproxy-demo-\(ProcessInfo.processInfo.processIdentifier)-\(Int.random(in: 0..<1 << 30))"
-        try FileSystem.makeDirectory(directory, mode: 0o700)
-        loop = try EventLoop(index: 99)
-        try loop.start()
-        let upstream = DemoUpstream(authorizationServer)
-        self.upstream = upstream
-        let authorization = authorizationServer
-        let started = try await Demo.serve(on: loop) { call in
-            call.path.hasPrefix("/oauth/")
-                ? authorization.answer(call) : upstream.answer(call)
+        self.directory = directory
+        do {
+            let authorization = DemoAuthorizationServer(lifetime: .seconds(60))
+            let upstream = DemoUpstream(authorization)
+            (authorizationServer, self.upstream) = (authorization, upstream)
+            loop = try EventLoop(index: 99)
+            try loop.start()
+            let started = try await Demo.serve(on: loop) { call in
+                call.path.hasPrefix("/oauth/")
+                    ? authorization.answer(call) : upstream.answer(call)
+            }
+            server = started.server
+            draft = DemoConfiguration(
+                port: port,
+                page: Demo.isFree(page) && page != port ? page : 0,
+                origin: "http://127.0.0.1:\(started.port)",
+                directory: directory.path,
+                server: authorization
+            )
+            let loaded = draft.loaded
+            var setup = DaemonSetup(report: report, readConfiguration: { loaded })
+            setup.console = console
+            daemon = Daemon(try loaded.get(), setup)
+        } catch {
+            directory.remove()
+            throw error
         }
-        server = started.server
-        let origin = "http://127.0.0.1:\(started.port)"
-        let text = Demo.configuration(
-            port: port,
-            origin: origin,
-            directory: directory,
-            server: authorizationServer
-        )
-        configurationText = text
-        let loaded = ConfigurationLoader.load(text: text, file: "demo.yaml", environment: [:])
-        var setup = DaemonSetup(report: report, readConfiguration: { loaded })
-        setup.console = console
-        daemon = Daemon(try loaded.get(), setup)
     }
 
-    /// Starts the proxy.
+    /// Starts the proxy, and lets commands find it.
     ///
     /// - Parameter handlesSignals: whether SIGINT and SIGTERM end it.
-    /// - Returns: where it listens.
+    /// - Returns: where it is reached.
     /// - Throws: an error that says what could not be started.
-    package func start(handlesSignals: Bool) async throws -> SocketAddress {
+    package func start(handlesSignals: Bool) async throws -> Address {
         do {
             try await daemon.start(handlesSignals: handlesSignals)
+            let pages = await daemon.adminAddresses.filter { !$0.isUnix }
+            guard let proxy = await daemon.addresses.first, let page = pages.first else {
+                throw IOError.system("the demo does not listen")
+            }
+            var actual = draft
+            actual.port = proxy.port ?? 0
+            actual.page = page.port ?? 0
+            try directory.publish(actual.text)
+            return Address(proxy: proxy, page: page, configuration: actual.text)
         } catch {
+            await daemon.stop()
             await cleanUp()
             throw error
         }
-        guard let address = await daemon.addresses.first else {
-            throw IOError.system("the demo does not listen")
-        }
-        return address
     }
 
     /// Returns when a signal has ended it; what it wrote is removed.
@@ -99,8 +117,7 @@ package actor Demo {
         await server?.call { $0.close() }
         server = nil
         loop.stop()
-        // Only a directory that this process made.
-        try? FileManager.default.removeItem(atPath: directory)
+        directory.remove()
     }
 
     private static func serve(
@@ -119,15 +136,46 @@ package actor Demo {
         return (try await server.unwrapped(), socket.address.port ?? 0)
     }
 
-    private static func configuration(
+    private static func isFree(_ port: UInt16) -> Bool {
+        guard let address = SocketAddress(ip: "127.0.0.1", port: port) else { return false }
+        do throws(IOError) {
+            _ = try ListeningSocket(address)
+            return true
+        } catch {
+            return false
+        }
+    }
+}
+
+/// The configuration of a demo's proxy.
+private struct DemoConfiguration {
+    var port: UInt16
+    var page: UInt16
+    private let origin: String
+    private let directory: String
+    private let server: DemoAuthorizationServer
+    private let refreshToken: String
+
+    init(
         port: UInt16,
+        page: UInt16,
         origin: String,
         directory: String,
         server: DemoAuthorizationServer
-    ) -> String {
+    ) {
+        (self.port, self.page, self.origin) = (port, page, origin)
+        (self.directory, self.server) = (directory, server)
+        refreshToken = server.issueRefreshToken()
+    }
+
+    var loaded: Result<ProxyConfiguration, ConfigurationErrors> {
+        ConfigurationLoader.load(text: text, file: "demo.yaml", environment: [:])
+    }
+
+    var text: String {
         """
         listen: [127.0.0.1:\(port)]
-        admin: off
+        admin: ["unix:\(directory)/admin.sock", "127.0.0.1:\(page)"]
         state: \(directory)/state
         log: { directory: \(directory)/log }
         channels:
@@ -148,7 +196,7 @@ package actor Demo {
                 token_url: \(origin)/oauth/token
                 client_id: \(server.clientID)
                 client_secret: literal:\(server.clientSecret)
-                refresh_token: literal:\(server.issueRefreshToken())
+                refresh_token: literal:\(refreshToken)
           public:
             upstream: \(origin)/public
 

@@ -23,7 +23,7 @@ package actor Daemon {
     private(set) var channels = ChannelSet()
     private(set) var workers = WorkerPool.empty
     var listeners: ListenerSet
-    private var admin: AdminServer?
+    private var admin: [AdminServer] = []
     private var watchdog: Watchdog?
 
     /// The last reload, which the next one waits for.
@@ -94,12 +94,9 @@ package actor Daemon {
         try listeners.checkReach(of: configuration)
         try Task.checkCancellation()
         try await serve(try listeners.open(configuration.listenPlaces))
-        admin = try await AdminServer(
-            at: configuration.admin,
-            setup.inherited,
-            on: loops[0],
-            daemon: self
-        )
+        for address in configuration.admin {
+            admin += try await AdminServer.open(address, on: loops[0], daemon: self)
+        }
         renewSecrets(after: secretLifetime)
         if state.isStarting { state = .serving }
         assembly.log(.daemon, "serving \(channelCount)")
@@ -133,8 +130,8 @@ package actor Daemon {
     /// Where it listens, in the order of the configuration, with the ports that the system chose.
     package var addresses: [SocketAddress] { listeners.addresses }
 
-    /// Where the admin socket listens, if there is one.
-    package var adminAddress: SocketAddress? { admin?.address }
+    /// Where the admin interface listens, in the order of the configuration.
+    package var adminAddresses: [SocketAddress] { admin.map(\.address) }
 
     // MARK: - Channels and listeners
 
@@ -278,9 +275,9 @@ package actor Daemon {
         // Endless answers end first, so that every reader can see their end.
         assembly?.logs.feed.finish()
         assembly?.clientKeys.revokeAll()
-        await admin?.close()
+        for server in admin { await server.close() }
         await watchdog?.stop()
-        (signals, admin, watchdog, workers) = (nil, nil, nil, .empty)
+        (signals, admin, watchdog, workers) = (nil, [], nil, .empty)
         for loop in loops {
             loop.stop()
             await loop.waitUntilStopped()

@@ -129,9 +129,7 @@ extension ProxyConfiguration {
                 channel.match.listen.map { ListenPlace(address: $0, channel: channel.name) }
             }
         var taken = Set(named.compactMap(\.address.portOnIPv6))
-        if case .tcp(let endpoint) = admin, let port = ListenAddress.tcp(endpoint).portOnIPv6 {
-            taken.insert(port)
-        }
+        taken.formUnion(admin.compactMap(\.listenAddress.portOnIPv6))
         return named.flatMap { place in
             // Port 0 is another port each time, and known only when the first socket is open.
             guard case .tcp(let endpoint) = place.address, endpoint.port != 0 else {

@@ -10,6 +10,8 @@ package struct FileStatus: Sendable, Hashable {
     package let size: Int
     /// Whether it is a regular file: not a pipe, device, directory or link.
     package let isRegular: Bool
+    /// Whether it is a directory.
+    package let isDirectory: Bool
     /// The permission bits.
     package let permissions: UInt32
     /// The user id of its owner.
@@ -71,6 +73,7 @@ package struct FileStatus: Sendable, Hashable {
         owner = information.st_uid
         isLinked = information.st_nlink > 0
         isRegular = information.st_mode & S_IFMT == S_IFREG
+        isDirectory = information.st_mode & S_IFMT == S_IFDIR
         modified =
             .seconds(information.st_mtim.tv_sec) + .nanoseconds(information.st_mtim.tv_nsec)
     }

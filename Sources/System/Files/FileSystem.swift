@@ -41,6 +41,12 @@ package enum FileSystem {
         guard unsafe Glibc.unlink(path) == 0 else { throw FileError("unlink", path) }
     }
 
+    /// Removes a directory, which must be empty.
+    package static func removeDirectory(_ path: String) throws(FileError) {
+        // SAFETY: the path is lent for the call.
+        guard unsafe rmdir(path) == 0 else { throw FileError("rmdir", path) }
+    }
+
     /// Creates a directory and its parents, unless they exist.
     ///
     /// - Parameters:

@@ -42,6 +42,19 @@ package enum FileTrust {
             + "it; fix: chown \(geteuid()) \(path)"
     }
 
+    /// Whether a path is a directory, and no link to one, that only this user may enter.
+    package static func isPrivateDirectory(_ path: String) -> Bool {
+        do throws(FileError) {
+            let status = try FileStatus.ofEntry(at: path)
+            return status.isDirectory && status.owner == user && status.permissions & 0o077 == 0
+        } catch {
+            return false
+        }
+    }
+
+    /// The id of the user that this process acts as.
+    package static var user: UInt32 { geteuid() }
+
     private static func isTrusted(_ user: UInt32) -> Bool { user == 0 || user == geteuid() }
 
     private static func owner(of directory: String) -> UInt32? {

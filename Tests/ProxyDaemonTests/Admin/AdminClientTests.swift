@@ -6,7 +6,7 @@ import Testing
 /// How the commands take what the daemon says.
 @Suite struct AdminClientTests {
     private func client(_ daemon: OriginServer) -> AdminClient {
-        AdminClient(.tcp(HostPort(host: "127.0.0.1", port: daemon.port)))
+        AdminClient([.tcp(HostPort(host: "127.0.0.1", port: daemon.port))])
     }
 
     @Test(arguments: [
@@ -58,14 +58,14 @@ import Testing
 
     @Test func `the local host may be named`() async throws {
         let daemon = try await OriginServer.start { _ in Raw.ok("here") }
-        let client = AdminClient(.tcp(HostPort(host: "localhost", port: daemon.port)))
+        let client = AdminClient([.tcp(HostPort(host: "localhost", port: daemon.port))])
         #expect(try await client.send(.status).text == "here")
     }
 
     @Test func `that no daemon is there is told with its place`() async throws {
         let nobody = HostPort(host: "127.0.0.1", port: RefusingPort.any())
         let refused = await #expect(throws: AdminClient.Unreachable.self) {
-            try await AdminClient(.tcp(nobody)).send(.status)
+            try await AdminClient([.tcp(nobody)]).send(.status)
         }
         #expect(
             refused?.description
@@ -73,7 +73,7 @@ import Testing
                 + "is it running (netproxy run), with this configuration?"
         )
         await #expect(throws: AdminClient.Unreachable.self) {
-            try await AdminClient(.off).send(.status)
+            try await AdminClient([]).send(.status)
         }
         let mute = try await OriginServer.start { _ = try await $0.message() }
         await #expect(throws: AdminClient.Unreachable.self) {

@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct LeaseStory {
     private func run(
-        admin: String = "unix:DIRECTORY/admin.sock",
+        admin: String = "\"unix:DIRECTORY/admin.sock\"",
         _ story: (DaemonHarness) async throws -> Void
     ) async throws {
         let origin = try await OriginServer.start { wire in
@@ -17,7 +17,7 @@ import Testing
                 bills: { \(upstream), access: { key: "literal:permanent" } }
                 free: { \(upstream) }
                 """,
-            root: "admin: \"\(admin)\"",
+            root: "admin: \(admin)",
             story
         )
     }
@@ -52,6 +52,33 @@ import Testing
                 last = try await status("/orders/1", key: lease.key, proxy)
             }
             #expect(last == 401)
+        }
+    }
+
+    @Test func `keys are lent over a unix socket while Prometheus has a port`() async throws {
+        try await run(admin: "[\"unix:DIRECTORY/admin.sock\", 127.0.0.1:0]") { proxy in
+            let metrics = try await proxy.ask(Raw.get("/metrics")).body
+            for word in ["connection_refused", "http_request_denied", "credential_unavailable"] {
+                #expect(
+                    metrics.contains(
+                        #"netproxy_errors_total{channel="orders",error="\#(word)"} 0"#
+                    )
+                )
+            }
+            let request = Raw.request(
+                "POST",
+                "/keys?channel=orders",
+                fields: ["Netproxy-Admin: 1"]
+            )
+            #expect(try await proxy.ask(request).status == 403)
+            let client = AdminClient(try proxy.configuration().admin)
+            let held = try await client.hold(
+                .keys,
+                AdminQuery([(name: "channel", value: "orders")])
+            )
+            let lease = try #require(ClientLease(json: held.answer.text))
+            #expect(try await status("/orders/1", key: lease.key, proxy) == 200)
+            held.close()
         }
     }
 
