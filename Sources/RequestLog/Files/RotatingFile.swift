@@ -19,6 +19,12 @@ package final class RotatingFile: LogDestination {
     /// The interval for comparing the path with the open file, and for retrying a failed open.
     private static let checkInterval = Duration.seconds(1)
 
+    /// How long a file stays at least once it is set aside, whatever `keep` says: `netproxy tail -f` looks
+    /// every 200 ms, and must find every file however often they are rotated.
+    private static let shortestStay = Duration.seconds(2)
+    /// The most files beyond `keep` that stay for that reason: each rotation renames them all.
+    private static let surplusLimit = 100
+
     /// The path of the current file.
     package let path: String
     private let limits: Limits
@@ -27,6 +33,10 @@ package final class RotatingFile: LogDestination {
     private var size = 0
     private var nextCheck: ContinuousClock.Instant?
     private var failure: FileError?
+    /// When the files `.1`, `.2`, … were set aside, as far as that was lately.
+    private var setAside: [ContinuousClock.Instant] = []
+    /// Whether there may be more old files than `keep`.
+    private var mayHaveSurplus = true
     /// Why the file could not be rotated.
     private var rotationFailure: FileError?
     private var isRotationFailureReported = false
@@ -50,12 +60,13 @@ package final class RotatingFile: LogDestination {
             failure = nil
             rotationFailure = nil
             check()
+            removeSurplus(now)
         }
         if let failure { throw failure }
         do {
             if file == nil { try open() }
             guard size > 0, size + count > limits.size, rotationFailure == nil else { return }
-            guard rotated() else { return }
+            guard rotated(now) else { return }
             try open()
         } catch {
             // Not retried for each flush: a missing directory costs one call a second.
@@ -131,9 +142,9 @@ package final class RotatingFile: LogDestination {
     }
 
     /// Moves the file away, and returns whether that succeeded.
-    private func rotated() -> Bool {
+    private func rotated(_ now: ContinuousClock.Instant) -> Bool {
         do throws(FileError) {
-            try rotate()
+            try rotate(now)
         } catch {
             rotationFailure = error
             return false
@@ -143,14 +154,43 @@ package final class RotatingFile: LogDestination {
         return true
     }
 
-    private func rotate() throws(FileError) {
-        guard limits.keep > 0 else { return try FileSystem.unlink(path) }
+    private func rotate(_ now: ContinuousClock.Instant) throws(FileError) {
         // Up to the first free number: an earlier attempt that failed may have left a gap.
         var free = 1
-        while free < limits.keep, try FileSystem.status("\(path).\(free)") != nil { free += 1 }
+        while free < limits.keep + Self.surplusLimit, try exists(free) { free += 1 }
         for number in stride(from: free - 1, through: 1, by: -1) {
-            try FileSystem.rename("\(path).\(number)", to: "\(path).\(number + 1)")
+            if number >= limits.keep, hasStayed(number, now) {
+                try FileSystem.unlink("\(path).\(number)")
+            } else {
+                try FileSystem.rename("\(path).\(number)", to: "\(path).\(number + 1)")
+            }
         }
         try FileSystem.rename(path, to: "\(path).1")
+        mayHaveSurplus = true
+        setAside.removeAll { now - $0 >= Self.shortestStay }
+        setAside.insert(now, at: 0)
+    }
+
+    /// Removes the files beyond `keep` that every reader has had time to open.
+    private func removeSurplus(_ now: ContinuousClock.Instant) {
+        guard mayHaveSurplus else { return }
+        do throws(FileError) {
+            var number = limits.keep + 1
+            while try exists(number), number <= limits.keep + Self.surplusLimit {
+                if hasStayed(number, now) { try FileSystem.unlink("\(path).\(number)") }
+                number += 1
+            }
+            mayHaveSurplus = try exists(limits.keep + 1)
+        } catch {
+            // The next rotation fails as well, and is reported.
+        }
+    }
+
+    private func exists(_ number: Int) throws(FileError) -> Bool {
+        try FileSystem.status("\(path).\(number)") != nil
+    }
+
+    private func hasStayed(_ number: Int, _ now: ContinuousClock.Instant) -> Bool {
+        number > setAside.count || now - setAside[number - 1] >= Self.shortestStay
     }
 }

@@ -125,7 +125,14 @@ struct FollowedFile {
     private func successors() throws(FileError) -> Successors {
         let own = try file?.status ?? predecessor
         var files: [ReadableFile] = []
-        while let next = try Self.open("\(path).\(files.count + 1)") {
+        var (number, missing) = (0, 0)
+        // A rotation under way leaves one number free, also for long if its process has to wait.
+        while missing < 2 {
+            number += 1
+            guard let next = try Self.open("\(path).\(number)") else {
+                missing += 1
+                continue
+            }
             let status = try next.status
             if let own, status.isSameFile(as: own) { return Self.found(files) }
             // Rotated while the look goes on: everything has moved up by one.

@@ -45,7 +45,9 @@ import Testing
     @Test func `a file that would grow too large is rotated, and some old files are kept`() throws {
         let log = log(RotatingFile.Limits(size: 10, keep: 3))
         let texts = ["one-----", "two-----", "three---", "four----", "five----"]
-        for text in texts { write(text, to: log) }
+        for (index, text) in texts.enumerated() {
+            write(text, to: log, after: .seconds(2 * index))
+        }
         let names = ["orders.log", "orders.log.1", "orders.log.2", "orders.log.3"]
         #expect(try directory.names == names)
         for (name, text) in zip(names, texts.reversed()) {
@@ -56,8 +58,25 @@ import Testing
     @Test func `no old file is kept if the limit is zero`() throws {
         let log = log(RotatingFile.Limits(size: 10, keep: 0))
         for text in ["one-----", "two-----"] { write(text, to: log) }
+        // A reader has two seconds to find the file before.
+        #expect(try directory.names == ["orders.log", "orders.log.1"])
+        write("2", to: log, after: .seconds(1))
+        #expect(try directory.names == ["orders.log", "orders.log.1"])
+        write("three---", to: log, after: .seconds(2))
+        #expect(try directory.text(of: "orders.log") == "three---\n")
+        write("3", to: log, after: .seconds(5))
         #expect(try directory.names == ["orders.log"])
-        #expect(try directory.text(of: "orders.log") == "two-----\n")
+    }
+
+    @Test func `a burst keeps what readers may not have seen, and no more for long`() throws {
+        let log = log(RotatingFile.Limits(size: 10, keep: 2))
+        for number in 10..<40 { write("line--\(number)", to: log) }
+        #expect(try directory.names.count == 30)
+        write("later-40", to: log, after: .seconds(2))
+        #expect(try directory.names == ["orders.log", "orders.log.1", "orders.log.2"])
+        #expect(try directory.text(of: "orders.log.2") == "line--38\n")
+        for number in 0..<200 { write("many-\(number)", to: log, after: .seconds(9)) }
+        #expect(try directory.names.count == 103)
     }
 
     @Test func `a line longer than the limit is written whole`() throws {

@@ -1,5 +1,11 @@
 import RequestLog
+import Synchronization
 import Testing
+
+/// How many lines a reader has seen.
+private final class Progress: Sendable {
+    let lines = Mutex(0)
+}
 
 @Suite struct LogTailTests {
     private let directory: TemporaryDirectory
@@ -266,5 +272,67 @@ import Testing
             }
         }
         #expect(seen == ["/1", "/2"])
+    }
+
+    /// Writes numbered lines into a file that is rotated all the time, never far ahead of the reader.
+    @concurrent
+    fileprivate static func write(_ count: Int, to path: String, keep: Int, behind seen: Progress)
+        async
+        throws
+    {
+        let file = RotatingFile(path: path, limits: RotatingFile.Limits(size: 700, keep: keep))
+        for number in 0..<count {
+            // Some 10 lines are a file, and 100 files wait for a reader.
+            while number > seen.lines.withLock({ $0 }) + 800 { await Task.yield() }
+            let line = Array(Samples.entry(number % 60, "/\(number)").utf8)
+            try file.prepare(adding: line.count, now: .now)
+            _ = try file.write(line.span)
+        }
+    }
+
+    @Test(arguments: [0, 1, 5])
+    func `following loses no line, however often the file is rotated`(keep: Int) async throws {
+        let count = 20_000
+        var tail = try LogTail(directory: directory.path, channels: ["a"])
+        let seen = Progress()
+        let path = "\(directory.path)/a.log"
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await Self.write(count, to: path, keep: keep, behind: seen) }
+            var next = 0
+            while next < count {
+                // Within a read the lines are sorted by time; here by number.
+                let numbers = try tail.newLines().compactMap {
+                    Int(($0["path"]?.text ?? "").dropFirst())
+                }
+                guard numbers.sorted() == Array(next..<(next + numbers.count)) else {
+                    Issue.record("after \(next): \(numbers.sorted().prefix(20))")
+                    seen.lines.withLock { $0 = .max / 2 }
+                    break
+                }
+                next += numbers.count
+                seen.lines.withLock { [next] in $0 = next }
+                await Task.yield()
+            }
+            try await group.waitForAll()
+        }
+        #expect(try tail.newLines().isEmpty)
+    }
+
+    @Test func `a rotation that is interrupted half-way hides no file`() throws {
+        try directory.append(Samples.entry(1, "/1"), to: "a.log")
+        var tail = try LogTail(directory: directory.path)
+        try directory.move("a.log", to: "a.log.1")
+        try directory.append(Samples.entry(2, "/2"), to: "a.log")
+        try directory.move("a.log.1", to: "a.log.2")
+        // The next step, a.log to a.log.1, has yet to come.
+        #expect(paths(try tail.newLines()) == ["/2"])
+        #expect(try tail.newLines().isEmpty)
+        try directory.move("a.log", to: "a.log.1")
+        try directory.append(Samples.entry(3, "/3"), to: "a.log")
+        try directory.move("a.log.2", to: "a.log.3")
+        try directory.move("a.log.1", to: "a.log.2")
+        try directory.move("a.log", to: "a.log.1")
+        try directory.append(Samples.entry(4, "/4"), to: "a.log")
+        #expect(paths(try tail.newLines()) == ["/3", "/4"])
     }
 }
