@@ -93,8 +93,9 @@ struct WhyCommand: AsyncParsableCommand {
         commandName: "why",
         abstract: "Explain one recent exchange step by step.",
         discussion: """
-            The daemon remembers the last 1024 exchanges of each event loop, and the last 256 that \
-            failed or were retried. The id is request_id in the log (netproxy tail --json) and in \
+            Without an id, explains the newest exchange (of a channel) that failed, was refused or \
+            was sent again, or that ended with 401, 403 or 5xx. The daemon remembers the last 1024 exchanges of each event loop, and the last 256 that \
+            failed or were retried. The id is request_id in the log, at the end of netproxy tail's lines, and in \
             netproxy's error responses, and X-Request-Id upstream. If the client sends its own \
             X-Request-Id, that goes upstream and is client_request_id in the log; it finds the last \
             exchange with this id.
@@ -102,12 +103,13 @@ struct WhyCommand: AsyncParsableCommand {
     )
 
     @OptionGroup var file: ConfigurationOption
-    @Argument(help: "The id of the exchange.") var requestID: String
+    @Argument(help: "The id of the exchange, or a channel.", completion: .channels)
+    var name: String?
     @Flag(help: "Print the daemon's JSON unchanged.") var json = false
 
     func run() async throws {
         let session = try AdminSession(asking: file)
-        let route = AdminRoute.why(requestID)
+        let route = name.map(AdminRoute.why) ?? .newest
         if json { return try await session.perform(route) }
         let text = try await session.answer(route)
         let explanation = try session.understood(ExchangeExplanation(json: text))

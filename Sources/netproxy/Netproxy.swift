@@ -17,7 +17,12 @@ enum Program {
         // The main thread runs no tasks.
         Task { @concurrent in
             ThreadCheck.end()
-            await Netproxy.main(nil)
+            let words = UsageAdvice.arguments(Array(CommandLine.arguments.dropFirst()))
+            if let refusal = UsageAdvice.refusal(of: words) {
+                StandardError.write("netproxy: \(refusal)")
+                exit(ExitCode.validationFailure.rawValue)
+            }
+            await Netproxy.main(words)
             exit(EXIT_SUCCESS)
         }
         while true { pause() }
@@ -36,7 +41,8 @@ struct Netproxy: AsyncParsableCommand {
             """,
         version: Version.text,
         subcommands: [
-            RunCommand.self, CheckCommand.self, DemoCommand.self, TailCommand.self,
+            InitCommand.self, RunCommand.self, CheckCommand.self, DemoCommand.self,
+            TailCommand.self,
             StatusCommand.self,
             WhyCommand.self, ExecCommand.self, ReloadCommand.self, TokenCommand.self,
             LoginCommand.self, LogoutCommand.self,

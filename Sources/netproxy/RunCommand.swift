@@ -37,6 +37,9 @@ struct RunCommand: AsyncParsableCommand {
         for address in await daemon.addresses {
             StandardError.report("netproxy: listening on \(address)")
         }
+        for place in await daemon.adminPlaces {
+            StandardError.report("netproxy: admin at \(place)")
+        }
         if let warning = OpenChannels.warning(in: configuration) {
             StandardError.report("netproxy: \(warning)")
         }
@@ -51,8 +54,19 @@ struct CheckCommand: ParsableCommand {
     )
 
     @OptionGroup var file: ConfigurationOption
+    @Argument(help: "The configuration file, instead of --config.", completion: .file())
+    var path: String?
+
+    func validate() throws {
+        guard path == nil || file.config == nil else {
+            throw ValidationError("a file and --config cannot be combined")
+        }
+        guard path != "" else { throw ValidationError("the file requires a path") }
+    }
 
     func run() throws {
+        var file = file
+        if let path { file.config = path }
         let configuration = try file.load()
         for remark in file.remarks(on: configuration) { StandardError.write(remark) }
         try StandardOutput.write(

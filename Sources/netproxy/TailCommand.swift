@@ -1,6 +1,7 @@
 import ArgumentParser
 import Glibc
 import ProxyConfig
+import ProxyDaemon
 import RequestLog
 import System
 
@@ -22,32 +23,39 @@ struct TailCommand: AsyncParsableCommand {
         discussion: """
             Reads the log files, in the formats json and logfmt, with or without a running daemon. \
             --where keeps the lines that satisfy every condition: status>=400, duration_ms>250, \
-            method=POST, path~/v1/, channel!=a, auth.wait_ms>0. ~ matches a part of the text, and a \
-            key alone (error) matches lines that have it. The path is the one sent upstream. Times \
-            are in UTC, as in the files.
+            method=POST, path~/v1/, channel!=a, auth.wait_ms>0. ~ matches a part of the text, == is \
+            =, and a key alone (error) matches lines that have it. target is the path that the app \
+            asked for, and the one shown; path is the one sent upstream. A line that is not 2xx ends \
+            with the id for netproxy why. Times are in UTC, as in the files.
             """
     )
 
     enum Rendering: String, ExpressibleByArgument, CaseIterable {
         case curl, har
+        case upstreamCurl = "curl-upstream"
     }
 
     @OptionGroup var file: ConfigurationOption
     @Argument(help: "Only these channels.", completion: .channels) var channels: [String] = []
-    @Flag(name: .customShort("f"), help: "Keep following new lines.") var follow = false
+    @Flag(name: [.customShort("f"), .customLong("follow")], help: "Keep following new lines.")
+    var follow = false
     @Option(
         name: .customShort("n", allowingJoined: true),
         help: "Lines to show first (default 10; all with --since)."
     )
     var count: Int?
     @Option(
-        help: "Only entries newer than this: 90s, 10m, 24h, or a time such as 2026-11-23T09:30."
+        help:
+            "Only entries newer than this: 90s, 10m, 24h, 7d, or a UTC time such as 2026-11-23T09:30."
     )
     var since: String?
     @Option(name: .customLong("where"), help: "Only lines that satisfy this; may be repeated.")
     var conditions: [String] = []
     @Flag(help: "Print complete lines as JSON.") var json = false
-    @Option(name: .customLong("as"), help: "Print curl commands, or an HTTP archive.")
+    @Option(
+        name: .customLong("as"),
+        help: "Print curl commands, to netproxy or to the upstream, or an HTTP archive."
+    )
     var rendering: Rendering?
 
     func validate() throws {
@@ -55,7 +63,7 @@ struct TailCommand: AsyncParsableCommand {
             throw ValidationError("-n must be ≥ 0")
         }
         if json, let rendering {
-            throw ValidationError("--json cannot be combined with --as \(rendering)")
+            throw ValidationError("--json cannot be combined with --as \(rendering.rawValue)")
         }
         if follow, rendering == .har {
             throw ValidationError("--as har cannot be combined with -f: an HTTP archive must end")
@@ -83,14 +91,22 @@ struct TailCommand: AsyncParsableCommand {
         get throws {
             guard let since else { return [] }
             do {
-                if let age = DurationText.parse(since) { return [try .youngerThan(age)] }
-                return [try .since(since)]
-            } catch {
-                throw ValidationError(
-                    "--since: expected 90s, 10m, 24h, or a time such as 2026-11-23T09:30, found '\(since)'"
-                )
-            }
+                if let age = TailCommand.age(since) { return [try .youngerThan(age)] }
+                // A year alone is rather a number without its unit.
+                if since.count >= "2026-11-23".count { return [try .since(since)] }
+            } catch {}
+            throw ValidationError(
+                "--since: expected 90s, 10m, 24h, 7d, or a time such as 2026-11-23T09:30, found '\(since)'"
+            )
         }
+    }
+
+    /// A duration, also in days.
+    private static func age(_ text: String) -> Duration? {
+        guard text.hasSuffix("d"), let hours = DurationText.parse(text.dropLast() + "h") else {
+            return DurationText.parse(text)
+        }
+        return hours * 24
     }
 
     func run() async throws {
@@ -131,7 +147,7 @@ struct TailCommand: AsyncParsableCommand {
         }
         for name in missing { StandardError.write("netproxy: \(name) has no log yet") }
         var printer = LogPrinter(
-            printed,
+            printed(configuration),
             wholeQueries: Set(
                 configuration.channels.filter { $0.log.query == .full }.map(\.name)
             ),
@@ -160,11 +176,21 @@ struct TailCommand: AsyncParsableCommand {
         (error as? FileError)?.isForbidden == true ? denied : "\(error)"
     }
 
-    private var printed: LogPrinter.Rendering {
+    private func printed(_ configuration: ProxyConfiguration) -> LogPrinter.Rendering {
         switch rendering {
         case .har: .archive(version: Version.number)
-        case .curl: .curl
-        case nil: json ? .json : .human(Terminal.style)
+        case .curl: .curl(Entrances(configuration))
+        case .upstreamCurl: .upstreamCurl
+        case nil:
+            json
+                ? .json
+                : .human(
+                    Terminal.style,
+                    HumanLine.Layout(
+                        width: StandardStream.output.columns,
+                        channels: configuration.channels.map(\.name)
+                    )
+                )
         }
     }
 }

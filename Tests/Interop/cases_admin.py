@@ -171,13 +171,15 @@ def exit_codes(world):
                                                NETPROXY_CONFIG=proxy.config_path))
             equal(done.returncode, 1, " ".join(words) + " onto a full disk")
             check(done.stderr.startswith(b"netproxy: standard output: "), f"{done.stderr}")
-        for words in (("why",), ("status", "--bogus"), ("exec",), ("token", "nobody"),
+        done = proxy.command("why")
+        equal(done.returncode, 1, "why with nothing to explain")
+        for words in (("tial",), ("exec", "sh"), ("status", "--bogus"), ("exec",), ("token", "nobody"),
                       ("login", "nobody"), ("logout", "nobody"),
                       ("tail", "--where", "status+"), ("tail", "--json", "--as", "curl")):
             equal(proxy.command(*words).returncode, 64, " ".join(words))
         done = proxy.command("status", "--config", "", config=False)
         equal(done.returncode, 64, "--config without a path")
-        for name in ("run", "check", "demo", "tail", "status", "why", "exec", "reload", "token",
+        for name in ("init", "run", "check", "demo", "tail", "status", "why", "exec", "reload", "token",
                      "version"):
             done = proxy.command(name, "--help", config=False)
             equal((done.returncode, done.stdout[:9]), (0, "OVERVIEW:"), name + " --help")

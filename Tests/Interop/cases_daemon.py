@@ -47,7 +47,13 @@ def tail_shows_the_last_lines(world):
                              "method=POST")
         equal(done.stdout.strip(), "", "two conditions mean and")
         done = proxy.command("tail", "-n", "1", "--as", "curl")
-        check("curl" in done.stdout and "hello.txt" in done.stdout, f"--as curl: {done.stdout}")
+        again = subprocess.run(["sh", "-c", done.stdout.rstrip() + " -s -o /dev/null -w '%{http_code}'"],
+                               capture_output=True, text=True, timeout=30)
+        check("hello.txt" in done.stdout, f"--as curl: {done.stdout}")
+        record = sorted(proxy.exchanges("static"), key=lambda record: record["time"])[-1]
+        equal(again.stdout, str(record["status"]), f"the status of {done.stdout}")
+        done = proxy.command("tail", "-n", "1", "--as", "curl-upstream")
+        check("curl" in done.stdout and "hello.txt" in done.stdout, f"upstream: {done.stdout}")
         done = proxy.command("tail", "-n", "2", "--as", "har")
         equal(len(json.loads(done.stdout)["log"]["entries"]), 2, "--as har")
 

@@ -25,6 +25,9 @@ import Testing
             (["tail", "-n-1"], "-n must be ≥ 0"),
             (["tail", "--json", "--as", "curl"], "--json cannot be combined with --as curl"),
             (["tail", "-f", "--as", "har"], "--as har cannot be combined with -f"),
+            (["tail", "--since", "2026-13-45"], "--since: expected 90s"),
+            (["tail", "--since", "1970"], "--since: expected 90s"),
+            (["check", "a.yaml", "--config", "b.yaml"], "cannot be combined"),
             (["tail", "--since", "soon"], "--since: expected 90s, 10m, 24h, or a time such as"),
             (["tail", "--where", "="], "--where =:"),
             (["exec", "--channel", "orders"], "expected a program after --"),
@@ -83,7 +86,7 @@ import Testing
     }
 
     @Test(arguments: [
-        "run", "check", "demo", "tail", "status", "why", "exec", "reload", "token", "login",
+        "init", "run", "check", "demo", "tail", "status", "why", "exec", "reload", "token", "login",
         "logout", "version",
     ])
     func `every command has a help text`(name: String) throws {
@@ -94,5 +97,31 @@ import Testing
 
     private func command(_ name: String) -> (any ParsableCommand.Type)? {
         Netproxy.configuration.subcommands.first { $0.configuration.commandName == name }
+    }
+
+    @Test func `tail takes the words that other programs have`() throws {
+        #expect(try parse("tail", "--follow", "--since", "7d", as: TailCommand.self).follow)
+        let tail = try parse("tail", "--as", "curl-upstream", as: TailCommand.self)
+        #expect(tail.rendering == .upstreamCurl)
+        #expect(UsageAdvice.arguments(["-v"]) == ["--version"])
+    }
+
+    @Test(
+        arguments: [
+            (["tial"], "there is no command 'tial', did you mean 'tail'?"),
+            (["frobnicate"], "there is no command 'frobnicate'; netproxy --help lists them"),
+            (["exec", "sh", "-c", "x"], "put -- before the program: netproxy exec -- sh -c x"),
+            (
+                ["exec", "--channel", "a", "sh"],
+                "put -- before the program: netproxy exec --channel a -- sh"
+            ),
+            (["exec", "--channel", "a", "--", "sh"], nil), (["exec"], nil),
+            (["exec", "--help"], nil),
+            (["tail"], nil), (["--help"], nil), ([], nil), (["help", "tail"], nil),
+            (["---completion", "tail"], nil),
+        ] as [([String], String?)]
+    )
+    func `a slip is answered with what was meant`(words: [String], advice: String?) {
+        #expect(UsageAdvice.refusal(of: words) == advice)
     }
 }

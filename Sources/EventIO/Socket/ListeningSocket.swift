@@ -72,7 +72,9 @@ package struct ListeningSocket: ~Copyable, Sendable {
             let reason = describe(errno: failure)
             if bound == 0, case .unix(let path) = wanted.kind { _ = unsafe unlink(path) }
             socket.close()
-            throw .system("cannot listen on \(wanted): \(reason)")
+            let port = failure == EADDRINUSE ? wanted.port : nil
+            let advice = port.map { "; ss -ltnp 'sport = :\($0)' shows which program has it" } ?? ""
+            throw .system("cannot listen on \(wanted): \(reason)\(advice)")
         }
         if case .unix(let path) = wanted.kind {
             place = Place(path)

@@ -57,7 +57,8 @@ struct AdminHandler: Sendable {
         case .status: .json(200, await daemon.status().json)
         case .tail: await tail(AdminQuery(call.query))
         case .archive: await archive(AdminQuery(call.query))
-        case .why(let requestID): await why(requestID)
+        case .why(let name): await why(name)
+        case .newest: await newest(of: nil)
         case .keys: await lend(AdminQuery(call.query))
         case .reload: await reload(AdminQuery(call.query))
         case .tokens(let channel): await forget(channel)
@@ -80,10 +81,11 @@ struct AdminHandler: Sendable {
             ? .text(200, "ready\n") : .text(503, reasons.joined(separator: "\n") + "\n")
     }
 
-    private func why(_ requestID: String) async -> Response {
-        guard let exchange = await daemon.workers.recentExchange(requestID),
-            let explanation = ExchangeExplanation(exchange)
-        else {
+    /// Explains one exchange by its id, or the newest one of a channel that went wrong.
+    private func why(_ name: String) async -> Response {
+        if await daemon.channels[name] != nil { return await newest(of: name) }
+        let requestID = name
+        guard let response = await explained(daemon.workers.recentExchange(requestID)) else {
             return problem(
                 404,
                 """
@@ -93,7 +95,19 @@ struct AdminHandler: Sendable {
                 """
             )
         }
-        var printer = await printer(.curl)
+        return response
+    }
+
+    private func newest(of channel: String?) async -> Response {
+        let exchange = await daemon.workers.newestTroubled(in: channel)
+        let whose = channel.map { " of \($0)" } ?? ""
+        return await explained(exchange)
+            ?? problem(404, "no recent request\(whose) failed, was refused or was sent again")
+    }
+
+    private func explained(_ exchange: RecentExchange?) async -> Response? {
+        guard let exchange, let explanation = ExchangeExplanation(exchange) else { return nil }
+        var printer = await printer(.curl(Entrances(daemon.inForce.current)))
         let line = LogLine(exchange.line.filter { $0 != UInt8(ascii: "\n") })
         let command = line.map { printer.render([$0]).dropLast() } ?? []
         return .json(

@@ -14,6 +14,8 @@ package enum AdminRoute: Sendable, Equatable {
     case archive
     /// One exchange, by the id of its request.
     case why(String)
+    /// The newest exchange that went wrong.
+    case newest
     case keys
     case reload
     /// The tokens of a channel, and what may be done with them.
@@ -24,9 +26,9 @@ package enum AdminRoute: Sendable, Equatable {
     /// The routes, with a parameter for those that have one.
     private static func all(_ parameter: String) -> [AdminRoute] {
         [
-            .page, .health, .readiness, .metrics, .status, .tail, .archive, .why(parameter),
-            .keys, .reload, .tokens(channel: parameter), .refresh(channel: parameter),
-            .adopt(channel: parameter),
+            .page, .health, .readiness, .metrics, .status, .tail, .archive, .why(parameter), .newest,
+            .keys, .reload,
+            .tokens(channel: parameter), .refresh(channel: parameter), .adopt(channel: parameter),
         ]
     }
 
@@ -41,6 +43,7 @@ package enum AdminRoute: Sendable, Equatable {
         case .tail: ["tail"]
         case .archive: ["har"]
         case .why: ["why", "*"]
+        case .newest: ["why"]
         case .keys: ["keys"]
         case .reload: ["reload"]
         case .tokens: ["channels", "*", "token"]
@@ -52,7 +55,7 @@ package enum AdminRoute: Sendable, Equatable {
     /// The one method it is for; GET stands for HEAD as well (RFC 9110 §9.3.2).
     package var method: HTTPMethod {
         switch self {
-        case .page, .health, .readiness, .metrics, .status, .tail, .archive, .why: .get
+        case .page, .health, .readiness, .metrics, .status, .tail, .archive, .why, .newest: .get
         case .keys, .reload, .refresh, .adopt: .post
         case .tokens: .delete
         }

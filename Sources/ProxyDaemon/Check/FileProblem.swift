@@ -89,8 +89,12 @@ extension ConfigurationErrors {
             switch personal {
             case .some where FileProblem.isDenied(file):
                 "run this as the service's user, or as root"
-            case .some(let personal): "write \(personal), or name another with --config"
-            case nil: "name another with --config"
+            case .some(let personal):
+                "netproxy init writes \(personal), or name another with --config"
+            case nil
+            where FileManager.default.fileExists(atPath: file) || FileProblem.isDenied(file):
+                "name another with --config"
+            case nil: "netproxy init --config \(file) writes one to start from"
             }
         let error = ConfigurationError(
             file: file,

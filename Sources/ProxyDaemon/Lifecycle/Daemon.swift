@@ -133,6 +133,11 @@ package actor Daemon {
     /// Where the admin interface listens, in the order of the configuration.
     package var adminAddresses: [SocketAddress] { admin.map(\.address) }
 
+    /// The same for people: a path, or the URL of the page.
+    package var adminPlaces: [String] {
+        adminAddresses.map { $0.isUnix ? "\($0)" : "http://\($0)/" }
+    }
+
     // MARK: - Channels and listeners
 
     /// What every loop makes its table of the channels in force of.

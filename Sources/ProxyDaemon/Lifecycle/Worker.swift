@@ -206,6 +206,11 @@ final class Worker {
     /// The lines of the exchanges that ended here and are still remembered; some of them twice.
     var rememberedLines: [UInt8] { handler.recent.everyLine }
 
+    /// Returns the latest exchange that went wrong here, of a channel or of all.
+    func newestTroubled(in channel: String?) -> RecentExchange? {
+        handler.recent.newestTroubled(in: channel)
+    }
+
     /// What no channel claimed here.
     var unclaimed: ChannelCounters { handler.unclaimed.counters }
 

@@ -137,6 +137,19 @@ struct WorkerPool: Sendable {
             .max { $0.time < $1.time }?.exchange
     }
 
+    /// The exchange that ended last of those that went wrong, of a channel or of all.
+    func newestTroubled(in channel: String?) async -> RecentExchange? {
+        var newest: (end: Int64, exchange: RecentExchange)?
+        for worker in workers {
+            guard let exchange = await worker.call({ $0.newestTroubled(in: channel) }) else {
+                continue
+            }
+            let end = LogLine(exchange.line)?.end ?? 0
+            if newest.map({ end > $0.end }) ?? true { newest = (end, exchange) }
+        }
+        return newest?.exchange
+    }
+
     private func recentExchanges(
         _ key: RecentExchanges.Key,
         _ id: String

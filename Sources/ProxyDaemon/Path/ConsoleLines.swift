@@ -1,5 +1,6 @@
 import Bytes
 import RequestLog
+import System
 
 /// Whether and how one readable line per exchange is written to standard output.
 package enum ConsoleStyle: Sendable {
@@ -11,6 +12,7 @@ package enum ConsoleStyle: Sendable {
 /// One per loop.
 final class ConsoleLines {
     private let style: HumanLine.Style
+    private let terminal = StandardStream.output
     private let buffer = OutputBuffer(capacity: 512)
     private let destination = StandardOutputDestination(patience: .zero)
 
@@ -25,7 +27,11 @@ final class ConsoleLines {
     /// Prints an exchange at once; a terminal that is gone is ignored.
     func show(_ record: ExchangeRecord, channel: String?) {
         let (buffer, destination) = (buffer, destination)
-        HumanLine(record, channel: channel).encode(to: buffer, style: style)
+        HumanLine(record, channel: channel).encode(
+            to: buffer,
+            style: style,
+            in: HumanLine.Layout(width: terminal.columns)
+        )
         _ = try? destination.write(buffer.span)
         buffer.removeAll()
     }

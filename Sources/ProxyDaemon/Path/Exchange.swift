@@ -3,6 +3,7 @@ import EventIO
 import HTTP1
 import HTTPMessage
 import NetworkCore
+import OAuth
 import ProxyConfig
 import RequestLog
 
@@ -28,6 +29,8 @@ struct Exchange: ~Copyable {
     private(set) var rareFields: UInt64 = 0
     /// Which fields of the response led past netproxy.
     var leads = LeadsAway()
+    /// What the challenges of the response say.
+    private var challenge: String?
     private let started: UInt64
 
     /// Begins with a head.
@@ -101,11 +104,12 @@ struct Exchange: ~Copyable {
 
     /// Notes the fields of the response that the channel wants logged.
     mutating func noteResponse(_ response: borrowing Response) {
+        let status = response.status
+        if status == 401 || status == 403 { noteChallenge(response.headers) }
         guard let channel, channel.logsHeaders else { return }
         let names = channel.loggedHeaders
         let fields = response.headers.filter { names.contains($0.name) }
-        // An API may repeat what it was sent, for example in the reason of a 401.
-        let secrets = (record.context.sentCredential?.secrets ?? []) + channel.shared.secrets
+        let secrets = secrets
         guard !fields.isEmpty, !secrets.isEmpty else {
             record.responseHeaders = fields
             return
@@ -113,6 +117,18 @@ struct Exchange: ~Copyable {
         record.responseHeaders = fields.compactMap { field in
             HTTPField(field.name, Redaction.hiding(secrets, in: field.value))
         }
+    }
+
+    // Never inlined: few responses are refusals.
+    @inline(never)
+    private mutating func noteChallenge(_ headers: HTTPHeaders) {
+        guard let text = ChallengeSummary.of(headers) else { return }
+        challenge = Redaction.hiding(secrets, in: text)
+    }
+
+    /// What an API may repeat of what it was sent, for example in the reason of a 401.
+    private var secrets: [Secret] {
+        (record.context.sentCredential?.secrets ?? []) + (channel?.shared.secrets ?? [])
     }
 
     /// Begins a trace if the app's request belongs to none and the channel wants one.
@@ -127,6 +143,7 @@ struct Exchange: ~Copyable {
     /// Notes where the request goes, and what it was made of.
     mutating func noteDestination(of request: borrowing Request, showing target: String) {
         forwarded = request.headers.knownFields
+        record.asked = record.target
         noteDestination(request.origin, target)
     }
 
@@ -162,7 +179,8 @@ struct Exchange: ~Copyable {
             fields: fields,
             forwarded: forwarded,
             rareFields: rareFields,
-            leads: leads
+            leads: leads,
+            challenge: challenge
         )
     }
 

@@ -21,6 +21,7 @@ struct ExchangeDescriber {
         if attempts > exchange.earlierAttempts.count {
             steps.append(("attempt \(attempts)", lastAttempt))
         }
+        if let challenge { steps.append(("challenge", challenge)) }
         steps.append(("response", response))
         if let links { steps.append(("links", links)) }
         return steps
@@ -34,7 +35,7 @@ struct ExchangeDescriber {
 
     private var request: String {
         let who = plain("client_uid").map { ", user \($0)," } ?? ""
-        let target = plain("path") ?? plain("host") ?? ""
+        let target = plain("target") ?? plain("path") ?? plain("host") ?? ""
         let what = plain("method").map { "\($0) \(target)" } ?? "a malformed request"
         return "\(what) from \(plain("client") ?? "?")\(who) at \(line.time)"
     }
@@ -60,7 +61,8 @@ struct ExchangeDescriber {
             return "channel \(channel.name), because \(reason); its stub answers, not an upstream"
         }
         let upstream = channel.upstreams.first.map { base($0) } ?? ""
-        return "channel \(channel.name), because \(reason); upstream \(upstream)"
+        let sent = plain("target") == nil ? nil : plain("path").map { "; sent as \($0)" }
+        return "channel \(channel.name), because \(reason); upstream \(upstream)\(sent ?? "")"
     }
 
     private func prefix(of channel: ChannelConfiguration) -> String {
@@ -197,6 +199,15 @@ struct ExchangeDescriber {
     }
 
     // MARK: - The end
+
+    /// What the API said of a credential that it refused.
+    private var challenge: String? {
+        guard let challenge = exchange.challenge else { return nil }
+        guard challenge.contains("error insufficient_scope"),
+            case .oauth? = configuration?.authentication
+        else { return challenge }
+        return "\(challenge); the token lacks a scope: add it to auth.oauth.scopes"
+    }
 
     private var response: String {
         var parts: [String] = []

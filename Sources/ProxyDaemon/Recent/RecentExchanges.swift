@@ -25,6 +25,10 @@ final class RecentExchanges {
         var rareFields: UInt64 = 0
         /// Which fields of the response led past netproxy.
         var leads = LeadsAway()
+        /// What the challenges of a 401 or 403 of the API say.
+        var challenge: String?
+        /// Whether the exchange went wrong.
+        var isTroubled = false
         /// Kept in an object, because most exchanges have none.
         var earlierAttempts: EarlierAttempts?
     }
@@ -48,6 +52,7 @@ final class RecentExchanges {
     ///
     /// `inout`, although nothing changes: a borrowed record would be copied.
     func add(_ note: consuming Note, to record: inout ExchangeRecord) {
+        note.isTroubled = record.isTroubled
         let number = lines.nextNumber - 1
         if record.level != .info {
             let earlier = record.context.earlierAttempts
@@ -98,6 +103,27 @@ final class RecentExchanges {
         return nil
     }
 
+    /// The youngest exchange that went wrong, of a channel or of all.
+    func newestTroubled(in channel: String?) -> RecentExchange? {
+        newestTroubled(channel, lines, notes)
+            ?? newestTroubled(channel, remarkable, remarkableNotes)
+    }
+
+    private func newestTroubled(
+        _ channel: String?,
+        _ ring: LineRing,
+        _ notes: [Note]
+    ) -> RecentExchange? {
+        for number in ring.numbers.reversed() {
+            let note = notes[number % ring.lineLimit]
+            guard note.isTroubled, channel == nil || note.channel?.name == channel,
+                let line = ring.withLine(number, { $0.array })
+            else { continue }
+            return RecentExchange(line: line, note)
+        }
+        return nil
+    }
+
     /// A member of a line's object, as it is written.
     private struct Member {
         let bytes: [UInt8]
@@ -130,6 +156,7 @@ struct RecentExchange: Sendable {
     let forwarded: KnownFieldSet
     let rareFields: UInt64
     let leads: LeadsAway
+    let challenge: String?
     let earlierAttempts: [AttemptFacts]
 
     init(line: [UInt8], _ note: RecentExchanges.Note) {
@@ -140,6 +167,7 @@ struct RecentExchange: Sendable {
         forwarded = note.forwarded
         rareFields = note.rareFields
         leads = note.leads
+        challenge = note.challenge
         earlierAttempts = note.earlierAttempts?.facts ?? []
     }
 }

@@ -140,7 +140,12 @@ final class Router: Sendable {
                 by: .path
             )
         }
-        throw NetworkError(.noChannel, side: .downstream, detail: noMatch, status: 404)
+        throw NetworkError(
+            .noChannel,
+            side: .downstream,
+            detail: noMatch + paths.suggestion(for: target),
+            status: 404
+        )
     }
 
     /// Whether a channel forwards to the authority.

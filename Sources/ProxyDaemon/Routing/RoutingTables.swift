@@ -20,6 +20,23 @@ struct PathTable: Sendable {
     /// The rules for `/`, which match what no other does.
     private let roots: [Rule]
 
+    /// The path that was probably meant: `; did you mean /orders/1?`; empty if none is alike.
+    func suggestion(for target: String) -> String {
+        let path = String(TargetPath(target).path)
+        let prefixes = slots.flatMap { $0 }.map(\.prefix).sorted()
+        // As many segments as the prefix that it is compared with.
+        for length in Set(prefixes.map { $0.count { $0 == "/" } }).sorted(by: >) {
+            let segments = path.split(separator: "/", omittingEmptySubsequences: false)
+            guard segments.count > length else { continue }
+            let start = segments[...length].joined(separator: "/")
+            let alike = prefixes.filter { $0.count { $0 == "/" } == length }
+            guard let prefix = NearestKey.likely(start, among: alike) else { continue }
+            let rest = segments[(length + 1)...].map { "/\($0)" }.joined()
+            return "; did you mean \(prefix)\(rest)?"
+        }
+        return ""
+    }
+
     init(_ rules: [Rule]) {
         let sorted = rules.sorted { $0.prefix.utf8.count > $1.prefix.utf8.count }
         var size = 16

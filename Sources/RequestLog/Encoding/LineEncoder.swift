@@ -52,6 +52,7 @@ package struct LineEncoder {
         plain(",\"scheme\":\"", record.scheme, output)
         plain(",\"host\":\"", record.host, output)
         encodeTarget(record.target, output)
+        if let asked = record.asked { encodeAsked(asked, insteadOf: record.target, output) }
         plain(",\"protocol\":\"", record.protocolVersion, output)
         number(",\"status\":", record.status?.rawValue, output)
         number(",\"upstream_status\":", record.context.upstreamStatus?.rawValue, output)
@@ -90,6 +91,26 @@ package struct LineEncoder {
             query.append(target.extracting((mark + 1)..<target.count), to: output)
             output.append("\"")
         }
+    }
+
+    /// Appends the path that the app asked for, unless it is the upstream's.
+    @inline(__always)
+    private func encodeAsked(
+        _ text: String,
+        insteadOf target: String,
+        _ output: OutputBuffer
+    ) {
+        let (asked, sent) = (text.utf8.span, target.utf8.span)
+        let mark = UInt8(ascii: "?")
+        let length = asked.firstIndex(of: mark, from: 0) ?? asked.count
+        var index = 0
+        if length == sent.firstIndex(of: mark, from: 0) ?? sent.count {
+            while index < length, asked[index] == sent[index] { index += 1 }
+        }
+        guard index < length else { return }
+        output.append(",\"target\":\"")
+        output.append(escaped: asked.extracting(0..<length))
+        output.append("\"")
     }
 
     /// Appends the line of any other event, including the newline.

@@ -27,6 +27,9 @@ package struct ExchangeRecord: Sendable {
     /// Path and query of the upstream request, percent-encoded as they are sent; empty for CONNECT,
     /// and if no request could be parsed.
     package var target: String
+    /// Path and query that the app asked for, if there is an upstream request; logged where the path
+    /// differs.
+    package var asked: String?
     /// The protocol version, such as `HTTP/1.1`.
     package var protocolVersion: String?
 
@@ -69,6 +72,17 @@ package struct ExchangeRecord: Sendable {
     package var path: String { String(TargetPath(target).path) }
     /// The query of the upstream request, without the question mark.
     package var query: String? { TargetPath(target).query.map(String.init) }
+
+    /// The path that the app asked for.
+    package var askedPath: String { String(TargetPath(asked ?? target).path) }
+
+    /// Whether it went wrong: netproxy failed or refused it, it was sent again, or the answer is a
+    /// 401, a 403 or a 5xx.
+    package var isTroubled: Bool {
+        let code = status?.rawValue ?? 0
+        return error != nil || code == 401 || code == 403 || code >= 500
+            || !context.retries.isEmpty || context.authorization?.notReplayed != nil
+    }
 
     /// The severity of the line.
     ///

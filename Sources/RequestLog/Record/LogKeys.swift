@@ -12,7 +12,7 @@ package enum LogKeys {
     private static let others: Set<String> = [
         "time", "level", "subsystem", "category", "channel", "event", "request_id",
         "client_request_id", "trace_id", "client", "method", "scheme", "host", "path", "query",
-        "protocol", "timings", "upstream", "reused", "retries", "auth", "auth.kind",
+        "target", "protocol", "timings", "upstream", "reused", "retries", "auth", "auth.kind",
         "auth.refreshed", "auth.overrode_client", "auth.not_replayed", "error", "detail",
         "aborted_by", "headers", "response_headers",
         "message", "reason", "kind", "fields",

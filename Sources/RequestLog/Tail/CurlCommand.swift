@@ -82,7 +82,7 @@ package struct CurlCommand: Sendable, CustomStringConvertible {
 
 /// The URL of a logged upstream request, as far as it is known.
 struct RequestURL: CustomStringConvertible {
-    /// Names and values of the query; a value that is not logged is replaced by its name in brackets.
+    /// Names and values of the query.
     let parameters: [(name: String, value: String?)]
     let description: String
     /// Whether the request was `OPTIONS *`, which has no path (RFC 9112 §3.2.4).
@@ -95,13 +95,21 @@ struct RequestURL: CustomStringConvertible {
 
     /// The URL with defaults for what is missing: a refused request was not sent anywhere, but it was
     /// received on this machine.
+    ///
+    /// A value that is not logged is empty.
     init(ofAny line: LogLine, query mode: QueryMode) {
         let target = line["path"]?.text ?? "/"
         let host = line["host"]?.text ?? "localhost"
-        self.init(line, host: host, target: target, query: mode)
+        self.init(line, host: host, target: target, query: mode) { _ in "" }
     }
 
-    private init(_ line: LogLine, host: String, target: String, query mode: QueryMode) {
+    private init(
+        _ line: LogLine,
+        host: String,
+        target: String,
+        query mode: QueryMode,
+        unknown: (Substring) -> String = { "<\($0)>" }
+    ) {
         isAsterisk = target == "*"
         let path = isAsterisk ? "" : target
         var query = line["query"]?.text ?? ""
@@ -117,8 +125,8 @@ struct RequestURL: CustomStringConvertible {
             }
         } else {
             let names = query.split(separator: ",")
-            parameters = names.map { (String($0), "<\($0)>") }
-            query = names.map { "\($0)=<\($0)>" }.joined(separator: "&")
+            parameters = names.map { (String($0), unknown($0)) }
+            query = names.map { "\($0)=\(unknown($0))" }.joined(separator: "&")
         }
         let scheme = line["scheme"]?.text ?? "http"
         description = "\(scheme)://\(host)\(path)" + (query.isEmpty ? "" : "?\(query)")

@@ -42,10 +42,15 @@ package struct HARDocument {
         response(line, output)
         output.append(#","cache":{}"#)
         timings(line, output)
+        if let upstream = line["upstream"]?.text, let colon = upstream.lastIndex(of: ":") {
+            output.append(",\"serverIPAddress\":")
+            string(upstream[..<colon].filter { $0 != "[" && $0 != "]" }, output)
+        }
         for (name, key) in [
             ("_channel", "channel"), ("_requestId", "request_id"), ("_error", "error"),
+            ("comment", "detail"), ("_target", "target"), ("_retries", "retries"),
         ] {
-            guard let value = line[key]?.text else { continue }
+            guard let value = line[key]?.plain else { continue }
             output.append(",\"\(name)\":")
             string(value, output)
         }

@@ -6,13 +6,14 @@ extension HumanLine {
     package init(_ record: ExchangeRecord, channel: String?) {
         let output = OutputBuffer(capacity: 64)
         TimestampCache().append(record.time, to: output)
-        time = Self.clock(output.span.string(in: 0..<output.count))
+        time = Self.milliseconds(of: output.span.string(in: 0..<output.count))
         status = record.status?.rawValue
         method = record.method
-        path = record.target.isEmpty ? record.host ?? "" : record.path
+        path = record.target.isEmpty ? record.host ?? "" : record.askedPath
         self.channel = channel
         duration = Double(record.duration.attoseconds) / 1e15
         level = record.level
+        requestID = record.context.requestID
         let facts = record.context.authorization
         marks = Self.marks(
             refreshed: facts?.isRefreshed,
@@ -29,7 +30,7 @@ extension HumanLine {
 
     /// Describes a log line of any event.
     package init(_ line: LogLine) {
-        time = Self.clock(line.time)
+        time = Self.milliseconds(of: line.time)
         channel = line["channel"]?.text
         level = line["level"]?.text.flatMap(LogLevel.init) ?? .info
         duration = line["duration_ms"]?.number
@@ -38,9 +39,10 @@ extension HumanLine {
             return
         }
         status = line["status"]?.integer
+        requestID = line["request_id"]?.text
         method = line["method"]?.text ?? ""
         // CONNECT has a host instead of a path.
-        path = (line["path"] ?? line["host"])?.text ?? ""
+        path = (line["target"] ?? line["path"] ?? line["host"])?.text ?? ""
         marks = Self.marks(
             refreshed: line["auth.refreshed"] == .flag(true),
             overrode: line["auth.overrode_client"] == .flag(true),
@@ -66,10 +68,9 @@ extension HumanLine {
             .map { "\($0.name)=\($0.value.plain)" }
     }
 
-    /// The time of day in an RFC 3339 time in UTC, to the millisecond.
-    private static func clock(_ time: String) -> String {
-        guard let start = time.firstIndex(of: "T") else { return time }
-        return time[time.index(after: start)...].prefix(12) + "Z"
+    /// An RFC 3339 time in UTC, to the millisecond.
+    private static func milliseconds(of time: String) -> String {
+        time.count > 24 ? time.prefix(23) + "Z" : time
     }
 
     private static func marks(
@@ -85,9 +86,23 @@ extension HumanLine {
         // The last reason may be why there was no further retry.
         let refusal = RetryReason.budgetExhausted.description
         let made = retries.filter { $0 != refusal }
-        if !made.isEmpty { marks.append("retried: \(made.joined(separator: ","))") }
+        if !made.isEmpty { marks.append("retried: \(counted(made))") }
         if made.count < retries.count { marks.append(refusal) }
         return marks
+    }
+
+    /// Repeated reasons are counted: `connection_refused ×2, unauthorized`.
+    private static func counted(_ reasons: [String]) -> String {
+        var runs: [(reason: String, count: Int)] = []
+        for reason in reasons {
+            if let last = runs.last, last.reason == reason {
+                runs[runs.count - 1].count += 1
+            } else {
+                runs.append((reason, 1))
+            }
+        }
+        return runs.map { $0.count > 1 ? "\($0.reason) ×\($0.count)" : $0.reason }
+            .joined(separator: ", ")
     }
 
     private static func fault(error: String?, detail: String?, abortedBy: String?) -> String? {

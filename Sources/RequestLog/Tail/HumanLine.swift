@@ -1,11 +1,12 @@
 package import Bytes
 import NetworkCore
 
-/// A log line for human readers: time, status, method, path, channel, duration, and anything unusual.
+/// A log line for human readers: time, status, method, channel, duration and path in columns, then
+/// anything unusual, and the id of an exchange that is no success.
 ///
-///     05:06:07.089Z 200 GET    /v1/42  orders  12.3 ms  refreshed retried: unauthorized
+///     2026-03-04T05:06:07.089Z 200 GET     orders    12.3 ms /orders/42  refreshed retried: unauthorized
 ///
-/// The time is UTC, like the log's.
+/// The time is UTC, like the log's. The path is the one that the app asked for.
 package struct HumanLine: Sendable {
     /// Whether the line has colours.
     package enum Style: Sendable {
@@ -22,6 +23,26 @@ package struct HumanLine: Sendable {
         }
     }
 
+    /// The room that lines have.
+    package struct Layout: Sendable {
+        /// The columns of the terminal, into which each line is made to fit; `nil`: every text is whole.
+        package let width: Int?
+        /// The columns of the channel's name.
+        let channel: Int
+
+        /// Makes a layout for the channels with these names.
+        ///
+        /// From 60 columns up, every line fits.
+        package init(width: Int? = nil, channels: [String] = []) {
+            let longest = max(8, channels.map(\.count).max() ?? 0)
+            self.width = width
+            channel = width.map { min(longest, max(8, $0 / 6)) } ?? longest
+        }
+
+        /// Whether there is no room for milliseconds of the time.
+        var isNarrow: Bool { width.map { $0 < 100 } ?? false }
+    }
+
     private enum Colour: String {
         case red = "\u{1b}[31m"
         case green = "\u{1b}[32m"
@@ -30,8 +51,7 @@ package struct HumanLine: Sendable {
         case grey = "\u{1b}[90m"
     }
 
-    /// The date, if it is shown.
-    var day: String?
+    /// In UTC, to the millisecond: `2026-03-04T05:06:07.089Z`.
     var time = ""
     var status: Int?
     /// The text shown if there is no status.
@@ -43,22 +63,75 @@ package struct HumanLine: Sendable {
     var duration: Double?
     var marks: [String] = []
     var fault: String?
+    /// By which `netproxy why` finds it.
+    var requestID: String?
     var level = LogLevel.info
 
     /// Appends the line, including the newline.
-    package func encode(to output: OutputBuffer, style: Style) {
-        append(day.map { "\($0)T\(time)" } ?? time, .grey, output, style)
-        output.append(UInt8(ascii: " "))
-        append(status.map(String.init) ?? placeholder, statusColour, output, style)
-        output.append(UInt8(ascii: " "))
-        append(method.padded(to: 6), nil, output, style)
-        output.append(UInt8(ascii: " "))
-        append(path, nil, output, style)
-        append(channel.map { "  \($0)" }, .cyan, output, style)
-        append(duration.map { "  \(Self.milliseconds($0))" }, nil, output, style)
-        if !marks.isEmpty { append("  " + marks.joined(separator: " "), .yellow, output, style) }
-        append(fault.map { "  \($0)" }, .red, output, style)
+    package func encode(
+        to output: OutputBuffer,
+        style: Style,
+        in layout: Layout = Layout()
+    ) {
+        let columns: [(text: String, colour: Colour?)] = [
+            (shownTime(layout), .grey),
+            (status.map(String.init) ?? placeholder, statusColour),
+            (column(method, 7, layout), nil),
+            (column(channel ?? "", layout.channel, layout), .cyan),
+            ((duration.map(Self.milliseconds) ?? "").aligned(to: 7), nil),
+        ]
+        var taken = 0
+        for (text, colour) in columns {
+            append(text, colour, output, style)
+            output.append(UInt8(ascii: " "))
+            taken += text.count + 1
+        }
+        var rest = Rest(
+            path: path.harmless,
+            marks: marks.joined(separator: " ").harmless,
+            fault: (fault ?? "").harmless,
+            id: isSuccess ? "" : (requestID ?? "").harmless
+        )
+        if let width = layout.width { rest.fit(into: width - taken) }
+        append(rest.path, nil, output, style)
+        append(rest.marks.indented, .yellow, output, style)
+        append(rest.fault.indented, .red, output, style)
+        append(rest.id.indented, .grey, output, style)
         output.append(UInt8(ascii: "\n"))
+    }
+
+    private var isSuccess: Bool {
+        fault == nil && status.map { (200..<300).contains($0) } ?? (requestID == nil)
+    }
+
+    /// On a terminal without the date, which has its own line.
+    private func shownTime(_ layout: Layout) -> String {
+        guard layout.width != nil, let start = time.firstIndex(of: "T") else { return time }
+        return String(time[time.index(after: start)...].prefix(layout.isNarrow ? 8 : 12))
+    }
+
+    private func column(_ text: String, _ width: Int, _ layout: Layout) -> String {
+        let text = text.harmless
+        return (layout.width == nil ? text : text.cut(to: width)).padded(to: width)
+    }
+
+    /// What follows the columns.
+    private struct Rest {
+        var path: String
+        var marks: String
+        var fault: String
+        let id: String
+
+        /// Cuts what is too long: the path, which keeps half of the room at least, in its middle.
+        mutating func fit(into width: Int) {
+            let room = max(0, width - id.indented.count)
+            let wanted = path.count + marks.indented.count + fault.indented.count
+            guard wanted > room else { return }
+            let notes = max(room - max(room / 2, 8), room - path.count)
+            fault = fault.cut(to: notes - 2)
+            marks = marks.cut(to: notes - fault.indented.count - 2)
+            path = path.cutInside(to: room - fault.indented.count - marks.indented.count)
+        }
     }
 
     private var statusColour: Colour {
@@ -78,9 +151,9 @@ package struct HumanLine: Sendable {
         _ style: Style
     ) {
         guard let text, !text.isEmpty else { return }
-        guard style == .coloured, let colour else { return output.append(text.harmless) }
+        guard style == .coloured, let colour else { return output.append(text) }
         output.append(colour.rawValue)
-        output.append(text.harmless)
+        output.append(text)
         output.append("\u{1b}[0m")
     }
 
@@ -96,6 +169,27 @@ package struct HumanLine: Sendable {
 extension String {
     fileprivate func padded(to width: Int) -> String {
         count < width ? self + String(repeating: " ", count: width - count) : self
+    }
+
+    fileprivate func aligned(to width: Int) -> String {
+        count < width ? String(repeating: " ", count: width - count) + self : self
+    }
+
+    /// After two spaces, unless it is empty.
+    fileprivate var indented: String { isEmpty ? "" : "  \(self)" }
+
+    /// The beginning, with an ellipsis if that is not all; nothing where there is no room for more.
+    fileprivate func cut(to width: Int) -> String {
+        guard count > width else { return self }
+        return width < 4 ? "" : prefix(width - 1) + "…"
+    }
+
+    /// The beginning and the end, with an ellipsis between them.
+    fileprivate func cutInside(to width: Int) -> String {
+        guard count > width else { return self }
+        guard width > 0 else { return "" }
+        let end = (width - 1) / 2
+        return prefix(width - 1 - end) + "…" + suffix(end)
     }
 
     /// The text with U+FFFD in place of terminal control characters.

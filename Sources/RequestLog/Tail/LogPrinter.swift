@@ -4,12 +4,14 @@ import Bytes
 package struct LogPrinter {
     /// The output format.
     package enum Rendering: Sendable {
-        /// One line for human readers each.
-        case human(HumanLine.Style)
+        /// One line for human readers each; on a terminal, also one for each date.
+        case human(HumanLine.Style, HumanLine.Layout)
         /// JSON: the lines of the file, converted if they are logfmt.
         case json
-        /// A curl command each, with placeholders for secrets.
-        case curl
+        /// A curl command each that goes through netproxy.
+        case curl(Entrances)
+        /// A curl command each that goes to the upstream, with placeholders for secrets.
+        case upstreamCurl
         /// An HTTP archive, completed by `end()`.
         case archive(version: String)
     }
@@ -44,7 +46,11 @@ package struct LogPrinter {
             switch rendering {
             case .archive:
                 archive.append(line, query: queryMode(of: line), to: output)
-            case .curl:
+            case .curl(let entrances):
+                if let command = RepeatedRequest(line, query: queryMode(of: line), entrances) {
+                    output.append("\(command)\n")
+                }
+            case .upstreamCurl:
                 let place = line["channel"]?.text.flatMap { places[$0] }
                 if let command = CurlCommand(line, query: queryMode(of: line), place: place) {
                     output.append("\(command)\n")
@@ -56,10 +62,11 @@ package struct LogPrinter {
                     line.object.append(to: output)
                 }
                 output.append("\n")
-            case .human(let style):
-                var human = HumanLine(line)
-                human.day = dayIfNew(of: line)
-                human.encode(to: output, style: style)
+            case .human(let style, let layout):
+                if layout.width != nil, let day = dayIfNew(of: line) {
+                    output.append("\(day) UTC\n")
+                }
+                HumanLine(line).encode(to: output, style: style, in: layout)
             }
         }
         return output.span.array

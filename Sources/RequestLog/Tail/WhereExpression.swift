@@ -51,7 +51,9 @@ package struct WhereExpression: Sendable, Equatable {
     /// - Throws: `Invalid`, with what was expected and what was found.
     package init(_ text: String) throws(Invalid) {
         let key = text.prefix { Self.isKeyCharacter($0) }
-        let rest = text[key.endIndex...]
+        // == is what programmers write.
+        let written = text[key.endIndex...]
+        let rest = written.hasPrefix("==") ? written.dropFirst() : written
         guard !key.isEmpty, key.first != ".", key.last != "." else {
             throw Invalid(
                 description: "expected a key such as status or auth.generation, found '\(text)'"
@@ -128,6 +130,22 @@ package struct WhereExpression: Sendable, Equatable {
         let (form, text) = (wholeTime, beginning(text))
         return (4...form.count).contains(text.count)
             && zip(text, form).allSatisfy { $1 == "0" ? $0.isASCII && $0.isNumber : $0 == $1 }
+            && isCalendar(Array(text))
+    }
+
+    /// Whether the parts that the beginning of a time has are within their ranges.
+    private static func isCalendar(_ text: [Character]) -> Bool {
+        func part(_ range: Range<Int>, within limits: ClosedRange<Int>) -> Int? {
+            guard text.count >= range.upperBound else { return limits.lowerBound }
+            return Int(String(text[range])).flatMap { limits.contains($0) ? $0 : nil }
+        }
+        guard let year = part(0..<4, within: 0...9999), let month = part(5..<7, within: 1...12)
+        else { return false }
+        let start = CivilDate(year: year, month: month, day: 1).daysSince1970
+        let end = CivilDate(year: year + month / 12, month: month % 12 + 1, day: 1).daysSince1970
+        return part(8..<10, within: 1...(end - start)) != nil
+            && part(11..<13, within: 0...23) != nil && part(14..<16, within: 0...59) != nil
+            && part(17..<19, within: 0...60) != nil
     }
 
     private static func isKeyCharacter(_ character: Character) -> Bool {

@@ -18,6 +18,8 @@ package struct FileError: Error, Hashable, Sendable, CustomStringConvertible {
 
     /// Whether the file does not exist.
     package var isMissing: Bool { code == ENOENT }
+    /// Whether there is a file where one was to be created.
+    package var isTaken: Bool { code == EEXIST }
     /// Whether the path is a symbolic link (`O_NOFOLLOW`).
     package var isSymbolicLink: Bool { code == ELOOP }
     /// Whether this process is not allowed to use the file.

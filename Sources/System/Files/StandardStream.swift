@@ -24,6 +24,16 @@ package struct StandardStream: Sendable {
         return own < 0 ? self : StandardStream(descriptor: own)
     }
 
+    /// The width of the terminal that it is, in characters; `nil` for anything else.
+    package var columns: Int? {
+        var size = winsize()
+        // SAFETY: the structure is lent for the call.
+        guard unsafe ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else {
+            return nil
+        }
+        return Int(size.ws_col)
+    }
+
     /// Writes a whole text.
     ///
     /// - Throws: `FileError`: the reader has gone, the disk is full.

@@ -1,3 +1,4 @@
+import ProxyConfig
 import ProxyDaemon
 import TestSupport
 import Testing

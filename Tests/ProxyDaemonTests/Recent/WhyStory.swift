@@ -232,4 +232,56 @@ import Testing
             #expect(try await why("forged", proxy).status == 404)
         }
     }
+
+    @Test func `without an id, the newest exchange that went wrong is explained`() async throws {
+        let origin = try await OriginServer.start { wire in
+            while let request = try await wire.next() {
+                let isForbidden = request.startLine.contains("/forbidden")
+                try await wire.send(isForbidden ? Raw.response("403 Forbidden") : Raw.ok())
+            }
+        }
+        try await DaemonHarness.run(
+            channels: """
+                orders: { upstream: http://127.0.0.1:\(origin.port) }
+                bills: { upstream: http://127.0.0.1:\(origin.port) }
+                """
+        ) { proxy in
+            #expect(try await proxy.ask(Raw.get("/why")).status == 404)
+            _ = try await proxy.exchange(Raw.get("/orders/forbidden"))
+            _ = try await proxy.exchange(Raw.get("/nowhere"))
+            _ = try await proxy.exchange(Raw.get("/bills/fine"))
+            let newest = try await proxy.ask(Raw.get("/why"))
+            #expect(newest.status == 200)
+            #expect(newest.body.contains("no channel matches"))
+            let orders = try await why("orders", proxy)
+            #expect(orders.body.contains("GET /orders/forbidden from"))
+            #expect(orders.body.contains("; sent as /forbidden"))
+            let bills = try await why("bills", proxy)
+            #expect(bills.status == 404)
+            #expect(bills.body.contains("no recent request of bills failed"))
+        }
+    }
+
+    @Test func `an API's challenge is explained by its scheme, error and scope`() async throws {
+        let challenge = """
+            Bearer realm="private \(secret)", error="insufficient_scope", scope="orders.write", \
+            error_description="\(secret)"
+            """
+        try await run(
+            { _ in
+                Raw.response("403 Forbidden", fields: ["WWW-Authenticate: \(challenge)"])
+            },
+            channel: "auth: { bearer: 'literal:\(secret)' }"
+        ) { proxy in
+            _ = try await proxy.exchange(Raw.get("/orders/42", "X-Request-Id: scope"))
+            let text = try await why("scope", proxy).body
+            #expect(
+                text.contains(
+                    #""challenge","text":"Bearer, error insufficient_scope, scope orders.write"#
+                )
+            )
+            #expect(!text.contains(secret))
+            #expect(!text.contains("realm"))
+        }
+    }
 }

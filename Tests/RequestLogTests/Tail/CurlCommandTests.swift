@@ -99,14 +99,14 @@ import Testing
         (record.host, record.status) = ("h", 200)
         let text = Samples.line(record, LogLabels(channel: "orders", query: .full))
         let line = try #require(Samples.parsed(text))
-        var curl = LogPrinter(.curl, wholeQueries: ["orders"])
+        var curl = LogPrinter(.upstreamCurl, wholeQueries: ["orders"])
         let command = String(decoding: curl.render([line]), as: UTF8.self)
         #expect(command == "curl 'http://h/v1/42?\(query)'\n")
         var archive = LogPrinter(.archive(version: "1.0"), wholeQueries: ["orders"])
         let document = String(decoding: archive.render([line]), as: UTF8.self)
         #expect(document.contains(#""url":"http://h/v1/42?\#(query)""#))
         #expect(document.contains(#"[{"name":"\#(query)","value":""}]"#))
-        var other = LogPrinter(.curl, wholeQueries: ["stock"])
+        var other = LogPrinter(.upstreamCurl, wholeQueries: ["stock"])
         let guess = String(decoding: other.render([line]), as: UTF8.self)
         #expect(guess.contains("=<"))
     }
@@ -147,7 +147,10 @@ import Testing
         #expect(line["path"] == nil)
         #expect(CurlCommand(line) == nil)
         for human in [HumanLine(line), HumanLine(record, channel: nil)] {
-            #expect(Samples.text(of: human) == "05:06:07.000Z 200 CONNECT pypi.org:443  0.0 ms\n")
+            #expect(
+                Samples.text(of: human)
+                    == "2026-03-04T05:06:07.000Z 200 CONNECT           0.0 ms pypi.org:443\n"
+            )
         }
     }
 

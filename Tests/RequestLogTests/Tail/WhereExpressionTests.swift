@@ -1,3 +1,4 @@
+import NetworkCore
 import RequestLog
 import Testing
 
@@ -20,6 +21,7 @@ import Testing
         ("reused=true", true), ("reused=false", false),
         ("retries=unauthorized", true), ("retries=status_503", true), ("retries~503", true),
         ("retries!=unauthorized", false), ("retries!=status_500", true),
+        ("status==200", true), ("status==404", false), ("channel==orders", true),
         ("time>2026-03-04T05", true), ("time>2026-03-05", false),
         ("error=x", false), ("error!=x", true), ("error!=", true), ("error=", false),
         ("retries", true), ("error", false), ("auth.generation", true), ("reused", true),
@@ -70,5 +72,29 @@ import Testing
             try WhereExpression(expression)
         }
         #expect(error?.description == message)
+    }
+
+    @Test(arguments: [
+        "2026-13-45", "2026-00-01", "2026-02-29", "2026-04-31", "2026-04-30T24", "2026-04-30T23:60",
+        "2026-04-30T23:59:61",
+    ])
+    func `a time that no calendar or clock shows is refused`(time: String) {
+        #expect(throws: WhereExpression.Invalid.self) { try WhereExpression.since(time) }
+    }
+
+    @Test(arguments: ["2024-02-29", "2026-12-31T23:59:60", "2026-1", "2026-11-3", "2026"])
+    func `a time may be the beginning of one`(time: String) throws {
+        _ = try WhereExpression.since(time)
+    }
+
+    @Test func `the app's path is one key, the upstream's another`() throws {
+        var record = Samples.exchange(status: 200, path: "/v1/42")
+        record.asked = "/orders/42?x=1"
+        let line = try #require(Samples.parsed(Samples.line(record)))
+        #expect(try WhereExpression("target==/orders/42").matches(line))
+        #expect(try WhereExpression("path=/v1/42").matches(line))
+        record.asked = "/v1/42?x=1"
+        let same = try #require(Samples.parsed(Samples.line(record)))
+        #expect(same["target"] == nil)
     }
 }

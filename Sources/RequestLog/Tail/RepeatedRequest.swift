@@ -1,0 +1,115 @@
+import NetworkCore
+
+/// A curl command that sends a logged request through netproxy once more, and can be run as it is.
+///
+/// What the log does not have is left empty, and a comment on a line before the command says so.
+package struct RepeatedRequest: Sendable, CustomStringConvertible {
+    /// Comment and command, for a POSIX shell.
+    package private(set) var description = ""
+
+    /// Fields that say how the content was sent, which is not in the log, and those that the command
+    /// sets itself.
+    private static let unfitting: Set<String> = [
+        "content-length", "transfer-encoding", "expect", "connection", "host", "content-encoding",
+    ]
+
+    private var missing: [String] = []
+    private var words = ["curl"]
+
+    /// Creates the command; nil for a tunnel, and if no request could be parsed.
+    package init?(_ line: LogLine, query mode: QueryMode, _ entrances: Entrances) {
+        guard let method = line["method"]?.text,
+            let path = line["target"]?.text ?? line["path"]?.text
+        else { return nil }
+        let channel = line["channel"]?.text.flatMap { entrances.channels[$0] }
+        let entrance = channel ?? entrances.shared
+        let count = line["bytes_in"]?.integer ?? 0
+        words += CurlWords.method(method, hasContent: count > 0)
+        let base = address(of: entrance)
+        let isAsterisk = path == "*"
+        var target = isAsterisk ? "" : path
+        if target.contains(PathTemplate.marker) {
+            missing.append("a credential in the path")
+            target = target.replacing(PathTemplate.marker, with: "")
+        }
+        target += query(line["query"]?.text ?? "", mode)
+        switch Self.way(to: channel, line, path) {
+        case .direct: words += CurlWords.url(base + target, isAsterisk: isAsterisk)
+        case .host(let host):
+            words += CurlWords.url(base + target, isAsterisk: isAsterisk)
+            words += CurlWords.field("Host", host)
+        case .proxy(let authority):
+            words += ["-x", base] + CurlWords.url("http://\(authority)\(target)")
+        }
+        addFields(line["headers"])
+        if count > 0 {
+            words += ["--data-binary", "''"]
+            missing.append("the body (\(count) bytes)")
+        }
+        if entrance.demandsKey { missing.append("the key (access.key)") }
+        let command = words.joined(separator: " ")
+        let comment = missing.joined(separator: ", ").replacing("\n", with: " ")
+        description =
+            missing.isEmpty ? command : "# not in the log, so left empty: \(comment)\n\(command)"
+    }
+
+    /// How the app's request found its channel, as far as the log tells.
+    private enum Way {
+        /// By the listener or the path.
+        case direct
+        case host(String)
+        /// By the upstream's authority, in absolute-form.
+        case proxy(String)
+    }
+
+    private static func way(
+        to channel: Entrances.Entrance?,
+        _ line: LogLine,
+        _ path: String
+    ) -> Way {
+        guard let channel else {
+            // Without a channel, only what is forwarded has a host.
+            return line["host"]?.text.map(Way.proxy) ?? .direct
+        }
+        guard let prefix = channel.prefix, prefix != "/" else { return .direct }
+        if path == prefix || path.hasPrefix(prefix + "/") { return .direct }
+        if let host = channel.host, line["target"] != nil || channel.basePath == "/" {
+            return .host(host)
+        }
+        return line["host"]?.text.map(Way.proxy) ?? .direct
+    }
+
+    private mutating func address(of entrance: Entrances.Entrance) -> String {
+        if let address = entrance.address { return "http://\(address)" }
+        if let socket = entrance.socket {
+            words += ["--unix-socket", CurlWords.quoted(socket)]
+            return "http://localhost"
+        }
+        missing.append("netproxy's address (that of a socket of systemd)")
+        return "http://127.0.0.1:8080"
+    }
+
+    /// The query with its question mark, and with no values where only names are logged.
+    private mutating func query(_ text: String, _ mode: QueryMode) -> String {
+        guard !text.isEmpty else { return "" }
+        if mode == .full || text.contains("=") || text.contains("&") {
+            if text.contains(Redaction.mark) { missing.append("a secret in the query") }
+            return "?" + text.replacing(Redaction.mark, with: "")
+        }
+        let names = text.split(separator: ",").filter { $0 != Redaction.mark }
+        missing.append("the values of \(names.joined(separator: " and "))")
+        return "?" + names.map { "\($0)=" }.joined(separator: "&")
+    }
+
+    private mutating func addFields(_ fields: LogValue?) {
+        guard case .object(let members)? = fields else { return }
+        for member in members where !Self.unfitting.contains(member.name) {
+            let value = member.value.plain
+            if value.contains(Redaction.mark) {
+                missing.append("the field \(member.name)")
+            } else {
+                words += CurlWords.field(member.name, value)
+            }
+        }
+    }
+}
