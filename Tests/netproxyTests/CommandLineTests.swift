@@ -28,7 +28,7 @@ import Testing
             (["tail", "--since", "2026-13-45"], "--since: expected 90s"),
             (["tail", "--since", "1970"], "--since: expected 90s"),
             (["check", "a.yaml", "--config", "b.yaml"], "cannot be combined"),
-            (["tail", "--since", "soon"], "--since: expected 90s, 10m, 24h, or a time such as"),
+            (["tail", "--since", "soon"], "--since: expected 90s, 10m, 24h, 7d, or a time"),
             (["tail", "--where", "="], "--where =:"),
             (["exec", "--channel", "orders"], "expected a program after --"),
             (["status", "--config", ""], "--config requires a path"),

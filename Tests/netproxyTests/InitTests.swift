@@ -1,3 +1,4 @@
+import ArgumentParser
 import FoundationEssentials
 import ProxyConfig
 import Testing
@@ -31,7 +32,7 @@ import Testing
         let start = try #require(lines.firstIndex { $0.hasSuffix("# auth:") })
         let text = lines.enumerated().map { index, line in
             (start...(start + 6)).contains(index)
-                ? line.replacing("    # ", with: "    ") : String(line)
+                ? String(line).replacing("    # ", with: "    ", maxReplacements: 1) : String(line)
         }
         let channel = try load(text.joined(separator: "\n")).get().channels[0]
         guard case .oauth(let settings) = channel.authentication else {
@@ -46,7 +47,7 @@ import Testing
             .appending(path: "netproxy-init-\(UInt64.random(in: 0 ... .max))").path()
         defer { try? FileManager.default.removeItem(atPath: place) }
         let path = "\(place)/below/netproxy.yaml"
-        var command = try #require(
+        let command = try #require(
             try Netproxy.parseAsRoot(["init", "--config", path]) as? InitCommand
         )
         try command.run()

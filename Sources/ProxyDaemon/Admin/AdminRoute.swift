@@ -26,7 +26,8 @@ package enum AdminRoute: Sendable, Equatable {
     /// The routes, with a parameter for those that have one.
     private static func all(_ parameter: String) -> [AdminRoute] {
         [
-            .page, .health, .readiness, .metrics, .status, .tail, .archive, .why(parameter), .newest,
+            .page, .health, .readiness, .metrics, .status, .tail, .archive, .why(parameter),
+            .newest,
             .keys, .reload,
             .tokens(channel: parameter), .refresh(channel: parameter), .adopt(channel: parameter),
         ]

@@ -21,7 +21,9 @@ package enum BackgroundProgram {
             leadsGroup: true
         )
         do throws(ProgramStart.Failure) {
-            _ = try program.start()
+            let process = try program.start()
+            // Its end is of no interest, but until someone asks for it the system keeps its entry.
+            _ = startThread(named: "reaper") { _ = waitpid(process, nil, 0) }
             return true
         } catch {
             return false

@@ -55,7 +55,8 @@ import Testing
             #expect(text.contains("the app's own credential was replaced"))
             #expect(text.contains("over a new connection"))
             #expect(text.contains(#""record":{"time":"#))
-            #expect(text.contains(#""curl":"curl "#))
+            #expect(text.contains(#""curl":""#))
+            #expect(text.contains("/orders/42?key="))
             #expect(!text.contains(secret))
             #expect(!text.contains("theirs"))
         }

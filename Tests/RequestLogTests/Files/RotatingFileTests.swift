@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test func `no old file is kept if the limit is zero`() throws {
-        let log = log(RotatingFile.Limits(size: 10, keep: 0))
+        let log = log(RotatingFile.Limits(size: 12, keep: 0))
         for text in ["one-----", "two-----"] { write(text, to: log) }
         // A reader has two seconds to find the file before.
         #expect(try directory.names == ["orders.log", "orders.log.1"])

@@ -21,7 +21,7 @@ import Testing
         ("reused=true", true), ("reused=false", false),
         ("retries=unauthorized", true), ("retries=status_503", true), ("retries~503", true),
         ("retries!=unauthorized", false), ("retries!=status_500", true),
-        ("status==200", true), ("status==404", false), ("channel==orders", true),
+        ("status==404", true), ("status==200", false), ("channel==orders", true),
         ("time>2026-03-04T05", true), ("time>2026-03-05", false),
         ("error=x", false), ("error!=x", true), ("error!=", true), ("error=", false),
         ("retries", true), ("error", false), ("auth.generation", true), ("reused", true),
