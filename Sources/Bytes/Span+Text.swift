@@ -212,11 +212,13 @@ extension String {
         // SAFETY: the storage is borrowed for the search. A string's span would cost a call into the
         // standard library.
         let found = unsafe utf8.withContiguousStorageIfAvailable { text -> Bool in
-            var isBehind = false
-            for index in 0..<text.count {
-                let byte = unsafe text[index]
-                if isBehind, isWanted(byte) { return true }
-                if byte == mark { isBehind = true }
+            guard let start = text.baseAddress,
+                let place = unsafe memchr(start, Int32(mark), text.count)
+            else { return false }
+            var index = unsafe UnsafeRawPointer(place) - UnsafeRawPointer(start) + 1
+            while index < text.count {
+                if unsafe isWanted(text[index]) { return true }
+                index += 1
             }
             return false
         }

@@ -77,12 +77,18 @@ final class DownstreamConnection {
     }
 
     /// The task that serves a connection.
-    struct Service {
+    final class Service {
         let task: Task<Void, Never>
         /// What the task waits on elsewhere.
         let relay: AbortRelay
         /// Forwards interim responses to the app.
         var interim: InterimWriter?
+
+        init(task: Task<Void, Never>, relay: AbortRelay, interim: InterimWriter? = nil) {
+            self.task = task
+            self.relay = relay
+            self.interim = interim
+        }
     }
 
     /// What is known of the request that is being served.
