@@ -2,6 +2,7 @@ import ArgumentParser
 import FoundationEssentials
 import ProxyConfig
 import ProxyDaemon
+import System
 
 struct RunCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -56,6 +57,13 @@ struct CheckCommand: ParsableCommand {
     @OptionGroup var file: ConfigurationOption
     @Argument(help: "The configuration file, instead of --config.", completion: .file())
     var path: String?
+    @Option(
+        help: ArgumentHelp(
+            "Look with this user's permissions, such as the service's; requires root.",
+            valueName: "name"
+        )
+    )
+    var user: String?
 
     func validate() throws {
         guard path == nil || file.config == nil else {
@@ -67,10 +75,23 @@ struct CheckCommand: ParsableCommand {
     func run() throws {
         var file = file
         if let path { file.config = path }
+        try user.map(assume)
         let configuration = try file.load()
         for remark in file.remarks(on: configuration) { StandardError.write(remark) }
         try StandardOutput.write(
             "the configuration is valid: \(DaemonStatus.count(configuration.channels.count, "channel"))"
         )
+    }
+
+    /// Takes on a user's permissions, for the rest of the process.
+    private func assume(_ name: String) throws {
+        guard let account = UserAccount.named(name) else {
+            try StandardError.fail("there is no user '\(name)'", .validationFailure)
+        }
+        do throws(FileError) {
+            try account.assume()
+        } catch {
+            try StandardError.fail("--user \(name) requires root: \(error.reason)")
+        }
     }
 }

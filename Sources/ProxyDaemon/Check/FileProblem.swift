@@ -4,26 +4,36 @@ import System
 
 /// Why a file that the configuration names cannot be used, as a sentence for the operator.
 enum FileProblem {
+    /// `cannot read /x: there is no such file`, or another reason; with what to do about missing
+    /// permissions.
+    static func unusable(_ path: String) -> String {
+        let problem = unreadable(path)
+        guard isDenied(path) else { return problem }
+        let remedy =
+            closedDirectory(above: path).map(ReadRemedy.entering) ?? ReadRemedy.reading(path)
+        return remedy.map { "\(problem); fix: \($0)" } ?? problem
+    }
+
     /// `cannot read /x: there is no such file`, or another reason.
     static func unreadable(_ path: String) -> String {
         var isDirectory = false
         guard FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) else {
             // Without access to its directory, a file looks as if it did not exist.
             if let closed = closedDirectory(above: path) {
-                return "cannot read \(path): permission denied in \(closed)"
+                return "cannot read \(path): \(denied) in \(closed)"
             }
             return "cannot read \(path): there is no such file"
         }
         if isDirectory { return "cannot read \(path): it is a directory" }
         guard FileManager.default.isReadableFile(atPath: path) else {
-            return "cannot read \(path): permission denied"
+            return "cannot read \(path): \(denied)"
         }
         return "cannot read \(path)" + (reason(path).map { ": \($0)" } ?? "")
     }
 
     static func notPEM(_ path: String) -> String? {
         guard let contents = FileManager.default.contents(atPath: path) else {
-            return unreadable(path)
+            return unusable(path)
         }
         return String(decoding: contents, as: UTF8.self).contains("-----BEGIN ")
             ? nil : "\(path) is not a PEM file"
@@ -31,10 +41,12 @@ enum FileProblem {
 
     static func tooLarge(_ path: String, limit: ByteCount) -> String? {
         guard let contents = FileManager.default.contents(atPath: path) else {
-            return unreadable(path)
+            return unusable(path)
         }
         return contents.count > limit.bytes ? "\(path) is larger than \(limit)" : nil
     }
+
+    private static var denied: String { "permission denied for user \(UserAccount.current.name)" }
 
     /// A directory that does not exist yet is created at the start.
     static func notDirectory(_ path: String) -> String? {

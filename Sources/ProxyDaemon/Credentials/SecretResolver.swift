@@ -132,7 +132,7 @@ package struct SecretResolver: Sendable {
         path throws(SecretError) in
         guard !isTooLarge(path) else { throw tooLarge(path) }
         guard let data = FileManager.default.contents(atPath: path) else {
-            throw SecretError(FileProblem.unreadable(path))
+            throw SecretError(FileProblem.unusable(path))
         }
         guard data.count <= sizeLimit else { throw tooLarge(path) }
         return Array(data)

@@ -16,6 +16,8 @@ package struct FileStatus: Sendable, Hashable {
     package let permissions: UInt32
     /// The user id of its owner.
     package let owner: UInt32
+    /// The id of its group.
+    package let group: UInt32
     /// Whether a path still leads to it: an open file may have lost its last one.
     package let isLinked: Bool
     /// When its content last changed, since 1970.
@@ -71,6 +73,7 @@ package struct FileStatus: Sendable, Hashable {
         size = Int(information.st_size)
         permissions = UInt32(information.st_mode & 0o7777)
         owner = information.st_uid
+        group = information.st_gid
         isLinked = information.st_nlink > 0
         isRegular = information.st_mode & S_IFMT == S_IFREG
         isDirectory = information.st_mode & S_IFMT == S_IFDIR

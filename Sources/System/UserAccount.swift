@@ -1,0 +1,79 @@
+import Glibc
+
+/// A user of this machine, with the groups that decide which files they may read.
+package struct UserAccount: Sendable, Hashable {
+    package let name: String
+    package let id: UInt32
+    /// The primary group.
+    package let group: UInt32
+
+    package init(name: String, id: UInt32, group: UInt32) {
+        (self.name, self.id, self.group) = (name, id, group)
+    }
+
+    /// The user that this process acts as; a user without an entry has the id as the name.
+    package static var current: UserAccount {
+        let id = geteuid()
+        // SAFETY: the pointers are those of `lookUp`, lent for the call.
+        return unsafe lookUp { entry, buffer, size, found in
+            unsafe getpwuid_r(id, entry, buffer, size, found)
+        } ?? UserAccount(name: "\(id)", id: id, group: getegid())
+    }
+
+    /// The user with a name; `nil` if the machine has no such user.
+    package static func named(_ name: String) -> UserAccount? {
+        // SAFETY: the pointers are those of `lookUp`, lent for the call.
+        unsafe lookUp { entry, buffer, size, found in
+            unsafe getpwnam_r(name, entry, buffer, size, found)
+        }
+    }
+
+    /// Whether a file of this group can be read by its members, this process among them.
+    package static func isMember(of group: UInt32) -> Bool {
+        guard getegid() != group else { return true }
+        // Without space, only the number of groups is returned.
+        let count = getgroups(0, nil)
+        guard count > 0 else { return false }
+        var groups = [gid_t](repeating: 0, count: Int(count))
+        // SAFETY: the array has space for that many, and is lent for the call.
+        guard unsafe getgroups(count, &groups) == count else { return false }
+        return groups.contains(group)
+    }
+
+    /// Makes the whole process act as this user, with the user's groups, until it ends.
+    ///
+    /// - Throws: if this process is not root's, or the system refuses.
+    package func assume() throws(FileError) {
+        guard id != geteuid() else { return }
+        // SAFETY: the name is lent for the call.
+        guard unsafe initgroups(name, group) == 0 else { throw FileError("initgroups") }
+        guard setgid(group) == 0 else { throw FileError("setgid") }
+        guard setuid(id) == 0 else { throw FileError("setuid") }
+    }
+
+    private typealias Query = (
+        UnsafeMutablePointer<passwd>, UnsafeMutablePointer<CChar>, Int,
+        UnsafeMutablePointer<UnsafeMutablePointer<passwd>?>
+    ) -> Int32
+
+    /// Reads an entry of the user database, which puts its texts into the buffer.
+    private static func lookUp(_ query: Query) -> UserAccount? {
+        // An entry has a home directory, a shell and a comment, none of them longer than a path.
+        var buffer = [CChar](repeating: 0, count: 16_384)
+        return unsafe buffer.withUnsafeMutableBufferPointer { buffer in
+            guard let base = buffer.baseAddress else { return nil }
+            var entry = unsafe passwd()
+            var found: UnsafeMutablePointer<passwd>?
+            // SAFETY: entry, buffer and result outlive the call; the name is copied below, while the
+            // buffer that holds it is still there.
+            guard unsafe query(&entry, base, buffer.count, &found) == 0, unsafe found != nil,
+                let name = unsafe entry.pw_name
+            else { return nil }
+            return unsafe UserAccount(
+                name: String(cString: name),
+                id: entry.pw_uid,
+                group: entry.pw_gid
+            )
+        }
+    }
+}
