@@ -204,6 +204,7 @@ let package = Package(
         .testTarget(
             name: "ProxyConfigTests",
             dependencies: ["ProxyConfig", "HTTPMessage"],
+            exclude: ["Corpus"],
             swiftSettings: strict
         ),
         .testTarget(

@@ -65,9 +65,17 @@ package struct ConfigurationErrors: Error, Sendable, Equatable, CustomStringConv
             let meant =
                 RootKey(rawValue: root) == nil
                 ? NearestKey.of(root, among: RootKey.allCases.map(\.rawValue)) : nil
+            // An included file that cannot be read may have had any channel, or defaults.
+            if error.key.isEmpty, draft != nil, !keys.contains(where: Self.isIncluded) {
+                return false
+            }
             return error.key.isEmpty || meant.map(keys.contains) ?? false
                 || keys.contains { error.key == $0 || error.key.hasPrefix("\($0).") }
         }
+    }
+
+    private static func isIncluded(_ key: String) -> Bool {
+        IncludedKey(rawValue: String(key.prefix { $0 != "." })) != nil
     }
 
     /// The admin addresses of a daemon with this configuration; nil if the errors affect them.

@@ -1,28 +1,24 @@
 /// Turns the text of a configuration file into values, or into a list of all its errors.
 ///
-/// It opens no file: the secrets and files that the configuration names are listed in
-/// ``ProxyConfiguration/mentions``, for the daemon to check.
+/// Of the files that the configuration names, it opens those of `include` only: secrets and the others are
+/// listed in ``ProxyConfiguration/mentions``, for the daemon to check.
 package enum ConfigurationLoader {
     /// The largest configuration.
     package static var sizeLimit: ByteCount { YAMLText.sizeLimit }
-
-    private static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
     /// Reads the bytes of a configuration file, which may not be valid UTF-8.
     package static func load(
         bytes: [UInt8],
         file: String,
-        environment: [String: String]
+        environment: [String: String],
+        included: IncludedFiles = .onDisk
     ) -> Result<ProxyConfiguration, ConfigurationErrors> {
-        // A file above the limit may be cut off anywhere; it is refused for its size.
-        let isWhole = bytes.count <= sizeLimit.bytes
-        // YAML 1.2 §5.2 allows one at the start, and some editors write it.
-        let bytes = bytes.starts(with: byteOrderMark) ? Array(bytes.dropFirst(3)) : bytes
-        guard
-            let text = isWhole
-                ? String(validating: bytes, as: UTF8.self) : String(decoding: bytes, as: UTF8.self)
-        else { return .failure(.invalidUTF8(bytes, file: file)) }
-        return load(text: text, file: file, environment: environment)
+        do throws(ConfigurationErrors) {
+            let text = try YAMLText.text(of: bytes, file: file)
+            return load(text: text, file: file, environment: environment, included: included)
+        } catch {
+            return .failure(error)
+        }
     }
 
     /// Why the bytes of a file may be only its beginning; `nil` if they are whole.
@@ -62,13 +58,15 @@ package enum ConfigurationLoader {
     ///   - text: the YAML.
     ///   - file: the name of the file in errors.
     ///   - environment: the variables that determine the default directories.
+    ///   - included: reads the files of `include`.
     /// - Returns: the values, or all errors found in one pass, in the order of the file.
     package static func load(
         text: String,
         file: String,
-        environment: [String: String]
+        environment: [String: String],
+        included: IncludedFiles = .onDisk
     ) -> Result<ProxyConfiguration, ConfigurationErrors> {
-        let reading = Reading(file: file, completeness: .whole)
+        let reading = Reading(files: [file], completeness: .whole)
         var yaml = YAMLText(file: file)
         let root: ConfigNode?
         do throws(ConfigurationError) {
@@ -84,7 +82,8 @@ package enum ConfigurationLoader {
             )
             return .failure(ConfigurationErrors(reading.errors))
         }
-        let (configuration, errors) = read(root, environment: environment, in: reading)
+        let merged = Inclusion(reading: reading, files: included).merged(into: root)
+        let (configuration, errors) = read(merged, environment: environment, in: reading)
         let all = errors.union(yaml.duplicates)
         guard all.isEmpty else { return .failure(ConfigurationErrors(all, draft: configuration)) }
         return .success(configuration)
@@ -101,7 +100,7 @@ package enum ConfigurationLoader {
         let checks = CrossChecks(root: section, channels: channels.map(\.section))
         let reader = RootReader(root: section, directories: directories)
         var configuration = reader.configuration(channels: channels.map(\.configuration))
-        configuration.file = reading.file
+        configuration.files = reading.files
         configuration.mentions = reading.mentions
         checks.run(on: configuration)
         return (configuration, reading.errors.union(errorsOfDefaults(in: section)))
@@ -110,7 +109,7 @@ package enum ConfigurationLoader {
     /// The errors of `defaults` read without a channel: unused defaults are checked too.
     private static func errorsOfDefaults(in root: Section<RootKey>) -> Set<ConfigurationError> {
         guard let defaults = root[.defaults] else { return [] }
-        let fragment = Reading(file: root.reading.file, completeness: .fragment)
+        let fragment = Reading(files: root.reading.files, completeness: .fragment)
         let section = Section<ChannelKey>(
             defaults,
             path: defaults.path,

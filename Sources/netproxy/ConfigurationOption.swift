@@ -156,23 +156,25 @@ struct ConfigurationFile: Sendable {
     /// Reads and checks the configuration, and the files that it names.
     func read(_ checks: Checks = .textAndFiles) -> Result<ProxyConfiguration, ConfigurationErrors> {
         let bytes: [UInt8]
-        switch contents() {
-        case .whole(let content): bytes = content
-        case .changing: return .failure(ConfigurationLoader.changing(path))
-        case .unreadable:
-            return .failure(
+        do throws(ConfigurationErrors) {
+            bytes = try whole(path) {
                 .unreadable(
                     path,
                     missing: isNamed || path != ConfigurationLocator.system
                         ? nil : ConfigurationLocator.personal(environment)
                 )
-            )
-        }
-        // Others only look; `check` warns.
-        if reader == .service, let error = ConfigurationLoader.cutOff(bytes, file: path) {
+            }
+        } catch {
             return .failure(error)
         }
-        let loaded = ConfigurationLoader.load(bytes: bytes, file: path, environment: environment)
+        let loaded = ConfigurationLoader.load(
+            bytes: bytes,
+            file: path,
+            environment: environment,
+            included: IncludedFiles { path throws(ConfigurationErrors) in
+                try whole(path) { .unreadable(included: path) }
+            }
+        )
         switch checks {
         case .text: return loaded
         case .textAndFiles:
@@ -186,15 +188,33 @@ struct ConfigurationFile: Sendable {
         }
     }
 
+    /// The bytes of a file, all of them.
+    private func whole(
+        _ path: String,
+        orElse unreadable: () -> ConfigurationErrors
+    ) throws(ConfigurationErrors) -> [UInt8] {
+        switch Self.contents(path) {
+        case .whole(let bytes):
+            // Others only look; `check` warns.
+            if reader == .service, let error = ConfigurationLoader.cutOff(bytes, file: path) {
+                throw error
+            }
+            return bytes
+        case .changing: throw ConfigurationLoader.changing(path)
+        case .unreadable: throw unreadable()
+        }
+    }
+
     /// What `check` remarks on a file that is valid.
     func remarks(on configuration: ProxyConfiguration) -> [String] {
         var remarks = PublicSecrets.warnings(in: configuration).map(\.description)
         if let warning = OpenChannels.warning(in: configuration) {
             remarks.append("note: \(warning)")
         }
-        if case .whole(let bytes) = contents(),
-            let cut = ConfigurationLoader.cutOff(bytes, file: path)
-        {
+        for file in configuration.files {
+            guard case .whole(let bytes) = Self.contents(file),
+                let cut = ConfigurationLoader.cutOff(bytes, file: file)
+            else { continue }
             remarks += cut.errors.map { error in
                 var warning = error
                 warning.message = "warning: \(error.message): run and reload refuse it"
@@ -216,12 +236,12 @@ struct ConfigurationFile: Sendable {
 
     /// The bytes of the file, which may be a pipe (`--config <(…)`, `/dev/stdin`); little more than the
     /// size limit, so that an endless one is refused for its size.
-    private func contents() -> Contents {
+    private static func contents(_ path: String) -> Contents {
         let before: FileStatus?
         let bytes: [UInt8]
         do throws(FileError) {
             let file = try FileDescriptor(path, .stream)
-            before = status
+            before = status(path)
             bytes = try file.read(upTo: ConfigurationLoader.sizeLimit.bytes + 1)
         } catch {
             return .unreadable
@@ -231,12 +251,12 @@ struct ConfigurationFile: Sendable {
             return .whole(bytes)
         }
         // A file that was replaced in one step was whole.
-        guard let after = status, after.isSameFile(as: before) else { return .whole(bytes) }
+        guard let after = status(path), after.isSameFile(as: before) else { return .whole(bytes) }
         let isSame = after.isUnchanged(since: before) && after.size == bytes.count
         return isSame ? .whole(bytes) : .changing
     }
 
-    private var status: FileStatus? {
+    private static func status(_ path: String) -> FileStatus? {
         do throws(FileError) { return try FileStatus.of(path: path) } catch { return nil }
     }
 }

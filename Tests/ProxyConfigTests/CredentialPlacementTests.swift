@@ -55,7 +55,7 @@ import Testing
     @Test(arguments: [
         ("in: query", "auth.in: has no effect without a credential"),
         ("bearer: 'literal:x', in: query", "auth.name: required with in: query"),
-        ("bearer: 'literal:x', in: body", "auth.in: expected header or query or path"),
+        ("bearer: 'literal:x', in: body", "auth.in: expected header, query or path"),
         ("bearer: 'literal:x', in: header, name: Host", "auth.name: expected a header name"),
         ("bearer: 'literal:x', prefix: \"a\\nb\"", "auth.prefix: expected a text"),
         ("bearer: 'literal:x', prefix: ' a'", "auth.prefix: expected a text"),

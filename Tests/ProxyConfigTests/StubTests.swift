@@ -47,9 +47,9 @@ import Testing
         let place = "channels.a.stub"
         let never = "never used, because an earlier answer matches every request"
         let faults =
-            "dns_error or dns_timeout or connection_refused or connection_timeout or "
-            + "connection_terminated or tls_certificate_error or http_protocol_error or "
-            + "http_response_timeout or http_response_incomplete"
+            "dns_error, dns_timeout, connection_refused, connection_timeout, connection_terminated, "
+            + "tls_certificate_error, http_protocol_error, http_response_timeout or "
+            + "http_response_incomplete"
         #expect(
             Set(found) == [
                 "\(place)[0].method: expected a method such as GET, found 'get'",

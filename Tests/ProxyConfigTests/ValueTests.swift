@@ -229,7 +229,7 @@ import Testing
                 in: "channels: { a: { upstream: https://a.example, exec: { A: uri, 2B: url } } }"
             )
             .map { $0.split(separator: ": ", maxSplits: 1)[1] } == [
-                "channels.a.exec.A: expected url or key or socket or host, found 'uri'",
+                "channels.a.exec.A: expected url, key, socket or host, found 'uri'",
                 "channels.a.exec.2B: the name of a variable has letters, digits and '_', and "
                     + "begins with no digit",
             ]

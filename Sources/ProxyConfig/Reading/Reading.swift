@@ -2,7 +2,8 @@
 ///
 /// Used within one call of ``ConfigurationLoader``, hence not `Sendable`.
 final class Reading {
-    let file: String
+    /// The names of the files: first the main one, then those that it includes.
+    private(set) var files: [String]
     private(set) var errors: Set<ConfigurationError> = []
     private(set) var mentions: [Mention] = []
     /// Whether missing keys are errors: if only the defaults are read, a channel may supply them.
@@ -13,10 +14,21 @@ final class Reading {
         case fragment
     }
 
-    init(file: String, completeness: Completeness) {
-        self.file = file
+    init(files: [String], completeness: Completeness) {
+        self.files = files
         self.completeness = completeness
     }
+
+    /// Adds an included file.
+    ///
+    /// - Returns: the ``Position/source`` of its values.
+    func add(file: String) -> Int {
+        files.append(file)
+        return files.count - 1
+    }
+
+    /// Adds errors that were found outside of this pass.
+    func add(_ errors: some Sequence<ConfigurationError>) { self.errors.formUnion(errors) }
 
     func report(_ message: String, at node: ConfigNode) {
         report(message, at: node.place)
@@ -26,7 +38,7 @@ final class Reading {
         // A set: an error in the defaults occurs in every channel, with the same position.
         errors.insert(
             ConfigurationError(
-                file: file,
+                file: files[place.position.source],
                 position: place.position,
                 key: place.key,
                 message: message

@@ -1,14 +1,44 @@
 /// The keys of one map of the configuration.
-protocol SectionKey: RawRepresentable<String>, CaseIterable, Hashable, Sendable {}
+protocol SectionKey: RawRepresentable<String>, CaseIterable, Hashable, Sendable {
+    /// A value of the map, for the error of something else in its place.
+    static var example: String? { get }
+    /// What to say of a key that is unknown here for a special reason.
+    static func objection(to key: String) -> String?
+}
+
+extension SectionKey {
+    static var example: String? { nil }
+    static func objection(to key: String) -> String? { nil }
+}
 
 enum RootKey: String, SectionKey {
-    case listen, admin, state, workers, drain, limits, unmatched, connect, log, defaults, channels
+    case listen, admin, state, workers, drain, limits, unmatched, connect, log, include
+    case defaults, channels
     case allowRemote = "allow_remote"
     case busyPoll = "busy_poll"
     case stateKey = "state_key"
+
+    static func objection(to key: String) -> String? {
+        key == "identities"
+            ? "netproxy has no identities yet; give each channel its own auth" : nil
+    }
+}
+
+/// The keys of an included file.
+enum IncludedKey: String, SectionKey {
+    static let example: String? = "{ channels: … }"
+
+    case channels, defaults
+
+    static func objection(to key: String) -> String? {
+        guard RootKey(rawValue: key) != nil else { return RootKey.objection(to: key) }
+        return "only the main file may have \(key); an included file has channels and defaults"
+    }
 }
 
 enum LimitsKey: String, SectionKey {
+    static let example: String? = "{ connections: 4096 }"
+
     case connections
     case headerSize = "header_size"
     case headerCount = "header_count"
@@ -18,6 +48,8 @@ enum LimitsKey: String, SectionKey {
 }
 
 enum LogKey: String, SectionKey {
+    static let example: String? = "{ format: json }"
+
     case directory, output, format, rotate
 }
 
@@ -26,6 +58,8 @@ enum RotationKey: String, SectionKey {
 }
 
 enum ChannelKey: String, SectionKey {
+    static let example: String? = "{ upstream: https://api.example.com }"
+
     case upstream, host, match, log, headers, trace, auth, retry, timeouts, pool, tls, access
     case rewrite, proxy, stub, exec
 }
@@ -39,6 +73,8 @@ enum AnswerKey: String, SectionKey {
 }
 
 enum MatchKey: String, SectionKey {
+    static let example: String? = "{ path: /orders }"
+
     case path, hosts, listen, strip
 }
 
@@ -51,6 +87,8 @@ enum HeadersKey: String, SectionKey {
 }
 
 enum AuthenticationKey: String, SectionKey {
+    static let example: String? = #"{ bearer: "file:/path" }"#
+
     case oauth, bearer, basic, header, exec, name, prefix
     case location = "in"
     case onClientCredential = "on_client_credential"
@@ -63,6 +101,8 @@ enum AuthenticationKey: String, SectionKey {
 }
 
 enum OAuthKey: String, SectionKey {
+    static let example: String? = "{ issuer: https://login.example.com, client_id: app }"
+
     case grant, issuer, scopes, audience, resource, parameters, assertion, exchange, proxy, use
     case grantType = "grant_type"
     case tokenHeaders = "token_headers"
@@ -104,14 +144,20 @@ enum ProxyKey: String, SectionKey {
 }
 
 enum BasicKey: String, SectionKey {
+    static let example: String? = #"{ username: app, password: "file:/path" }"#
+
     case username, password
 }
 
 enum HeaderCredentialKey: String, SectionKey {
+    static let example: String? = #"{ name: X-Api-Key, value: "file:/path" }"#
+
     case name, value
 }
 
 enum RetryKey: String, SectionKey {
+    static let example: String? = "{ attempts: 2 }"
+
     case unauthorized, spill, attempts, status, backoff, budget
     case replayBody = "replay_body"
 }
@@ -125,14 +171,20 @@ enum BackoffKey: String, SectionKey {
 }
 
 enum TimeoutsKey: String, SectionKey {
+    static let example: String? = "{ total: 30s }"
+
     case connect, response, idle, total
 }
 
 enum PoolKey: String, SectionKey {
+    static let example: String? = "{ connections: 128 }"
+
     case connections, idle, queue, wait
 }
 
 enum TLSKey: String, SectionKey {
+    static let example: String? = "{ ca: /path }"
+
     case pins, minimum
     case authorities = "ca"
     case systemRoots = "system_roots"
@@ -143,6 +195,8 @@ enum TLSKey: String, SectionKey {
 }
 
 enum ChannelAccessKey: String, SectionKey {
+    static let example: String? = "{ methods: [GET] }"
+
     case hosts, origins, users, key, methods, paths
 }
 

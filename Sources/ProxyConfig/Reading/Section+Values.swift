@@ -56,7 +56,7 @@ extension Section {
         default fallback: Choice
     ) -> Choice {
         let names = Choice.allCases.map(\.rawValue)
-        return value(key, expected: names.joined(separator: " or "), parse: Choice.init)
+        return value(key, expected: names.alternatives, parse: Choice.init)
             ?? fallback
     }
 
@@ -81,7 +81,7 @@ extension Section {
     ) -> Duration? {
         let read = value(
             key,
-            expected: "a duration such as 5s",
+            expected: DurationText.form,
             bound: DurationText.bound(of:),
             parse: DurationText.parse
         )
@@ -105,8 +105,8 @@ extension Section {
         let allowed = "a size from \(range.lowerBound) to \(range.upperBound)"
         let read = value(
             key,
-            expected: "a size such as 64KiB",
-            bound: { ByteCount.isWellFormed($0) ? allowed : nil },
+            expected: ByteCount.form,
+            bound: { ByteCount.isWellFormed($0) ? allowed : ByteCount.bound(of: $0) },
             parse: ByteCount.init(text:)
         )
         guard let size = read else { return fallback }
@@ -132,10 +132,7 @@ extension Section {
         as kind: (SecretReference) -> Mention.Resource = Mention.Resource.secret
     ) -> SecretReference? {
         guard let node = self[key] else { return nil }
-        guard let reference = node.text.flatMap(SecretReference.init(text:)) else {
-            reading.report(SecretReference.expectation, at: node)
-            return nil
-        }
+        guard let reference = reading.secret(node) else { return nil }
         reading.mention(kind(reference), at: node)
         return reference
     }
@@ -177,7 +174,16 @@ extension Reading {
     ) -> Value? {
         if let value = node.text.flatMap(parse) { return value }
         let expected = node.text.flatMap(bound) ?? expected
-        report("expected \(expected), found \(node.found)", at: node)
+        let advice = node.text.flatMap(TextRules.variableAdvice) ?? ""
+        report("expected \(expected), found \(node.found)\(advice)", at: node)
+        return nil
+    }
+
+    /// Reads a reference to a secret; an error does not repeat the text.
+    func secret(_ node: ConfigNode) -> SecretReference? {
+        if let reference = node.text.flatMap(SecretReference.init(text:)) { return reference }
+        let variable = node.text.flatMap(TextRules.variable).map { "; for a variable, env:\($0)" }
+        report(SecretReference.expectation + (variable ?? ""), at: node)
         return nil
     }
 
@@ -192,7 +198,9 @@ extension Reading {
         do {
             return try parse(text)
         } catch {
-            report(error.rawValue, at: node)
+            // A variable's name is no password; any other text may contain one.
+            let variable = TextRules.variableAdvice(text).map { ", found '\(text)'\($0)" }
+            report(error.rawValue + (variable ?? ""), at: node)
             return nil
         }
     }

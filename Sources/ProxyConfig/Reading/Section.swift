@@ -11,6 +11,8 @@ struct Section<Key: SectionKey> {
     private var values: [Key: ConfigNode] = [:]
     /// Whether the value is a map or missing; otherwise, that is reported instead of missing keys.
     private var isReadable = true
+    /// The keys that unknown ones were probably meant to be; their absence is not reported too.
+    private(set) var misspelt: Set<Key> = []
 
     /// Reads a map; if it is missing or null, it has no keys.
     init(_ node: ConfigNode?, path: String, position: Position, in reading: Reading) {
@@ -19,7 +21,8 @@ struct Section<Key: SectionKey> {
         self.position = position
         guard let node, !node.isNull else { return }
         guard let entries = node.entries else {
-            reading.report("expected a map, found \(node.kind)", at: node)
+            let example = Key.example.map { ", such as \($0)" } ?? ""
+            reading.report("expected a map\(example), found \(node.kind)", at: node)
             isReadable = false
             return
         }
@@ -27,8 +30,10 @@ struct Section<Key: SectionKey> {
             if let key = Key(rawValue: entry.key) {
                 values[key] = entry.value
             } else {
+                let meant = NearestKey.likely(entry.key, among: Key.allCases.map(\.rawValue))
+                if let key = meant.flatMap(Key.init) { misspelt.insert(key) }
                 reading.report(
-                    Self.unknown(entry.key),
+                    Self.unknown(entry.key, meant: meant),
                     at: Place(
                         position: entry.keyPosition,
                         key: "\(path.isEmpty ? "" : "\(path).")\(ConfigNode.keyName(entry.key))"
@@ -62,15 +67,21 @@ struct Section<Key: SectionKey> {
         )
     }
 
-    /// Reports a missing key, unless only the defaults are read.
+    /// Whether a key is neither there nor misspelt.
+    func lacks(_ key: Key) -> Bool { self[key] == nil && !misspelt.contains(key) }
+
+    /// Reports a missing key, unless it is misspelt or only the defaults are read.
     func require(_ key: Key, _ message: String = "required") {
-        guard isReadable else { return }
+        guard isReadable, !misspelt.contains(key) else { return }
         reading.require(message, at: Place(position: position, key: path(of: key)))
     }
 
-    private static func unknown(_ key: String) -> String {
+    private static func unknown(_ key: String, meant: String?) -> String {
         if key == "<<" { return "merge keys are not supported, use defaults" }
-        let nearest = NearestKey.of(key, among: Key.allCases.map(\.rawValue)) ?? ""
-        return "unknown key, did you mean '\(nearest)'?"
+        if let objection = Key.objection(to: key) { return objection }
+        if let meant { return "unknown key, did you mean '\(meant)'?" }
+        let known = Key.allCases.map(\.rawValue)
+        // A longer list is easier to read in the example file.
+        return known.count > 8 ? "unknown key" : "unknown key, expected \(known.alternatives)"
     }
 }

@@ -11,24 +11,42 @@ struct YAMLText {
     /// Counted after aliases are expanded, so that a few lines cannot become a billion values.
     static let nodeLimit = 100_000
 
+    private static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
+
     private let file: String
+    private let source: Int
     private var nodes = 0
     /// The errors of duplicate keys.
     private(set) var duplicates: Set<ConfigurationError> = []
 
-    init(file: String) {
+    /// Creates a parser of one file; `source` is its index among the files of the configuration.
+    init(file: String, source: Int = 0) {
         self.file = file
+        self.source = source
+    }
+
+    /// Decodes the bytes of a file.
+    static func text(of bytes: [UInt8], file: String) throws(ConfigurationErrors) -> String {
+        // A file above the limit may be cut off anywhere; it is refused for its size.
+        let isWhole = bytes.count <= sizeLimit.bytes
+        // YAML 1.2 §5.2 allows one at the start, and some editors write it.
+        let bytes = bytes.starts(with: byteOrderMark) ? Array(bytes.dropFirst(3)) : bytes
+        guard
+            let text = isWhole
+                ? String(validating: bytes, as: UTF8.self) : String(decoding: bytes, as: UTF8.self)
+        else { throw .invalidUTF8(bytes, file: file) }
+        return text
     }
 
     /// Parses the text; nil if it is empty.
     mutating func parse(_ text: String) throws(ConfigurationError) -> ConfigNode? {
-        let start = Position.start
+        let start = position(YAMLMark(line: 1, column: 1))
         guard text.utf8.count <= Self.sizeLimit.bytes else {
             throw error("larger than \(Self.sizeLimit)", at: start)
         }
         var composer = YAMLComposer(Array(text.utf8), depthLimit: Self.depthLimit)
         do throws(ConfigurationError) {
-            guard let root = try Self.document(of: &composer, in: file) else { return nil }
+            guard let root = try document(of: &composer, text) else { return nil }
             return try convert(root, path: "", key: start, depth: 0)
         } catch {
             // Their key paths are unknown, because the rest cannot be parsed.
@@ -37,7 +55,7 @@ struct YAMLText {
                 duplicates.insert(
                     self.error(
                         "duplicate key '\(name)', first used in line \(key.first.line)",
-                        at: Position(key.mark)
+                        at: position(key.mark)
                     )
                 )
             }
@@ -45,19 +63,15 @@ struct YAMLText {
         }
     }
 
-    private static func document(
+    private func document(
         of composer: inout YAMLComposer,
-        in file: String
+        _ text: String
     ) throws(ConfigurationError) -> YAMLNode? {
         do throws(YAMLFault) {
             return try composer.document()
         } catch {
-            throw ConfigurationError(
-                file: file,
-                position: Position(error.mark),
-                key: "",
-                message: error.message
-            )
+            let fault = SyntaxAdvice(text).explained(error)
+            throw self.error(fault.message, at: position(fault.mark))
         }
     }
 
@@ -67,7 +81,7 @@ struct YAMLText {
         key: Position,
         depth: Int
     ) throws(ConfigurationError) -> ConfigNode {
-        let position = Position(node.mark)
+        let position = self.position(node.mark)
         nodes += 1
         guard depth < Self.depthLimit else {
             throw error("nested deeper than \(Self.depthLimit) levels", at: position)
@@ -111,7 +125,7 @@ struct YAMLText {
             if let name = entry.key.text { last[name] = index }
         }
         for (index, entry) in mapping.enumerated() {
-            let keyPosition = Position(entry.key.mark)
+            let keyPosition = position(entry.key.mark)
             guard let name = entry.key.text else {
                 throw error("a key must be a word, not a list or a map", at: keyPosition)
             }
@@ -144,13 +158,11 @@ struct YAMLText {
         }
     }
 
+    private func position(_ mark: YAMLMark) -> Position {
+        Position(source: source, line: mark.line, column: mark.column)
+    }
+
     private func error(_ message: String, at position: Position) -> ConfigurationError {
         ConfigurationError(file: file, position: position, key: "", message: message)
-    }
-}
-
-extension Position {
-    fileprivate init(_ mark: YAMLMark) {
-        self.init(line: mark.line, column: mark.column)
     }
 }

@@ -14,7 +14,8 @@ struct AuthenticationReader {
             )
         }
         let details = [AuthenticationKey.onClientCredential] + AuthenticationKey.places
-        for key in details where kinds.isEmpty && section[key] != nil {
+        let lacksKind = AuthenticationKey.kinds.allSatisfy(section.lacks)
+        for key in details where lacksKind && section[key] != nil {
             section.reading.require(
                 "has no effect without a credential (bearer, basic, header, exec or oauth)",
                 at: section.place(of: key)

@@ -131,7 +131,7 @@ struct ChannelReader {
             }
             return reading.value(
                 entry.value,
-                expected: words.joined(separator: " or ")
+                expected: words.alternatives
             ) { text in
                 ChannelConfiguration.ExecVariable.Value(rawValue: text).map {
                     ChannelConfiguration.ExecVariable(name: entry.key, value: $0)

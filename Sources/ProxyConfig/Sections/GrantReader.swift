@@ -12,7 +12,7 @@ struct GrantReader {
         let section = oauth.section(.clientKey, ClientKeyKey.self)
         let (id, audience) = (section.text(.id), section.text(.audience))
         if section[.key] == nil { section.require(.key) }
-        if section[.audience] == nil, oauth[.issuer] == nil {
+        if section[.audience] == nil, oauth.lacks(.issuer) {
             section.require(.audience, "required if there is no issuer")
         }
         guard let key = section.secret(.key, as: Mention.Resource.signingKey) else { return nil }
@@ -37,10 +37,10 @@ struct GrantReader {
         case (.some, nil):
             guard let key else { return nil }
             signer = .key(key, id: id)
-            if section[.issuer] == nil, oauth[.clientID] == nil {
+            if section[.issuer] == nil, oauth.lacks(.clientID) {
                 section.require(.issuer, "required if there is no client_id")
             }
-            if section[.audience] == nil, oauth[.issuer] == nil {
+            if section[.audience] == nil, oauth.lacks(.issuer) {
                 section.require(.audience, "required if there is no issuer")
             }
         case (nil, nil):

@@ -51,10 +51,7 @@ struct HeaderRulesReader {
                 section.reading.report("the same header is under default or set", at: value)
                 return nil
             }
-            guard let reference = value.text.flatMap(SecretReference.init(text:)) else {
-                section.reading.report(SecretReference.expectation, at: value)
-                return nil
-            }
+            guard let reference = section.reading.secret(value) else { return nil }
             section.reading.mention(.fieldValue(reference, after: ""), at: value)
             return HeaderSecret(name: name, value: reference)
         }

@@ -31,7 +31,7 @@ struct OAuthReader {
             assertion: grants.assertion(for: grant),
             exchange: grants.exchange(for: grant),
             refreshToken: section.secret(.refreshToken),
-            scopes: section.list(.scopes, of: "a scope without spaces") {
+            scopes: section.list(.scopes, of: "a scope without spaces", bound: scopeList) {
                 TextRules.isScope($0) ? $0 : nil
             },
             audience: section.text(.audience),
@@ -49,6 +49,14 @@ struct OAuthReader {
         )
         checkNeeds(of: settings)
         return settings
+    }
+
+    /// What is expected instead of several scopes in one text, as requests write them.
+    private func scopeList(_ text: String) -> String? {
+        let scopes = text.split(separator: " ").map(String.init)
+        guard section[.scopes]?.items == nil, scopes.count > 1, scopes.allSatisfy(TextRules.isScope)
+        else { return nil }
+        return "a list, [\(scopes.joined(separator: ", "))]"
     }
 
     /// The grant; one that is only given by its own name is an extension.
@@ -135,7 +143,7 @@ struct OAuthReader {
         let authentication = settings.clientAuthentication
         var isServiceAccount = false
         if case .serviceAccount = settings.assertion?.signer { isServiceAccount = true }
-        if section[.tokenURL] == nil, section[.issuer] == nil, !isServiceAccount {
+        if section.lacks(.tokenURL), section.lacks(.issuer), !isServiceAccount {
             section.require(.tokenURL, "token_url or issuer is required")
         }
         if section[.clientID] == nil, settings.grant != .jwtBearer || authentication != .none {
@@ -174,7 +182,7 @@ struct OAuthReader {
     }
 
     private func needsEndpoint(_ key: OAuthKey, for grant: OAuthSettings.Grant) {
-        guard section[key] == nil, section[.issuer] == nil else { return }
+        guard section.lacks(key), section.lacks(.issuer) else { return }
         section.require(key, "\(key.rawValue) or issuer is required for \(grant.rawValue)")
     }
 

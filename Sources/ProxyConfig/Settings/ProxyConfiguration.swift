@@ -19,8 +19,15 @@ package struct ProxyConfiguration: Sendable, Equatable {
     package var log: LogSettings
     /// In the order of the file.
     package var channels: [ChannelConfiguration]
-    /// The name of the file, as used in errors.
-    package var file = ""
+    /// The names of the files, as used in errors: the main file, then those that it includes.
+    package var files: [String] = []
+    /// The name of the main file.
+    package var file: String { files.first ?? "" }
+
+    /// The name of the file that a position is in.
+    package func file(at position: Position) -> String {
+        files.indices.contains(position.source) ? files[position.source] : file
+    }
     /// The files and secrets that the configuration names, for the daemon to check.
     ///
     /// They contain positions, so leave them out when comparing configurations.

@@ -21,6 +21,13 @@ package struct ByteCount: Sendable, Hashable, Comparable {
     /// Whether the text is a size, even if it is too large.
     static func isWellFormed(_ text: String) -> Bool { parts(of: text) != nil }
 
+    static let form = "a size such as 64KiB"
+
+    /// What is expected instead of a number with another unit or none; nil for other texts.
+    static func bound(of text: String) -> String? {
+        text.first?.isNumber == true ? "\(form) (B, KiB, MiB or GiB)" : nil
+    }
+
     private static let largest = 1 << 40
 
     private static func parts(of text: String) -> (count: Int, unit: Int)? {

@@ -7,9 +7,15 @@ package enum DurationText {
         length(of: text).flatMap { $0 <= longest ? $0 : nil }
     }
 
-    /// What is expected instead of a duration above the limit; nil for other texts.
+    static let form = "a duration such as 5s"
+
+    /// What is expected instead of a duration above the limit, or of a number with another unit or none;
+    /// nil for other texts.
     static func bound(of text: String) -> String? {
-        length(of: text).flatMap { $0 > longest ? "at most a year (8760h)" : nil }
+        guard let length = length(of: text) else {
+            return text.first?.isNumber == true ? "\(form) (ms, s, m or h)" : nil
+        }
+        return length > longest ? "at most a year (8760h)" : nil
     }
 
     private static let longest = Duration.seconds(365 * 86_400)

@@ -41,8 +41,17 @@ package enum ListenAddress: Sendable, Hashable {
     /// The longest path of a socket, in bytes: `sockaddr_un` also holds a terminating NUL.
     package static let longestPath = 107
 
-    /// What is expected instead of a path that is too long; nil for other texts.
+    /// What is expected instead of a path that is too long, of a port without a host, or of a port that
+    /// does not exist; nil for other texts.
     static func bound(of text: String) -> String? {
+        let port = text.split(separator: ":", omittingEmptySubsequences: false).last ?? ""
+        if !port.isEmpty, port.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
+            guard WholeNumber.parse(port, atMost: 65_536) ?? 0 <= 65_535 else {
+                return "a port from 0 to 65535"
+            }
+            let host = text.dropLast(port.count)
+            return host.isEmpty || host == ":" ? "an address such as 127.0.0.1:\(port)" : nil
+        }
         guard text.hasPrefix("unix:/"), text.utf8.count - 5 > longestPath else { return nil }
         return "a path of at most \(longestPath) bytes"
     }

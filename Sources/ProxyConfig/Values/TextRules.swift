@@ -1,5 +1,12 @@
 import HTTPMessage
 
+extension [String] {
+    /// The words as a choice: `a, b or c`.
+    var alternatives: String {
+        count < 2 ? joined() : "\(dropLast().joined(separator: ", ")) or \(self[count - 1])"
+    }
+}
+
 /// The syntax of various kinds of text.
 enum TextRules {
     /// Whether the text is not empty and has no control characters.
@@ -19,6 +26,20 @@ enum TextRules {
                 default: false
                 }
             }
+    }
+
+    /// The name of a variable, if the text is that variable as a shell writes it: `$NAME` or `${NAME}`.
+    static func variable(_ text: String) -> String? {
+        guard text.hasPrefix("$") else { return nil }
+        let isBraced = text.hasPrefix("${") && text.hasSuffix("}")
+        let name = String(isBraced ? text.dropFirst(2).dropLast() : text.dropFirst())
+        return !name.isEmpty && isVariableName(name) ? name : nil
+    }
+
+    /// What to say of a variable in place of a value; `nil` for any other text.
+    static func variableAdvice(_ text: String) -> String? {
+        variable(text) == nil
+            ? nil : ": variables are not replaced; only a secret may be in one, as env:NAME"
     }
 
     /// Whether the text matches `[a-z0-9][a-z0-9-]*`, with at most 63 characters.

@@ -55,7 +55,7 @@ package struct ConfigurationChecker: Sendable {
         let errors = Set(configuration.mentions).compactMap { mention in
             problem(with: mention.resource).map { message in
                 ConfigurationError(
-                    file: configuration.file,
+                    file: configuration.file(at: mention.position),
                     position: mention.position,
                     key: mention.key,
                     message: message

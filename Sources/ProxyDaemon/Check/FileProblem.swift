@@ -86,6 +86,17 @@ enum FileProblem {
 }
 
 extension ConfigurationErrors {
+    /// The error of an included file that cannot be read.
+    package static func unreadable(included file: String) -> ConfigurationErrors {
+        let error = ConfigurationError(
+            file: file,
+            position: .start,
+            key: "",
+            message: FileProblem.unusable(file)
+        )
+        return ConfigurationErrors([error])
+    }
+
     /// The error of a configuration file that cannot be read.
     ///
     /// - Parameters:

@@ -22,7 +22,9 @@ package enum PublicSecrets {
             let place: (path: String, words: String)
             switch mention.resource.secret {
             case .file(let path)?: place = (path, path)
-            case .literal?: place = (configuration.file, "this file, and the secret in it")
+            case .literal?:
+                let file = configuration.file(at: mention.position)
+                place = (file, "this file, and the secret in it")
             case .environment?, .credential?, .exec?, nil: return nil
             }
             let verb: String
@@ -33,7 +35,7 @@ package enum PublicSecrets {
             case .both: verb = "read and change"
             }
             return ConfigurationError(
-                file: configuration.file,
+                file: configuration.file(at: mention.position),
                 position: mention.position,
                 key: mention.key,
                 message: "warning: every user of this machine can \(verb) \(place.words); "
@@ -90,7 +92,7 @@ extension ProxyConfiguration {
             guard case .credential? = mention.resource.secret, let secret = mention.resource.secret
             else { return nil }
             return ConfigurationError(
-                file: file,
+                file: file(at: mention.position),
                 position: mention.position,
                 key: mention.key,
                 message:
@@ -115,7 +117,7 @@ extension ProxyConfiguration {
         let named = mentions.filter { $0.resource.secret == reference }
         let mention = named.first { $0.key.hasPrefix("channels.\(channel).") } ?? named.first
         return ConfigurationError(
-            file: file,
+            file: file(at: mention?.position ?? .start),
             position: mention?.position ?? .start,
             key: mention?.key ?? "channels.\(channel)",
             message: problem.description
