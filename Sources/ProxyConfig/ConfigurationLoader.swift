@@ -101,9 +101,31 @@ package enum ConfigurationLoader {
         let reader = RootReader(root: section, directories: directories)
         var configuration = reader.configuration(channels: channels.map(\.configuration))
         configuration.files = reading.files
+        configuration.written = written(root)
         configuration.mentions = reading.mentions
         checks.run(on: configuration)
         return (configuration, reading.errors.union(errorsOfDefaults(in: section)))
+    }
+
+    /// The values of the process and of each channel.
+    private static func written(_ root: ConfigNode) -> WrittenValues {
+        var written = WrittenValues()
+        let defaults = root.child(RootKey.defaults.rawValue)
+        for entry in root.entries ?? [] {
+            switch RootKey(rawValue: entry.key) {
+            case .channels?:
+                for channel in entry.value.entries ?? [] {
+                    written.add(
+                        channel.value.mergedAsChannel(over: defaults),
+                        at: "channels.\(channel.key)",
+                        .map(ChannelKey.self)
+                    )
+                }
+            case .defaults?, .include?, nil: break
+            case let key?: written.add(entry.value, at: entry.key, key.rule)
+            }
+        }
+        return written
     }
 
     /// The errors of `defaults` read without a channel: unused defaults are checked too.

@@ -124,7 +124,7 @@ struct ReloadCommand: AsyncParsableCommand {
     )
 
     @OptionGroup var file: ConfigurationOption
-    @Flag(help: "Print which channels would change, without changing them.") var plan = false
+    @Flag(help: "Print what would change, key by key, without changing it.") var plan = false
 
     func run() async throws {
         try await AdminSession(try file.load(.text))

@@ -65,6 +65,9 @@ struct CheckCommand: ParsableCommand {
     )
     var user: String?
 
+    @Flag(help: "Print a JSON Schema of the configuration for editors, and check nothing.")
+    var schema = false
+
     func validate() throws {
         guard path == nil || file.config == nil else {
             throw ValidationError("a file and --config cannot be combined")
@@ -73,6 +76,7 @@ struct CheckCommand: ParsableCommand {
     }
 
     func run() throws {
+        if schema { return try StandardOutput.write(bytes: Array(JSONSchema.text.utf8)) }
         var file = file
         if let path { file.config = path }
         try user.map(assume)

@@ -17,6 +17,7 @@ import traceback
 
 import cases_admin  # noqa: F401
 import cases_clients  # noqa: F401
+import cases_configuration  # noqa: F401
 import cases_crash  # noqa: F401
 import cases_daemon  # noqa: F401
 import cases_faults  # noqa: F401

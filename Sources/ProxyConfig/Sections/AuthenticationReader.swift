@@ -67,11 +67,9 @@ struct AuthenticationReader {
 
     // MARK: - Where it goes
 
-    private enum Location: String, CaseIterable {
-        case header, query, path
+    private var location: CredentialPlacement.Location {
+        section.choice(.location, default: .header)
     }
-
-    private var location: Location { section.choice(.location, default: .header) }
 
     /// Where a credential goes; nil without one.
     func placement(of credential: Authentication) -> CredentialPlacement? {

@@ -8,6 +8,11 @@ package enum CredentialPlacement: Sendable, Hashable {
     /// In place of the marker in the upstream's path.
     case path(prefix: String)
 
+    /// The words of `auth.in`.
+    enum Location: String, CaseIterable {
+        case header, query, path
+    }
+
     /// Stands for the credential in the URL of an upstream.
     package static let marker = "{credential}"
 

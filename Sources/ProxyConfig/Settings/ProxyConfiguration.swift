@@ -32,6 +32,8 @@ package struct ProxyConfiguration: Sendable, Equatable {
     ///
     /// They contain positions, so leave them out when comparing configurations.
     package var mentions: [Mention]
+    /// The values as they are written, with `defaults` merged into the channels.
+    package var written = WrittenValues()
 
     /// The number of event loops.
     package enum Workers: Sendable, Hashable {

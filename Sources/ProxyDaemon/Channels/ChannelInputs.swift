@@ -18,6 +18,37 @@ struct ChannelInputs: Sendable, Equatable {
     }
 }
 
+extension ChannelInputs {
+    /// The secrets and files that have another content here; one that is new is a change of the
+    /// configuration.
+    func changes(from earlier: ChannelInputs) -> (secrets: Set<SecretReference>, files: Set<String>)
+    {
+        let references = secrets.merging(documents) { secret, _ in secret }
+        let earlierReferences = earlier.secrets.merging(earlier.documents) { secret, _ in secret }
+        let changed = references.filter { reference, secret in
+            earlierReferences[reference].map { $0 != secret } ?? false
+        }
+        let changedFiles = files.filter { path, contents in
+            earlier.files[path].map { $0 != contents } ?? false
+        }
+        return (Set(changed.keys), Set(changedFiles.keys))
+    }
+}
+
+extension Mention.Resource {
+    /// Whether it is one of these secrets or files.
+    func names(_ secrets: Set<SecretReference>, _ files: Set<String>) -> Bool {
+        switch self {
+        case .secret(let reference), .fieldValue(let reference, _), .signingKey(let reference),
+            .serviceAccount(let reference), .stateKey(let reference):
+            secrets.contains(reference)
+        case .authorities(let path), .certificates(let path), .sample(let path):
+            files.contains(path)
+        case .clientCertificate, .directory, .journal: false
+        }
+    }
+}
+
 extension ChannelConfiguration {
     /// The secrets that the channel names.
     var secretReferences: [SecretReference] {

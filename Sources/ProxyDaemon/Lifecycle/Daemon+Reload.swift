@@ -160,36 +160,54 @@ extension Daemon {
         // Its own readings: a reload may be reading at the same time.
         let secrets = assembly.map { SecretReader($0.secrets.resolver) }
         let present = inForce.current.channels
-        var lines: [String] = []
+        var lines = next.written.changes(from: inForce.current.written, channel: nil)
         for channel in next.channels {
             guard let known = present.first(where: { $0.name == channel.name }) else {
                 lines.append("added: \(channel.name)")
                 continue
             }
-            if await isChanged(channel, comparedTo: known, secrets) {
-                lines.append("changed: \(channel.name)")
+            let changes: [String]?
+            if channel == known {
+                changes = await renewedInputs(of: channel, in: next, secrets)
+            } else {
+                changes = next.written.changes(
+                    from: inForce.current.written,
+                    channel: channel.name
+                )
+            }
+            if let changes {
+                lines += ["changed: \(channel.name)"] + changes.map { "  \($0)" }
             }
         }
         for channel in present where !next.channels.contains(where: { $0.name == channel.name }) {
             lines.append("removed: \(channel.name)")
         }
-        return .success(lines.isEmpty ? ["no channel would change: \(next.file)"] : lines)
+        return .success(lines.isEmpty ? ["nothing would change: \(next.file)"] : lines)
     }
 
-    /// Whether a reload would make the channel again; a secret that cannot be read counts as a change,
-    /// and the reload will report it.
-    private func isChanged(
-        _ wanted: ChannelConfiguration,
-        comparedTo present: ChannelConfiguration,
+    /// Which secrets and files have changed since the channel was made of them, one line a key.
+    ///
+    /// One that cannot be read counts, and the reload will report it. `nil` if none has changed.
+    private func renewedInputs(
+        of wanted: ChannelConfiguration,
+        in next: ProxyConfiguration,
         _ secrets: SecretReader?
-    ) async -> Bool {
-        guard wanted == present, let channel = channels[wanted.name], let secrets, let assembly
-        else { return true }
-        var isReadable = true
-        let inputs = await assembly.inputs(of: wanted, reading: secrets) { _, _ in
-            isReadable = false
+    ) async -> [String]? {
+        guard let channel = channels[wanted.name], let secrets, let assembly else { return [] }
+        var unreadable: Set<SecretReference> = []
+        let inputs = await assembly.inputs(of: wanted, reading: secrets) { reference, _ in
+            unreadable.insert(reference)
         }
-        return !isReadable || channel.inputs != inputs
+        guard !unreadable.isEmpty || inputs != channel.inputs else { return nil }
+        let changed = inputs.changes(from: channel.inputs)
+        let references = changed.secrets.union(unreadable)
+        let keys = next.mentions.filter { mention in
+            let isChannels =
+                mention.key.hasPrefix("channels.\(wanted.name).")
+                || mention.key.hasPrefix("defaults.")
+            return isChannels && mention.resource.names(references, changed.files)
+        }.map(\.key)
+        return Set(keys).sorted().map { "\($0): changed" }
     }
 }
 

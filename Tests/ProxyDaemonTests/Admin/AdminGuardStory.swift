@@ -62,7 +62,7 @@ import Testing
     func `a plan of a reload is no reload`(query: String) async throws {
         let answer = try await ask("POST /reload?\(query)", "Netproxy-Admin: 1")
         #expect(answer.status == 200)
-        #expect(answer.body == "no channel would change: story.yaml\n")
+        #expect(answer.body == "nothing would change: story.yaml\n")
     }
 
     @Test func `a reload with an unknown wish is refused`() async throws {

@@ -127,7 +127,7 @@ import Testing
             let gate = "\(gated.directory)/gate"
             #expect(await eventually { FileManager.default.fileExists(atPath: gate) })
             let plan = try await proxy.plan()
-            #expect(plan == ["changed: orders"])
+            #expect(plan == ["changed: orders", "  channels.orders.auth.bearer: added"])
             #expect(await eventually { HelperStory.write("token\n", toFIFO: gate) })
             #expect(!(await reload).contains { $0.contains("was not reloaded") })
             #expect(key.runs == 2)
