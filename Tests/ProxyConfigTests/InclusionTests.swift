@@ -158,7 +158,7 @@ private struct Directory: ~Copyable {
             Issue.record("accepted")
             return
         }
-        #expect(failure.admin == .unix("/run/here.sock"))
+        #expect(failure.admin == [.unix("/run/here.sock")])
         #expect(failure.concerns(["channels.mail"]) && !failure.concerns(["log"]))
     }
 }
