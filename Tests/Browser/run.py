@@ -144,6 +144,8 @@ class Run:
         check(status == 200 and len(text.encode()) <= 40 << 10, f"{len(text.encode())} bytes")
         self.browser.view(1280, 900, "light")
         self.open()
+        # Rows and cards come from two answers, and what the cards say of the rows a moment later.
+        self.browser.until("document.body.innerText.includes('last minute: 12')", "the last minute")
         words = self.browser.run("document.body.innerText")
         for part in ("netproxy 0.", "serving on 127.0.0.1:", self.world.file,
                      "in force since the start", "sign-in needed", "To do: netproxy login mail",
