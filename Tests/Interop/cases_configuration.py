@@ -32,6 +32,7 @@ def check_with_the_permissions_of_another_user(world):
     proxy.config["channels"]["orders"]["auth"] = {"bearer": "file:" + secrets["token"]}
     proxy.config["channels"]["orders"]["access"] = {"key": "file:" + secrets["key"]}
     proxy.write_config()
+    os.makedirs(proxy.log_directory, exist_ok=True)
     for directory in (proxy.directory, proxy.log_directory):
         while directory.startswith(world.directory):
             os.chmod(directory, os.stat(directory).st_mode | 0o005)
@@ -113,7 +114,7 @@ def the_schema_accepts_the_example(world):
     mistakes = ("wrokers: 1", "channels: { a: { upstraem: x } }", "channels: { A: {} }",
                 "channels: { a: { auth: { bearer: hunter2 } } }", "drain: 30",
                 "channels: { a: { timeouts: { total: 1d } } }", "log: { format: xml }")
-    equal(run([world.python, "-c", VALIDATE, path, EXAMPLE, *mistakes]), "", "what is wrong")
+    equal(run([world.python, "-c", VALIDATE, path, EXAMPLE, *mistakes]), b"", "what is wrong")
 
 
 @case
