@@ -85,7 +85,12 @@ import Testing
         let servers = NameServers()
         let resolver = Resolver { servers.lookUp($0) }
         _ = await ask(resolver, "good.example", for: .configuration).value
-        for number in 1...1025 { _ = await ask(resolver, "good\(number).example", for: .app).value }
+        _ = await ask(resolver, "good1.example", for: .app).value
+        // Eight at a time: on a slow machine the first answers would otherwise be too old.
+        for start in stride(from: 2, through: 1025, by: 8) {
+            let some = (start..<(start + 8)).map { ask(resolver, "good\($0).example", for: .app) }
+            for task in some { _ = await task.value }
+        }
         _ = await ask(resolver, "good.example", for: .app).value
         _ = await ask(resolver, "good2.example", for: .app).value
         #expect(servers.asked(for: "good.example") == 1)
