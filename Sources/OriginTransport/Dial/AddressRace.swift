@@ -5,10 +5,24 @@ package import EventIO
 ///
 /// The families alternate: where one of them leads nowhere, its addresses usually all do.
 package enum AddressRace {
-    /// The head start of the first address: 250 ms, as RFC 8305 §5 recommends.
-    private static let headStart = Duration.milliseconds(250)
-    /// That of the others, once the first has failed to answer in time: the least that §5 recommends.
-    private static let laterHeadStart = Duration.milliseconds(100)
+    /// How long an address is tried alone before the next one is tried beside it.
+    package struct HeadStarts: Sendable {
+        /// That of the first address.
+        package let first: Duration
+        /// That of the others, once the first has failed to answer in time.
+        package let later: Duration
+
+        package init(first: Duration, later: Duration) {
+            self.first = first
+            self.later = later
+        }
+
+        /// What RFC 8305 §5 recommends: 250 ms, then the least that it allows.
+        package static let standard = HeadStarts(
+            first: .milliseconds(250),
+            later: .milliseconds(100)
+        )
+    }
 
     private enum Event: Sendable {
         case connected(LoopBound<StreamSocket>)
@@ -23,13 +37,15 @@ package enum AddressRace {
     ///   - addresses: in the order to try them.
     ///   - loop: where the connection will live; call it there.
     ///   - deadline: on the loop's clock, for all of them together.
+    ///   - headStarts: of each address over the next.
     /// - Returns: the connection, which the caller closes.
     /// - Throws: `.unknownHost` without addresses, else why none could be reached, or `.aborted` when
     ///   the task is cancelled.
     package static func connect(
         to addresses: [SocketAddress],
         on loop: EventLoop,
-        until deadline: UInt64
+        until deadline: UInt64,
+        headStarts: HeadStarts = .standard
     ) async throws(IOError) -> StreamSocket {
         guard let first = addresses.first else { throw .unknownHost("no address") }
         guard addresses.count > 1 else {
@@ -37,7 +53,7 @@ package enum AddressRace {
         }
         return try await withTaskGroup(of: Event.self) { group in
             let order = alternating(addresses)
-            let winner = await run(&group, order, on: loop, until: deadline)
+            let winner = await run(&group, order, on: loop, until: deadline, headStarts)
             group.cancelAll()
             for await case .connected(let late) in group { late.value.close() }
             return winner
@@ -59,11 +75,12 @@ package enum AddressRace {
         _ group: inout TaskGroup<Event>,
         _ addresses: [SocketAddress],
         on loop: EventLoop,
-        until deadline: UInt64
+        until deadline: UInt64,
+        _ headStarts: HeadStarts
     ) async -> Result<LoopBound<StreamSocket>, IOError> {
         var (begun, failed) = (0, 0)
         var failure: IOError?
-        begin(addresses[begun], number: &begun, in: &group, on: loop, until: deadline)
+        begin(addresses[begun], number: &begun, in: &group, on: loop, until: deadline, headStarts)
         while let event = await group.next() {
             switch event {
             case .connected(let socket): return .success(socket)
@@ -79,7 +96,14 @@ package enum AddressRace {
                 guard number == begun else { continue }
             }
             guard begun < addresses.count else { continue }
-            begin(addresses[begun], number: &begun, in: &group, on: loop, until: deadline)
+            begin(
+                addresses[begun],
+                number: &begun,
+                in: &group,
+                on: loop,
+                until: deadline,
+                headStarts
+            )
         }
         return .failure(failure ?? .timedOut)
     }
@@ -89,7 +113,8 @@ package enum AddressRace {
         number: inout Int,
         in group: inout TaskGroup<Event>,
         on loop: EventLoop,
-        until deadline: UInt64
+        until deadline: UInt64,
+        _ headStarts: HeadStarts
     ) {
         number += 1
         group.addTask {
@@ -103,7 +128,7 @@ package enum AddressRace {
         let begun = number
         group.addTask {
             // Cancelled when the race is over.
-            _ = try? await loop.sleep(for: begun == 1 ? headStart : laterHeadStart)
+            _ = try? await loop.sleep(for: begun == 1 ? headStarts.first : headStarts.later)
             return .waited(begun)
         }
     }

@@ -260,7 +260,7 @@ import Testing
             try await asked.wait()
             let started = ContinuousClock.now
             await proxy.stop()
-            #expect(started.duration(to: .now) < .seconds(5))
+            #expect(started.duration(to: .now) < .seconds(30))
         }
     }
 
