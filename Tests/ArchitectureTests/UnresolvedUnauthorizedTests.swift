@@ -15,7 +15,7 @@ import Testing
             .compactMap { $0.split(separator: "\"").dropFirst().first.map(String.init) }
     }
 
-    @Test(arguments: ["README.md", page])
+    @Test(arguments: ["Sources/ProxyDaemon/Documentation.docc/Guide/Errors.md", page])
     func `a page explains every reason`(path: String) throws {
         let text = try SourceTree.text(of: path)
         let words = try Self.words()

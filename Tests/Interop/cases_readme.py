@@ -1,4 +1,4 @@
-"""What the README tells people to type, typed: its blocks are taken from the file and run."""
+"""What README and guide tell people to type, typed: the blocks are taken from the files and run."""
 
 import os
 import re
@@ -11,7 +11,7 @@ from traffic import curl
 from world import HERE
 
 ORDER = '{"id":42}'
-# The README's stub block, as a value; `readme_stub` holds it against the text.
+# The guide's stub block, as a value; `readme_stub` holds it against the text.
 STUB = [
     {"path": "/42", "headers": {"Content-Type": "application/json"}, "body": ORDER},
     {"method": "POST", "delay": "250ms", "status": 201},
@@ -19,14 +19,21 @@ STUB = [
 ]
 
 
-def block(language, part):
-    """The README's first block in a language that contains `part`."""
-    with open(os.path.join(HERE, "..", "..", "README.md"), encoding="utf-8") as file:
+GUIDE = "Sources/ProxyDaemon/Documentation.docc/Guide"
+
+
+def block(language, part, path="README.md"):
+    """A document's first block in a language that contains `part`."""
+    with open(os.path.join(HERE, "..", "..", path), encoding="utf-8") as file:
         text = file.read()
     for found in re.findall(rf"^```{language}\n(.*?)^```$", text, re.M | re.S):
         if part in found:
             return found
-    check(False, f"the README has no {language} block with {part!r}")
+    check(False, f"{path} has no {language} block with {part!r}")
+
+
+def app_block(language, part):
+    return block(language, part, f"{GUIDE}/Apps.md")
 
 
 def typed(proxy, command, seconds=60, **variables):
@@ -57,11 +64,11 @@ def local(text, proxy):
 
 @case
 def readme_stub(world):
-    text = re.sub(r"\s", "", block("yaml", "stub:"))
+    text = re.sub(r"\s", "", app_block("yaml", "stub:"))
     for entry in STUB:
         for key, value in entry.items():
             written = value if isinstance(value, (str, int)) else next(iter(value.values()))
-            check(f"{key}:" in text and str(written) in text, f"the README's stub lacks {key}")
+            check(f"{key}:" in text and str(written) in text, f"the guide's stub lacks {key}")
     with stubbed(world) as proxy:
         found = curl(proxy, proxy.url("/orders/42"))
         equal((found.status, found.body), (200, ORDER.encode()), "stubbed answer")
@@ -78,16 +85,17 @@ def readme_stub(world):
 @case
 def readme_curl_lines(world):
     with stubbed(world) as proxy:
-        lines = [line for line in local(block("bash", "http_proxy=http"), proxy).splitlines() if line]
-        equal(len(lines), 3, "lines of the README's block")
-        for line in lines:
-            equal(typed(proxy, ["sh", "-c", line]), ORDER, line)
+        for text in block("bash", "http_proxy=http"), app_block("bash", "http_proxy=http"):
+            lines = [line for line in local(text, proxy).splitlines() if line]
+            equal(len(lines), 3, "lines of the block")
+            for line in lines:
+                equal(typed(proxy, ["sh", "-c", line]), ORDER, line)
 
 
 @case
 def readme_python(world):
     with stubbed(world) as proxy:
-        text = typed(proxy, [world.python, "-c", local(block("python", "urllib.request"), proxy)])
+        text = typed(proxy, [world.python, "-c", local(app_block("python", "urllib.request"), proxy)])
         equal(text.splitlines(), ["200", "{'id': 42}", "{'id': 42}"], "output")
 
 
@@ -99,7 +107,7 @@ def readme_node(world):
     with stubbed(world) as proxy:
         program = os.path.join(proxy.directory, "orders.mjs")
         with open(program, "w", encoding="utf-8") as file:
-            file.write(local(block("js", "ORDERS_URL"), proxy))
+            file.write(local(app_block("js", "ORDERS_URL"), proxy))
         equal(typed(proxy, [node, program]).strip(), "200 { id: 42 }", "output")
 
 
@@ -114,8 +122,9 @@ assert os.environ["NETPROXY_KEY"] and os.environ["NETPROXY_ORDERS_URL"].endswith
 
 @case
 def readme_exec(world):
-    lines = [line for line in block("bash", "exec -- python3").splitlines() if line]
-    equal(len(lines), 2, "lines of the README's block")
+    lines = [line for text in (block("bash", "exec -- python3"), app_block("bash", "exec -- python3"))
+             for line in text.splitlines() if line]
+    equal(len(lines), 4, "lines of the blocks")
     with stubbed(world, access={"key": "literal:only-the-owner"}) as proxy:
         equal(curl(proxy, proxy.url("/orders/42")).status, 401, "status without a key")
         with open(os.path.join(proxy.directory, "report.py"), "w", encoding="utf-8") as file:
@@ -126,10 +135,10 @@ def readme_exec(world):
 
 @case
 def readme_exec_as_api_key(world):
-    line = block("bash", "--channel llm").strip()
+    line = app_block("bash", "--channel llm").strip()
     words = {"OPENAI_BASE_URL": "url", "OPENAI_API_KEY": "key"}
     written = "exec: { " + ", ".join(f"{name}: {word}" for name, word in words.items()) + " }"
-    check(written in block("yaml", "exec:"), f"the README's channel lacks {written}")
+    check(written in app_block("yaml", "exec:"), f"the guide's channel lacks {written}")
     channel = {"upstream": "https://api.example.com/v1", "stub": STUB, "exec": words,
                "auth": {"bearer": "literal:the-real-key"},
                "access": {"key": "literal:only-the-owner"}}

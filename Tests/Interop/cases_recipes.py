@@ -1,4 +1,4 @@
-"""The README's recipes, typed: each row's channel and command are taken from the file.
+"""The guide's recipes, typed: each row's channel and command are taken from the file.
 
 Only the hosts, ports, paths and secrets that a reader replaces are replaced here.
 """
@@ -12,6 +12,7 @@ import zipfile
 import sdk_apis
 from cases_clients import program
 from cases_readme import typed
+from cases_readme import GUIDE
 from cases_tools import GIT, Served, hosting, image, rclone_serving, registry, write
 from guarded import CREDENTIAL, Reply, basic
 from harness import case, check, equal, free_port
@@ -22,9 +23,9 @@ TRIED = set()
 
 
 def rows():
-    """The README's table of recipes: client -> (channel, command)."""
-    with open(os.path.join(HERE, "..", "..", "README.md"), encoding="utf-8") as file:
-        section = file.read().partition("\n## Recipes\n")[2].partition("\n## ")[0]
+    """The guide's table of recipes: client -> (channel, command)."""
+    with open(os.path.join(HERE, "..", "..", GUIDE, "Recipes.md"), encoding="utf-8") as file:
+        section = file.read()
     found = re.findall(r"^\| ([^|]+) \| `([^`]+)` \| `([^`]+)` \|$", section, re.M)
     return {client: (channel, command) for client, channel, command in found}
 
@@ -203,4 +204,4 @@ def recipe_gh(world):
 @case
 def recipes_are_all_tried(_):
     equal(set(rows()), {name.replace("slack-sdk", "slack_sdk") for name in TRIED},
-          "clients in the README's table")
+          "clients in the guide's table")

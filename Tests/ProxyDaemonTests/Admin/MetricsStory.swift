@@ -5,10 +5,12 @@ import Testing
 @testable import ProxyDaemon
 
 @Suite struct MetricsStory {
-    private static let page = URL(filePath: #filePath)
+    private static let root = URL(filePath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent()
-        .appending(path: "Sources/ProxyDaemon/Documentation.docc/Metrics.md")
+    private static let page = root.appending(
+        path: "Sources/ProxyDaemon/Documentation.docc/Metrics.md"
+    )
 
     /// Runs a story with one exchange of each kind: served with a token, failed, and refused a token.
     private func withTraffic(_ story: (DaemonHarness) async throws -> Void) async throws {
@@ -106,6 +108,27 @@ import Testing
                 )
                 #expect(isTold, "\(member) is not documented")
             }
+        }
+    }
+
+    @Test(arguments: ["netproxy.rules.yml", "netproxy.dashboard.json"])
+    func `alerts and dashboard name series that there are`(file: String) async throws {
+        let text = try String(
+            contentsOf: MetricsStory.root.appending(path: "config/monitoring/\(file)"),
+            encoding: .utf8
+        )
+        let names = Set(
+            text.matches(of: /\b(?:netproxy|process)_[a-z0-9_]+/).map { name in
+                let name = String(name.output)
+                return name.hasSuffix("_bucket") ? String(name.dropLast(7)) : name
+            }
+        )
+        #expect(names.count > 10)
+        try await withTraffic { proxy in
+            let metrics = try await proxy.ask(Raw.get("/metrics")).body
+            let told = metrics.split(separator: "\n").filter { $0.hasPrefix("# TYPE ") }
+                .map { String($0.split(separator: " ")[2]) }
+            #expect(names.subtracting(told) == [])
         }
     }
 
