@@ -5,7 +5,7 @@ import System
 struct FollowedFile {
     private static let blockSize = 256 * 1024
     private static let newline = UInt8(ascii: "\n")
-    /// How often a call looks for the file being read while it is being rotated.
+    /// How often a call looks for the next file while files are being rotated.
     private static let attempts = 100
 
     private let path: String
@@ -70,40 +70,43 @@ struct FollowedFile {
     /// The whole lines appended since the last call, of every file that there was in the meantime.
     mutating func newLines() throws(FileError) -> [[UInt8]] {
         var lines: [[UInt8]] = []
-        var attempts = 0
-        while true {
+        var (number, failures) = (1, 0)
+        var earlier: [FileStatus]?
+        while failures < Self.attempts {
             if let file {
                 try read(file, into: &lines)
-                guard try isMoved(file) else { return lines }
+                guard try isMoved(file) else { break }
                 // Lines that were appended before the file was moved away.
                 try read(file, into: &lines)
             }
-            // Opened before the look at the rotated files: if none of those comes in between then, this
-            // one follows directly.
-            let next = try Self.open(path)
-            switch try successors() {
-            case .rotated(let missed):
-                for file in missed {
-                    startFile(file)
-                    try read(file, into: &lines)
-                }
+            switch try successor(from: number) {
+            case .file(let next, let found):
+                startFile(next)
+                (number, failures, isLost) = (max(found - 1, 1), 0, false)
             case .none:
-                guard let next else { return lines }
-                startFile(next)
-                isLost = false
-            case .unknown where isLost:
-                // Also at the second call: it was moved elsewhere, and not by a rotation under way.
-                guard let next else { return lines }
-                startFile(next)
-                isLost = false
+                return lines
+            case .unclear:
+                (failures, earlier) = (failures + 1, nil)
             case .unknown:
-                attempts += 1
-                guard attempts < Self.attempts else {
+                failures += 1
+                // Opened before the look, so that nothing comes between both.
+                let next = try Self.open(path)
+                let rotated = try rotatedFiles()
+                // A look is believed if no rotation went on meanwhile: if the next one finds the same.
+                let isSteady = rotated.hasSameFiles(as: earlier)
+                earlier = rotated.files.map(\.status)
+                guard isSteady else { continue }
+                if let file, try file.status.isLinked, !isLost {
+                    // Moved elsewhere, if the next call finds it so, too.
                     isLost = true
                     return lines
                 }
+                guard let next = rotated.files.first?.file ?? next else { return lines }
+                startFile(next)
+                (number, failures, isLost, earlier) = (1, 0, false, nil)
             }
         }
+        return lines
     }
 
     private mutating func startFile(_ next: ReadableFile) {
@@ -112,43 +115,86 @@ struct FollowedFile {
         partial = []
     }
 
-    /// The files that were created after the one being read, and rotated.
-    private enum Successors {
-        /// Oldest first; there may be younger ones by now.
-        case rotated([ReadableFile])
-        /// None: the file of today follows.
+    /// What follows the file being read.
+    private enum Successor {
+        /// The file after it; the one being read has this number.
+        case file(ReadableFile, number: Int)
+        /// Nothing yet.
         case none
-        /// The file being read is not among the rotated ones: moved elsewhere, or being moved now.
+        /// A rotation goes on.
+        case unclear
+        /// The file being read is not among the rotated ones: removed, or moved elsewhere.
         case unknown
     }
 
-    private func successors() throws(FileError) -> Successors {
-        let own = try file?.status ?? predecessor
-        var files: [ReadableFile] = []
-        var (number, missing) = (0, 0)
-        // A rotation under way leaves one number free, also for long if its process has to wait.
-        while missing < 2 {
-            number += 1
-            guard let next = try Self.open("\(path).\(number)") else {
-                missing += 1
-                continue
-            }
-            let status = try next.status
-            if let own, status.isSameFile(as: own) { return Self.found(files) }
-            // Rotated while the look goes on: everything has moved up by one.
-            if let last = try files.last?.status, status.isSameFile(as: last) { return .unknown }
-            files.append(next)
+    /// The file after the one being read.
+    ///
+    /// Numbers only grow. If the file being read has the same number before and after the look at the one
+    /// below it, no rotation has put another file there.
+    private func successor(from start: Int) throws(FileError) -> Successor {
+        guard let own = try file?.status ?? predecessor,
+            let number = try number(of: own, from: start)
+        else { return .unknown }
+        if let next = try Self.open(name(number - 1)) {
+            return try isNumbered(own, number) ? .file(next, number: number) : .unclear
         }
-        guard let own else { return Self.found(files) }
-        if let file, try file.status.isLinked { return .unknown }
-        // Removed, by rotation or otherwise.
-        var younger: [ReadableFile] = []
-        for file in files where try file.status.modified >= own.modified { younger.append(file) }
-        return Self.found(younger)
+        guard number > 1 else { return try isNumbered(own, number) ? .none : .unclear }
+        // A rotation under way leaves one number free, also for long if its process has to wait.
+        guard let next = try Self.open(name(number - 2)), try isNumbered(own, number),
+            try FileSystem.status(name(number - 1)) == nil
+        else { return .unclear }
+        return .file(next, number: number)
     }
 
-    private static func found(_ newestFirst: [ReadableFile]) -> Successors {
-        newestFirst.isEmpty ? .none : .rotated(newestFirst.reversed())
+    private func name(_ number: Int) -> String { number == 0 ? path : "\(path).\(number)" }
+
+    private func number(of own: FileStatus, from start: Int) throws(FileError) -> Int? {
+        var (number, missing) = (start, 0)
+        while missing < 2 {
+            if let status = try FileSystem.status(name(number)) {
+                if status.isSameFile(as: own) { return number }
+            } else {
+                missing += 1
+            }
+            number += 1
+        }
+        return nil
+    }
+
+    private func isNumbered(_ own: FileStatus, _ number: Int) throws(FileError) -> Bool {
+        try FileSystem.status(name(number)).map { $0.isSameFile(as: own) } ?? false
+    }
+
+    /// The rotated files that may have come after one that is not among them.
+    private struct RotatedFiles {
+        /// Oldest first.
+        var files: [(file: ReadableFile, status: FileStatus)] = []
+
+        func hasSameFiles(as earlier: [FileStatus]?) -> Bool {
+            guard let earlier, earlier.count == files.count else { return false }
+            return zip(earlier, files).allSatisfy { $0.isSameFile(as: $1.status) }
+        }
+    }
+
+    private func rotatedFiles() throws(FileError) -> RotatedFiles {
+        var rotated = RotatedFiles()
+        let open = try file?.status
+        // One that was moved elsewhere is followed by the file of today.
+        if let open, open.isLinked { return rotated }
+        let own = open ?? predecessor
+        var (number, missing) = (1, 0)
+        while missing < 2 {
+            if let next = try Self.open(name(number)) {
+                let status = try next.status
+                if own.map({ status.modified >= $0.modified }) ?? true {
+                    rotated.files.insert((next, status), at: 0)
+                }
+            } else {
+                missing += 1
+            }
+            number += 1
+        }
+        return rotated
     }
 
     private func isMoved(_ file: ReadableFile) throws(FileError) -> Bool {

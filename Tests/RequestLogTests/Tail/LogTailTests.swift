@@ -2,9 +2,18 @@ import RequestLog
 import Synchronization
 import Testing
 
-/// How many lines a reader has seen.
+/// The lines a reader has seen, and the time.
+///
+/// 200 ms pass with each look that finds some, as in `tail -f`. Looks that find none may follow one another
+/// while the writer has no processor.
 private final class Progress: Sendable {
     let lines = Mutex(0)
+    let now = Mutex(ContinuousClock.now)
+
+    func look(_ count: Int) {
+        lines.withLock { $0 = count }
+        now.withLock { $0 += .milliseconds(200) }
+    }
 }
 
 @Suite struct LogTailTests {
@@ -283,9 +292,9 @@ private final class Progress: Sendable {
         let file = RotatingFile(path: path, limits: RotatingFile.Limits(size: 700, keep: keep))
         for number in 0..<count {
             // Some 10 lines are a file, and 100 files wait for a reader.
-            while number > seen.lines.withLock({ $0 }) + 800 { await Task.yield() }
+            while number > seen.lines.withLock({ $0 }) + 400 { await Task.yield() }
             let line = Array(Samples.entry(number % 60, "/\(number)").utf8)
-            try file.prepare(adding: line.count, now: .now)
+            try file.prepare(adding: line.count, now: seen.now.withLock { $0 })
             _ = try file.write(line.span)
         }
     }
@@ -304,13 +313,15 @@ private final class Progress: Sendable {
                 let numbers = try tail.newLines().compactMap {
                     Int(($0["path"]?.text ?? "").dropFirst())
                 }
-                guard numbers.sorted() == Array(next..<(next + numbers.count)) else {
-                    Issue.record("after \(next): \(numbers.sorted().prefix(20))")
+                let expected = Set(next..<(next + numbers.count))
+                guard Set(numbers) == expected else {
+                    let lost = expected.subtracting(numbers).sorted().prefix(20)
+                    Issue.record("after \(next): of \(numbers.count) lines there are no \(lost)")
                     seen.lines.withLock { $0 = .max / 2 }
                     break
                 }
                 next += numbers.count
-                seen.lines.withLock { [next] in $0 = next }
+                if !numbers.isEmpty { seen.look(next) }
                 await Task.yield()
             }
             try await group.waitForAll()
