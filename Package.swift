@@ -226,7 +226,7 @@ let package = Package(
         ),
         .testTarget(
             name: "ArchitectureTests",
-            exclude: ["Coverage.md"],
+            exclude: ["Coverage.md", "FirstUse.md"],
             swiftSettings: strict
         ),
     ]

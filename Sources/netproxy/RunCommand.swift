@@ -48,7 +48,7 @@ struct RunCommand: AsyncParsableCommand {
     }
 }
 
-struct CheckCommand: ParsableCommand {
+struct CheckCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "check",
         abstract: "Check the configuration and every file it names, without changing anything."
@@ -65,6 +65,14 @@ struct CheckCommand: ParsableCommand {
     )
     var user: String?
 
+    @Flag(
+        help: """
+            Also connect to each upstream, and ask each token endpoint once. No upstream gets a credential, and no \
+            refresh token is used.
+            """
+    )
+    var online = false
+
     @Flag(help: "Print a JSON Schema of the configuration for editors, and check nothing.")
     var schema = false
 
@@ -75,7 +83,7 @@ struct CheckCommand: ParsableCommand {
         guard path != "" else { throw ValidationError("the file requires a path") }
     }
 
-    func run() throws {
+    func run() async throws {
         if schema { return try StandardOutput.write(bytes: Array(JSONSchema.text.utf8)) }
         var file = file
         if let path { file.config = path }
@@ -85,6 +93,20 @@ struct CheckCommand: ParsableCommand {
         try StandardOutput.write(
             "the configuration is valid: \(DaemonStatus.count(configuration.channels.count, "channel"))"
         )
+        if online { try await tryOut(configuration, file.environment) }
+    }
+
+    private func tryOut(
+        _ configuration: ProxyConfiguration,
+        _ environment: [String: String]
+    ) async throws {
+        let check = try OnlineCheck(configuration, environment: environment)
+        let outcomes = await check.run()
+        check.close()
+        for outcome in outcomes where !outcome.isFailure { try StandardOutput.write("\(outcome)") }
+        let failures = outcomes.filter(\.isFailure)
+        for failure in failures { StandardError.write("\(failure)") }
+        if !failures.isEmpty { throw ExitCode.failure }
     }
 
     /// Takes on a user's permissions, for the rest of the process.

@@ -309,6 +309,26 @@ package final class OriginPool: UpstreamConnectionOwner {
         )
     }
 
+    /// Connects, with TLS where that is the scheme, and closes the connection: to see whether it can be done.
+    ///
+    /// - Parameter limit: when to give up, on the loop's clock.
+    /// - Returns: how long it took.
+    /// - Throws: what dialling throws.
+    package func connectOnce(until limit: UInt64) async throws -> Duration {
+        let started = loop.now
+        open += 1
+        var context = RequestContext(requestID: "")
+        do {
+            let connection = try await dial(&context, until: limit)
+            let taken = Duration(elapsed: loop.now - started)
+            connection.close()
+            return taken
+        } catch {
+            slotFreed()
+            throw error
+        }
+    }
+
     private func dial(
         _ context: inout RequestContext,
         until limit: UInt64

@@ -174,11 +174,7 @@ final class ChannelShared: Sendable {
 
     /// How connections are made, with a loop's share of the process's limit.
     func options(forLoop index: Int, of loops: Int) -> UpstreamOptions {
-        var options = UpstreamOptions()
-        options.timeSettings = .channel
-        options.connectTimeout = configuration.timeouts.connect
-        options.responseTimeout = configuration.timeouts.response
-        options.idleTimeout = configuration.timeouts.idle
+        var options = UpstreamOptions(configuration, proxy: proxy)
         // The configuration has at least one for each loop; the first loops share out the rest.
         let (share, rest) = configuration.pool.connections.quotientAndRemainder(dividingBy: loops)
         options.connections = share + (index < rest ? 1 : 0)
@@ -186,8 +182,6 @@ final class ChannelShared: Sendable {
         let queue = configuration.pool.queue
         options.queueLength = queue == 0 ? 0 : max(1, queue / loops)
         options.queueTimeout = configuration.pool.wait
-        options.serverName = configuration.tls.serverName
-        options.proxy = proxy
         options.host =
             switch configuration.host {
             case .upstream: .origin
@@ -195,6 +189,19 @@ final class ChannelShared: Sendable {
             case .name(let name): .name(name)
             }
         return options
+    }
+}
+
+extension UpstreamOptions {
+    /// How a channel connects, whatever its pool.
+    init(_ channel: ChannelConfiguration, proxy: ParentProxy?) {
+        self.init()
+        timeSettings = .channel
+        connectTimeout = channel.timeouts.connect
+        responseTimeout = channel.timeouts.response
+        idleTimeout = channel.timeouts.idle
+        serverName = channel.tls.serverName
+        self.proxy = proxy
     }
 }
 

@@ -67,7 +67,7 @@ struct OAuthAssembly: Sendable {
         )
         configuration.resources = settings.resources
         configuration.issuer = settings.issuer
-        if purpose == .signIn {
+        if purpose != .look {
             configuration.clientSecret = try await secret(settings.clientSecret)
             configuration.rotatingSecret = rotating(
                 configuration.clientSecret,
@@ -77,7 +77,7 @@ struct OAuthAssembly: Sendable {
             )
             configuration.requestFields = try await fields(settings.tokenFields)
         }
-        if let key = settings.clientKey, purpose == .signIn {
+        if let key = settings.clientKey, purpose != .look {
             configuration.clientKey = try await signingKey(key.key, id: key.id, "client_key.key")
             configuration.rotatingSecret = rotating(
                 try await secrets.document(key.key),
@@ -102,7 +102,7 @@ struct OAuthAssembly: Sendable {
         var pooled: any HTTPTransport = shared
         if purpose != .look, let options = try await ownOptions(channel, settings) {
             let own = ReplaceableTransport(try PooledTransport(options: options, on: loop))
-            if settings.clientAuthentication == .tls, purpose == .signIn {
+            if settings.clientAuthentication == .tls {
                 configuration.rotatingSecret = rotatingCertificate(options, of: own, channel)
             }
             pooled = own
@@ -121,7 +121,9 @@ struct OAuthAssembly: Sendable {
         if named == nil, let metadata {
             service = DiscoveringTokenClient(direct, directory: metadata)
         }
-        try ConfiguredDirectory.make(directory, mode: 0o700, for: "state")
+        if purpose != .trial {
+            try ConfiguredDirectory.make(directory, mode: 0o700, for: "state")
+        }
         return OAuthClient(
             settings: settings,
             configuration: configuration,

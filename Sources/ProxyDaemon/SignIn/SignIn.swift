@@ -18,6 +18,8 @@ package struct SignIn: Sendable {
     package enum Purpose: Sendable {
         /// To speak to the authorization server.
         case signIn
+        /// To ask once, without anything stored.
+        case trial
         /// To look at the stored tokens: the client's secret, its key and a proxy's password are not read,
         /// as only the service may have access to them.
         case look

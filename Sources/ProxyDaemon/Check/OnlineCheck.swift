@@ -1,0 +1,197 @@
+import EventIO
+import HTTPMessage
+import NetworkCore
+import OAuth
+import OriginTransport
+package import ProxyConfig
+import System
+
+/// Tries once where the channels lead, for `netproxy check --online`: each upstream and each authorization
+/// server.
+///
+/// No credential goes to an upstream, and nothing is stored. A refresh token is not presented, because a
+/// server that rotates it would take it away from the daemon: there the endpoint is only asked whether it
+/// answers.
+package struct OnlineCheck: Sendable {
+    /// What became of one attempt.
+    package struct Outcome: Sendable, CustomStringConvertible {
+        /// What was tried: the channel, and the server.
+        package let subject: String
+        /// What happened, in words.
+        package let words: String
+        /// Whether it failed.
+        package let isFailure: Bool
+
+        package var description: String { "\(subject): \(words)" }
+    }
+
+    /// How long an attempt may take: connecting has the channel's own limit besides.
+    private static let limit = Duration.seconds(20)
+
+    private let configuration: ProxyConfiguration
+    private let assembly: ChannelSecrets
+    private let loop: EventLoop
+
+    /// What reads the secrets of the channels.
+    private struct ChannelSecrets: Sendable {
+        let secrets: SecretReader
+        let oauth: OAuthAssembly
+    }
+
+    /// Prepares the attempts.
+    ///
+    /// - Parameters:
+    ///   - configuration: a valid one.
+    ///   - environment: the variables that secrets are looked up in.
+    /// - Throws: an error of the system, if no event loop can be started.
+    package init(_ configuration: ProxyConfiguration, environment: [String: String]) throws {
+        self.configuration = configuration
+        ProcessSignal.ignoreBrokenPipes()
+        loop = try EventLoop(index: 96)
+        try loop.start()
+        let secrets = SecretReader(SecretResolver(environment: environment))
+        assembly = ChannelSecrets(
+            secrets: secrets,
+            oauth: try OAuthAssembly(configuration, secrets: secrets, loop: loop)
+        )
+    }
+
+    /// Ends the background work; call nothing else after it.
+    package func close() { loop.stop() }
+
+    /// Tries everything at the same time.
+    ///
+    /// - Returns: the outcomes, in the order of the configuration.
+    package func run() async -> [Outcome] {
+        let attempts = configuration.channels.flatMap(attempts)
+        return await withTaskGroup(of: (Int, Outcome).self) { group in
+            for (index, attempt) in attempts.enumerated() {
+                group.addTask { (index, await attempt()) }
+            }
+            var outcomes: [(Int, Outcome)] = []
+            for await outcome in group { outcomes.append(outcome) }
+            return outcomes.sorted { $0.0 < $1.0 }.map(\.1)
+        }
+    }
+
+    private typealias Attempt = @Sendable () async -> Outcome
+
+    private func attempts(_ channel: ChannelConfiguration) -> [Attempt] {
+        guard channel.stub == nil else { return [] }
+        var attempts: [Attempt] = channel.upstreams.map { upstream in
+            { await connecting(to: upstream.origin, for: channel) }
+        }
+        if case .oauth(let settings) = channel.authentication {
+            attempts.append { await asking(settings, for: channel) }
+        }
+        return attempts
+    }
+
+    /// Runs an attempt, and puts its failure into words.
+    private func outcome(
+        _ subject: String,
+        _ attempt: () async throws -> String
+    ) async -> Outcome {
+        do {
+            return Outcome(subject: subject, words: try await attempt(), isFailure: false)
+        } catch {
+            return Outcome(subject: subject, words: "\(error)", isFailure: true)
+        }
+    }
+
+    // MARK: - Upstreams
+
+    private func connecting(to origin: Origin, for channel: ChannelConfiguration) async -> Outcome {
+        await outcome("channel \(channel.name): \(origin)") {
+            var proxy: ParentProxy?
+            if let settings = channel.proxy {
+                var password: Secret?
+                if let login = settings.login {
+                    password = try await assembly.secrets.secret(login.password)
+                }
+                proxy = try ParentProxy(settings, password, for: "proxy")
+            }
+            let options = UpstreamOptions(channel, proxy: proxy)
+            let tls = origin.scheme == .https ? try TLSContext(channel.tls.options) : nil
+            let loop = loop
+            let (milliseconds, isUnpinned) = try await Self.connect(origin, options, tls, on: loop)
+            let way = proxy.map { " through \($0.host):\($0.port)" } ?? ""
+            // With `pin_mode: report` a missing pin ends nothing.
+            let pins = isUnpinned ? ", but no certificate of its chain has a pinned key" : ""
+            return "connected\(way) in \(milliseconds) ms\(pins)"
+        }
+    }
+
+    private static func connect(
+        _ origin: Origin,
+        _ options: UpstreamOptions,
+        _ tls: TLSContext?,
+        on loop: EventLoop
+    ) async throws -> (milliseconds: Int64, isUnpinned: Bool) {
+        try await Task(executorPreference: loop) {
+            let pool = OriginPool(
+                origin,
+                options: options,
+                tls: tls,
+                on: loop,
+                serving: .connections
+            )
+            var isUnpinned = false
+            pool.onUnpinnedPeer = { isUnpinned = true }
+            let taken = try await pool.connectOnce(until: loop.deadline(after: limit))
+            return (Int64(taken / .milliseconds(1)), isUnpinned)
+        }.value
+    }
+
+    // MARK: - Authorization servers
+
+    private func asking(
+        _ settings: OAuthSettings,
+        for channel: ChannelConfiguration
+    ) async -> Outcome {
+        let place = settings.tokenURL.map { "\($0.origin)\($0.target)" } ?? settings.issuer
+        return await outcome(
+            "channel \(channel.name): token endpoint\(place.map { " \($0)" } ?? "")"
+        ) {
+            let client = try await assembly.oauth.client(settings, of: channel, for: .trial)
+            guard let grant = try await client.harmlessGrant() else {
+                return try await reaching(client)
+            }
+            let response = try await client.service.tokens(
+                for: grant,
+                configuration: client.configuration,
+                deadline: .now + Self.limit
+            )
+            guard let lifetime = response.lifetime else { return "issued a token" }
+            return "issued a token that is valid for \(lifetime.components.seconds) s"
+        }
+    }
+
+    /// Whether the endpoint answers, whatever it answers.
+    private func reaching(_ client: OAuthClient) async throws -> String {
+        let server = try await client.server(needing: \.tokenEndpoint)
+        let configured = client.settings.tokenURL.map(ServerEndpoint.init)
+        guard let endpoint = configured ?? server.tokenEndpoint else {
+            throw IOError.system("auth.oauth names no token endpoint: set token_url or issuer")
+        }
+        var context = RequestContext(requestID: "check")
+        context.deadline = .now + Self.limit
+        let response = try await client.transport.send(
+            Request(origin: endpoint.origin, target: endpoint.target),
+            context: &context
+        )
+        return "answers (status \(response.status.rawValue)); its refresh token was not presented"
+    }
+}
+
+extension OAuthClient {
+    /// A grant that spends nothing; `nil` if there is only a refresh token, which may be rotated.
+    fileprivate func harmlessGrant() async throws -> TokenGrant? {
+        switch configuration.grant {
+        case .clientCredentials: .clientCredentials(scopes: configuration.scopes)
+        case .provided(let provider):
+            try await provider.grant(for: configuration, at: SystemClock().wallNow)
+        case .refreshToken: nil
+        }
+    }
+}
