@@ -80,6 +80,9 @@ struct CheckCommand: AsyncParsableCommand {
         guard path == nil || file.config == nil else {
             throw ValidationError("a file and --config cannot be combined")
         }
+        guard !schema || !online && user == nil else {
+            throw ValidationError("--schema checks nothing: leave out --online and --user")
+        }
         guard path != "" else { throw ValidationError("the file requires a path") }
     }
 

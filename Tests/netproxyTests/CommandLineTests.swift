@@ -28,6 +28,8 @@ import Testing
             (["tail", "--since", "2026-13-45"], "--since: expected 90s"),
             (["tail", "--since", "1970"], "--since: expected 90s"),
             (["check", "a.yaml", "--config", "b.yaml"], "cannot be combined"),
+            (["check", "--schema", "--online"], "leave out --online and --user"),
+            (["check", "--schema", "--user", "netproxy"], "leave out --online and --user"),
             (["tail", "--since", "soon"], "--since: expected 90s, 10m, 24h, 7d, or a time"),
             (["tail", "--where", "="], "--where =:"),
             (["exec", "--channel", "orders"], "expected a program after --"),

@@ -29,14 +29,9 @@ package struct OnlineCheck: Sendable {
     private static let limit = Duration.seconds(20)
 
     private let configuration: ProxyConfiguration
-    private let assembly: ChannelSecrets
+    private let secrets: SecretReader
+    private let oauthClients: OAuthAssembly
     private let loop: EventLoop
-
-    /// What reads the secrets of the channels.
-    private struct ChannelSecrets: Sendable {
-        let secrets: SecretReader
-        let oauth: OAuthAssembly
-    }
 
     /// Prepares the attempts.
     ///
@@ -49,11 +44,8 @@ package struct OnlineCheck: Sendable {
         ProcessSignal.ignoreBrokenPipes()
         loop = try EventLoop(index: 96)
         try loop.start()
-        let secrets = SecretReader(SecretResolver(environment: environment))
-        assembly = ChannelSecrets(
-            secrets: secrets,
-            oauth: try OAuthAssembly(configuration, secrets: secrets, loop: loop)
-        )
+        secrets = SecretReader(SecretResolver(environment: environment))
+        oauthClients = try OAuthAssembly(configuration, secrets: secrets, loop: loop)
     }
 
     /// Ends the background work; call nothing else after it.
@@ -107,7 +99,7 @@ package struct OnlineCheck: Sendable {
             if let settings = channel.proxy {
                 var password: Secret?
                 if let login = settings.login {
-                    password = try await assembly.secrets.secret(login.password)
+                    password = try await secrets.secret(login.password)
                 }
                 proxy = try ParentProxy(settings, password, for: "proxy")
             }
@@ -153,7 +145,7 @@ package struct OnlineCheck: Sendable {
         return await outcome(
             "channel \(channel.name): token endpoint\(place.map { " \($0)" } ?? "")"
         ) {
-            let client = try await assembly.oauth.client(settings, of: channel, for: .trial)
+            let client = try await oauthClients.client(settings, of: channel, for: .trial)
             guard let grant = try await client.harmlessGrant() else {
                 return try await reaching(client)
             }
@@ -169,9 +161,12 @@ package struct OnlineCheck: Sendable {
 
     /// Whether the endpoint answers, whatever it answers.
     private func reaching(_ client: OAuthClient) async throws -> String {
-        let server = try await client.server(needing: \.tokenEndpoint)
-        let configured = client.settings.tokenURL.map(ServerEndpoint.init)
-        guard let endpoint = configured ?? server.tokenEndpoint else {
+        var endpoint = client.settings.tokenURL.map(ServerEndpoint.init)
+        // Renewals need no metadata where the endpoint is configured.
+        if endpoint == nil {
+            endpoint = try await client.server(needing: \.tokenEndpoint).tokenEndpoint
+        }
+        guard let endpoint else {
             throw IOError.system("auth.oauth names no token endpoint: set token_url or issuer")
         }
         var context = RequestContext(requestID: "check")
@@ -180,7 +175,7 @@ package struct OnlineCheck: Sendable {
             Request(origin: endpoint.origin, target: endpoint.target),
             context: &context
         )
-        return "answers (status \(response.status.rawValue)); its refresh token was not presented"
+        return "answers (status \(response.status.rawValue)); no refresh token was presented"
     }
 }
 

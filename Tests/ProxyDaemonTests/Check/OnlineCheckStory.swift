@@ -97,13 +97,14 @@ import Testing
                 oauth:
                   grant: refresh_token
                   token_url: http://127.0.0.1:\(server.port)/token
+                  issuer: http://127.0.0.1:\(RefusingPort.any())
                   client_id: mail
                   client_auth: none
                   refresh_token: literal:r3fresh
             """
         )
         #expect(found.map(\.isFailure) == [false, false])
-        #expect(found[1].words == "answers (status 405); its refresh token was not presented")
+        #expect(found[1].words == "answers (status 405); no refresh token was presented")
         #expect(server.requests.map(\.startLine) == ["GET /token HTTP/1.1"])
         #expect(server.requests.map(\.body) == [""])
     }
