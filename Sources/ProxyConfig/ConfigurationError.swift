@@ -15,7 +15,8 @@ package struct ConfigurationError: Error, Sendable, Hashable, CustomStringConver
     /// `FILE:LINE:COLUMN: KEY: MESSAGE`, always a single line.
     package var description: String {
         let words = "\(key.isEmpty ? "" : "\(key): ")\(message)"
-        return "\(file):\(position.line):\(position.column): \(ConfigNode.withoutControls(words))"
+        // Of an included file, the name is what the directory says.
+        return ConfigNode.withoutControls("\(file):\(position.line):\(position.column): \(words)")
     }
 }
 

@@ -45,7 +45,11 @@ def main():
         write(directory, "Challenge", challenge)
     with open(os.path.join(HERE, "..", "..", "config", "netproxy.example.yaml"), "rb") as file:
         example = file.read()
-    for data in [example, example[:4000], *example.split(b"\n\n")]:
+    included = (
+        b"include: [conf.d/orders.yaml, sixth.yaml]\n"
+        b"channels: { orders: { match: { path: / } } }\n"
+    )
+    for data in [example, example[:4000], *example.split(b"\n\n"), included]:
         write(directory, "Configuration", data[:4096])
 
 
