@@ -48,6 +48,10 @@ package enum ConfigurationLocator {
         return environment
     }
 
+    /// Where the system's service has its admin socket and its logs, unless its configuration says
+    /// otherwise.
+    package static let service = (socket: "/run/netproxy/admin.sock", logs: "/var/log/netproxy")
+
     /// The directories in systemd/netproxy.service, by their variables (systemd.exec(5)).
     private static let unitDirectories = [
         ("STATE_DIRECTORY", "/var/lib/netproxy"), ("LOGS_DIRECTORY", "/var/log/netproxy"),

@@ -14,10 +14,15 @@ package struct UserAccount: Sendable, Hashable {
     /// The user that this process acts as; a user without an entry has the id as the name.
     package static var current: UserAccount {
         let id = geteuid()
+        return with(id: id) ?? UserAccount(name: "\(id)", id: id, group: getegid())
+    }
+
+    /// The user with an id; `nil` if the machine has no such user.
+    package static func with(id: UInt32) -> UserAccount? {
         // SAFETY: the pointers are those of `lookUp`, lent for the call.
-        return unsafe lookUp { entry, buffer, size, found in
+        unsafe lookUp { entry, buffer, size, found in
             unsafe getpwuid_r(id, entry, buffer, size, found)
-        } ?? UserAccount(name: "\(id)", id: id, group: getegid())
+        }
     }
 
     /// The user with a name; `nil` if the machine has no such user.

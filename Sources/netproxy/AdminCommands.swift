@@ -16,10 +16,25 @@ struct AdminSession {
     }
 
     /// Prepares to look at a daemon, also with an invalid file: then the exit status is 78 if none answers.
+    ///
+    /// A service can be asked without permission to read its configuration.
     init(asking file: ConfigurationOption) throws {
+        if file.isForbidden {
+            self = AdminSession.service
+            return
+        }
         let admin = try file.admin()
         client = AdminClient(admin.addresses)
         if !admin.isValid { unreachable = ExitStatus.configuration }
+    }
+
+    /// To the system's service, at its default address.
+    static var service: AdminSession {
+        AdminSession([.unix(ConfigurationLocator.service.socket)])
+    }
+
+    private init(_ addresses: [AdminAddress]) {
+        client = AdminClient(addresses)
     }
 
     /// Sends a request and returns the text of the answer; a refusal is printed on standard error, and
@@ -163,7 +178,14 @@ struct TokenCommand: AsyncParsableCommand {
                 file.environment,
                 for: .look
             ) {
-                try StandardOutput.write(try await $0.accessToken())
+                let token = try await $0.accessToken()
+                _ = await SignInSession.notify(
+                    configuration,
+                    .revealed(channel: channel),
+                    recording: .reveal,
+                    channel
+                )
+                try StandardOutput.write(token)
             }
         }
         let status = try await session.status()

@@ -83,6 +83,9 @@ extension ConfigurationOption {
 }
 
 extension ConfigurationOption {
+    /// Whether the file is that of the system's service, and this user may not read it.
+    var isForbidden: Bool { ConfigurationFile(path: config, reader: .command).isForbidden }
+
     /// What `check` remarks on the file, which is valid.
     func remarks(on configuration: ProxyConfiguration) -> [String] {
         ConfigurationFile(path: config, reader: .command).remarks(on: configuration)
@@ -108,7 +111,13 @@ extension ProxyConfiguration {
     ///
     /// - Throws: exit status 64, after the missing one and the existing ones were printed.
     func require(_ names: [String]) throws {
-        let present = channels.map(\.name)
+        try UnknownChannel.require(names, channels.map(\.name))
+    }
+}
+
+extension UnknownChannel {
+    /// Checks that names are among those that are present, as `ProxyConfiguration.require`.
+    static func require(_ names: [String], _ present: [String]) throws {
         for name in names where !present.contains(name) {
             let unknown = UnknownChannel(name: name, present: present)
             try StandardError.fail(unknown.description, .validationFailure)
@@ -202,6 +211,17 @@ struct ConfigurationFile: Sendable {
             return bytes
         case .changing: throw ConfigurationLoader.changing(path)
         case .unreadable: throw unreadable()
+        }
+    }
+
+    /// Whether the file is that of the system's service, and this user may not read it.
+    var isForbidden: Bool {
+        guard path == ConfigurationLocator.system else { return false }
+        do throws(FileError) {
+            _ = try FileDescriptor(path, .stream)
+            return false
+        } catch {
+            return error.isForbidden
         }
     }
 

@@ -31,7 +31,12 @@ struct LoginCommand: AsyncParsableCommand {
             }
             StandardOutput.tell("You are signed in to \(channel).")
         }
-        let answer = await SignInSession.notify(configuration, .adopt(channel: channel))
+        let answer = await SignInSession.notify(
+            configuration,
+            .adopt(channel: channel),
+            recording: .login,
+            channel
+        )
         if case .refused(let words) = answer {
             StandardError.write(
                 "netproxy: the running daemon did not take over the tokens: \(words)"
@@ -63,7 +68,12 @@ struct LogoutCommand: AsyncParsableCommand {
             for line in outcome.lines { StandardOutput.tell(line) }
             for line in outcome.failures { StandardError.write("netproxy: \(line)") }
             // The daemon first: it might store the tokens in its memory again.
-            let answer = await SignInSession.notify(configuration, .tokens(channel: channel))
+            let answer = await SignInSession.notify(
+                configuration,
+                .tokens(channel: channel),
+                recording: .logout,
+                channel
+            )
             try await signIn.forget()
             if case .refused(let words) = answer {
                 try StandardError.fail("the running daemon did not forget them: \(words)")
@@ -125,8 +135,23 @@ enum SignInSession {
         }
     }
 
-    /// Sends a request to the running daemon, if there is one.
+    /// Sends a request to the running daemon, if there is one; who did what is recorded by the daemon or,
+    /// if it has not done it, here.
     static func notify(
+        _ configuration: ProxyConfiguration,
+        _ route: AdminRoute,
+        recording action: Audit,
+        _ channel: String
+    ) async -> Answer {
+        let answer = await notify(configuration, route)
+        if case .done = answer { return answer }
+        await action.recordHere(of: channel, in: configuration.log) {
+            StandardError.write("netproxy: \($0)")
+        }
+        return answer
+    }
+
+    private static func notify(
         _ configuration: ProxyConfiguration,
         _ route: AdminRoute
     ) async -> Answer {

@@ -5,17 +5,6 @@ import ProxyDaemon
 import RequestLog
 import System
 
-extension CurlCommand.Place {
-    fileprivate init(_ placement: CredentialPlacement) {
-        self =
-            switch placement {
-            case .header(let name, let prefix): .field(name: name, prefix: prefix)
-            case .query(let name, _): .parameter(name)
-            case .path: .path
-            }
-    }
-}
-
 struct TailCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "tail",
@@ -110,23 +99,22 @@ struct TailCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let configuration = try file.glance(trusting: "log", "state")
-        let settings = configuration.log
-        guard settings.output == .file else {
+        let source = try await source()
+        guard source.output == .file else {
             let advice =
-                settings.output == .journal
+                source.output == .journal
                 ? "journalctl -t netproxy shows it" : "it is in the daemon's output"
             try StandardError.fail(
                 """
-                log.output: \(settings.output) writes no log files: \(advice), and GET /tail on the admin \
+                log.output: \(source.output) writes no log files: \(advice), and GET /tail on the admin \
                 socket streams new lines
                 """
             )
         }
-        guard settings.format == .json || settings.format == .logfmt else {
+        guard source.format == .json || source.format == .logfmt else {
             try StandardError.fail(
                 """
-                log.format: tail reads json and logfmt, not \(settings.format). GET /tail on the admin \
+                log.format: tail reads json and logfmt, not \(source.format). GET /tail on the admin \
                 socket streams JSON in every format
                 """
             )
@@ -134,28 +122,25 @@ struct TailCommand: AsyncParsableCommand {
         var tail: LogTail
         let missing: [String]
         do {
-            tail = try LogTail(directory: settings.directory, channels: channels, filter: filter)
+            tail = try LogTail(directory: source.directory, channels: channels, filter: filter)
             missing = try tail.missing
         } catch {
-            let words = TailCommand.words(error)
-            try StandardError.fail("the logs in \(settings.directory) cannot be read: \(words)")
+            let words = TailCommand.words(error, source.directory)
+            try StandardError.fail("the logs in \(source.directory) cannot be read: \(words)")
         }
-        // The log of a removed channel may still be there.
-        try configuration.require(missing.filter { $0 != LogDirectory.ownLog })
+        // The log of a removed channel may still be there. Without the daemon, no channel is known.
+        if !source.channels.isEmpty {
+            let unknown = missing.filter { $0 != LogDirectory.ownLog }
+            try UnknownChannel.require(unknown, source.channels)
+        }
         if tail.isEmpty {
-            StandardError.write("netproxy: there is no log in \(settings.directory) yet")
+            StandardError.write("netproxy: there is no log in \(source.directory) yet")
         }
         for name in missing { StandardError.write("netproxy: \(name) has no log yet") }
         var printer = LogPrinter(
-            printed(configuration),
-            wholeQueries: Set(
-                configuration.channels.filter { $0.log.query == .full }.map(\.name)
-            ),
-            places: Dictionary(
-                configuration.channels.compactMap { channel in
-                    channel.placement.map { (channel.name, CurlCommand.Place($0)) }
-                }
-            ) { first, _ in first }
+            printed(source),
+            wholeQueries: source.wholeQueries,
+            places: source.places
         )
         let first = count ?? (since == nil ? 10 : .max)
         try StandardOutput.write(bytes: printer.render(try tail.last(first)))
@@ -169,17 +154,29 @@ struct TailCommand: AsyncParsableCommand {
         try StandardOutput.write(bytes: printer.end())
     }
 
-    private static let denied =
-        "permission denied; run this as a user of the daemon's group, or as root"
-
-    private static func words(_ error: any Error) -> String {
-        (error as? FileError)?.isForbidden == true ? denied : "\(error)"
+    /// Where the log is: from the configuration or, if this user may not read it, from the daemon.
+    private func source() async throws -> LogSource {
+        guard file.isForbidden else {
+            return LogSource(try file.glance(trusting: "log", "state"))
+        }
+        do {
+            let client = AdminClient([.unix(ConfigurationLocator.service.socket)])
+            if let source = LogSource(json: try await client.send(.log).text) { return source }
+        } catch is AdminClient.Unreachable {
+            // The log can be read without a daemon.
+        }
+        return LogSource(ofServiceIn: ConfigurationLocator.service.logs)
     }
 
-    private func printed(_ configuration: ProxyConfiguration) -> LogPrinter.Rendering {
+    private static func words(_ error: any Error, _ directory: String) -> String {
+        (error as? FileError)?.isForbidden == true
+            ? DeniedAccess.sentence(about: directory) : "\(error)"
+    }
+
+    private func printed(_ source: LogSource) -> LogPrinter.Rendering {
         switch rendering {
         case .har: .archive(version: Version.number)
-        case .curl: .curl(Entrances(configuration))
+        case .curl: .curl(source.entrances)
         case .upstreamCurl: .upstreamCurl
         case nil:
             json
@@ -188,7 +185,7 @@ struct TailCommand: AsyncParsableCommand {
                     Terminal.style,
                     HumanLine.Layout(
                         width: StandardStream.output.columns,
-                        channels: configuration.channels.map(\.name)
+                        channels: source.channels
                     )
                 )
         }

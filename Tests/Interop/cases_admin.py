@@ -157,6 +157,38 @@ def other_formats(world):
 
 
 @case
+def keys_and_reloads_are_audited(world):
+    """Each line says who, and the exchanges with a lent key name it."""
+    with Netproxy(world, {"files": world.channel("/files")}) as proxy:
+        done = subprocess.run(
+            [world.netproxy, "exec", "--config", proxy.config_path, "--", "sh", "-c",
+             'curl -s -o /dev/null "$NETPROXY_FILES_URL/hello.txt" -x "$http_proxy"; '
+             'curl -s -o /dev/null -H "Authorization: Bearer $NETPROXY_KEY" "$NETPROXY_FILES_URL/hello.txt?two"'],
+            env=proxy.environment(), timeout=30, check=False)
+        equal(done.returncode, 0, "exec")
+        equal(proxy.command("reload").returncode, 0, "reload")
+
+        def audit():
+            said = proxy.command("tail", "netproxy", "--where", "event=audit", "--json")
+            lines = [json.loads(line) for line in said.stdout.splitlines()]
+            return [line["action"] for line in lines] == ["lend", "end", "reload"] and lines
+
+        lend, end, reload = eventually(audit, "three audit lines")
+        equal(lend["client_key"], end["client_key"], "the key that ends")
+        for line in (lend, end, reload):
+            equal((line["client"], line["client_uid"]), ("unix", os.getuid()), "who")
+            check(line["client_pid"] > 1, f"no process: {line}")
+        check(lend["client_pid"] != reload["client_pid"], "two commands are two processes")
+
+        def used():
+            said = proxy.command("tail", "files", "--where", f"client_key={lend['client_key']}",
+                                 "--json")
+            return len(said.stdout.splitlines()) == 2
+
+        eventually(used, "two exchanges with the key")
+
+
+@case
 def exit_codes(world):
     with Netproxy(world, {"files": world.channel("/files")}) as proxy:
         good = (("check",), ("status",), ("reload",), ("reload", "--plan"), ("tail",),

@@ -89,6 +89,46 @@ def tail_follows(world):
 
 
 @case
+def a_sandbox_keeps_its_socket_when_the_daemon_restarts(world):
+    """netproxy-agent.socket: systemd holds the socket, and a bind mount of its directory stays valid."""
+    proxy = static(world)
+    outside = os.path.join(proxy.directory, "netproxy-agent")
+    inside = os.path.join(proxy.directory, "sandbox")
+    os.mkdir(outside)
+    os.mkdir(inside)
+    proxy.config["listen"].append("systemd:agent")
+    with contextlib.ExitStack() as stack:
+        held = stack.enter_context(socket.socket(socket.AF_UNIX))
+        held.bind(os.path.join(outside, "agent.sock"))
+        held.listen(64)
+        proxy.sockets = [("agent", held)]
+        sandbox = stack.enter_context(subprocess.Popen(
+            ["unshare", "--mount", "--propagation", "private", "bash", "-c",
+             f"mount --bind {outside} {inside}; while read -r path; do "
+             f"curl -sS -m 20 --unix-socket {inside}/agent.sock http://localhost$path; done"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+
+        def ask():
+            sandbox.stdin.write("/static/hello.txt\n")
+            sandbox.stdin.flush()
+            return sandbox.stdout.readline()
+
+        with proxy:
+            equal(ask(), "hello from nginx\n", "before the restart")
+            equal(proxy.stop(), 0, "the end of the first daemon")
+            proxy.start()
+            equal(ask(), "hello from nginx\n", "after the restart")
+            # It waits in the socket while no daemon runs.
+            equal(proxy.stop(), 0, "the end of the second daemon")
+            sandbox.stdin.write("/static/hello.txt\n")
+            sandbox.stdin.flush()
+            proxy.start()
+            equal(sandbox.stdout.readline(), "hello from nginx\n", "asked without a daemon")
+        sandbox.stdin.close()
+        equal(sandbox.wait(20), 0, "the sandbox")
+
+
+@case
 def systemd_is_told(world):
     """sd_notify(3), with a watchdog whose interval is a fifth of a second."""
     proxy = static(world)

@@ -83,7 +83,7 @@ class Child:
 
     started = []
 
-    def __init__(self, arguments, directory, name, environment=None):
+    def __init__(self, arguments, directory, name, environment=None, descriptors=()):
         self.name = name
         self.stdout_path = os.path.join(directory, name + ".stdout")
         self.stderr_path = os.path.join(directory, name + ".stderr")
@@ -96,6 +96,7 @@ class Child:
                 cwd=directory,
                 env=environment or clean_environment(),
                 start_new_session=True,
+                pass_fds=descriptors,
             )
         Child.started.append(self)
 

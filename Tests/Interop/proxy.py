@@ -47,6 +47,8 @@ class Netproxy:
             **keys,
         }
         self.variables = {}
+        # Names and listening sockets that it gets as from systemd.
+        self.sockets = []
         self.outputs = []
         # Whoever knows secrets that must not be seen.
         self.secret_sources = [world.auth] if world.auth else []
@@ -89,8 +91,16 @@ class Netproxy:
 
     def start(self):
         self.write_config()
-        self.child = Child([self.world.netproxy, "run", "--config", self.config_path],
-                           self.directory, "netproxy", self.environment())
+        command = [self.world.netproxy, "run", "--config", self.config_path]
+        descriptors = [socket.fileno() for _, socket in self.sockets]
+        if self.sockets:
+            # As systemd does it (sd_listen_fds(3)).
+            names = ":".join(name for name, _ in self.sockets)
+            script = "".join(f"exec {3 + index}<&{descriptor}; "
+                             for index, descriptor in enumerate(descriptors))
+            script += f"LISTEN_FDS={len(descriptors)} LISTEN_FDNAMES={names} LISTEN_PID=$$ exec \"$@\""
+            command = ["bash", "-c", script, "systemd", *command]
+        self.child = Child(command, self.directory, "netproxy", self.environment(), descriptors)
         self.child.wait_for_port(self.port)
 
     def stop(self, seconds=12.0):

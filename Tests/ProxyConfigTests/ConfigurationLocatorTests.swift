@@ -39,6 +39,19 @@ import Testing
         #expect(demo == "/tmp/demo")
     }
 
+    @Test func `the user's own file comes before a running demo, and that before the system's`() {
+        func path(personal: Bool) -> String {
+            ConfigurationLocator.path(
+                explicit: nil,
+                environment: homeOnly,
+                demo: { "/tmp/demo" },
+                exists: { personal || $0 == ConfigurationLocator.system }
+            )
+        }
+        #expect(path(personal: true) == "/home/someone/.config/netproxy/netproxy.yaml")
+        #expect(path(personal: false) == "/tmp/demo")
+    }
+
     @Test func `systemd's directories take precedence, the first of several`() {
         let directories = DefaultDirectories(environment: [
             "STATE_DIRECTORY": "/var/lib/netproxy:/var/lib/other", "HOME": "/h",

@@ -195,12 +195,15 @@ struct SocketDescriptor {
         return code == 0 ? SocketAddress(storage) : nil
     }
 
-    /// The user at the other end of a unix socket.
-    var peerUserID: UInt32? {
+    /// The process that connected at the other end of a unix socket.
+    var peerProcess: PeerProcess? {
         var credentials = netproxy_ucred()
         var length = socklen_t(MemoryLayout<netproxy_ucred>.size)
         // SAFETY: the structure lives for the call, and its size is given.
         let code = unsafe getsockopt(number, SOL_SOCKET, SO_PEERCRED, &credentials, &length)
-        return code == 0 ? credentials.uid : nil
+        guard code == 0 else { return nil }
+        // 0 for a process that this one's namespace does not show.
+        let id = credentials.pid == 0 ? nil : credentials.pid
+        return PeerProcess(userID: credentials.uid, processID: id)
     }
 }

@@ -52,8 +52,8 @@ import System
     package var isAborted: Bool { unsafe hasAborted }
     /// The address of this end.
     package var localAddress: SocketAddress? { descriptor.localAddress }
-    /// The user at the other end of a unix socket.
-    package var peerUserID: UInt32? { peer.isUnix ? descriptor.peerUserID : nil }
+    /// The process at the other end of a unix socket.
+    package var peerProcess: PeerProcess? { peer.isUnix ? descriptor.peerProcess : nil }
 
     /// Takes over a connected, non-blocking descriptor.
     ///

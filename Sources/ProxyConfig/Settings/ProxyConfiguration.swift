@@ -88,14 +88,14 @@ package struct LogSettings: Sendable, Hashable {
     package var rotate: Rotation?
 
     /// The destination of the log.
-    package enum Output: String, Sendable, CaseIterable {
+    package enum Output: String, Sendable, CaseIterable, Codable {
         case file
         case stdout
         case journal
     }
 
     /// The format of a line.
-    package enum Format: String, Sendable, CaseIterable {
+    package enum Format: String, Sendable, CaseIterable, Codable {
         case json
         case logfmt
         case ecs

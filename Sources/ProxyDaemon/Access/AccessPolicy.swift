@@ -190,15 +190,15 @@ final class AccessPolicy: Sendable {
     ) throws(WrongKey) -> ShownKeys {
         let headers = head.headers
         var isOpen = key == nil
+        var shown = ShownKeys()
         if headers.contains(KnownField.proxyAuthorization) {
-            let shown = headers[.proxyAuthorization].flatMap(PresentedKey.forProxy)
-            if let shown, try worth(of: shown) == .opens { isOpen = true }
+            let key = headers[.proxyAuthorization].flatMap(PresentedKey.forProxy)
+            if let key, shown.note(try worth(of: key)) == .opens { isOpen = true }
             guard isOpen else { throw .missing }
         }
-        guard key != nil || lent?.keys.isAnyOut == true else { return ShownKeys() }
-        var shown = ShownKeys()
+        guard key != nil || lent?.keys.isAnyOut == true else { return shown }
         for field in headers where field.value.utf8.count >= shortestKey {
-            let worth = try worth(of: field)
+            let worth = shown.note(try worth(of: field))
             if worth == .opens { isOpen = true }
             if worth != .nothing, !shown.fields.contains(field.name) {
                 shown.fields.append(field.name)
@@ -206,14 +206,14 @@ final class AccessPolicy: Sendable {
         }
         if let parameter = place?.parameter, let target = head.target.pathAndQuery {
             for value in parameter.values(in: target) {
-                let worth = try worth(of: withoutPrefix(value))
+                let worth = shown.note(try worth(of: withoutPrefix(value)))
                 if worth == .opens { isOpen = true }
                 if worth != .nothing { shown.isInQuery = true }
             }
         }
         if let ownCredential {
             let value = PercentEncoding.decodedSegment(ownCredential[...])
-            let worth = try worth(of: withoutPrefix(value))
+            let worth = shown.note(try worth(of: withoutPrefix(value)))
             if worth == .opens { isOpen = true }
             shown.isInPath = worth != .nothing
         }
@@ -233,15 +233,16 @@ final class AccessPolicy: Sendable {
     }
 
     /// What the value of a field is worth as a key, alone or after a scheme.
-    private func worth(of field: HTTPField) throws(WrongKey) -> Worth {
-        if field.name == .proxyAuthorization { return .nothing }
+    private func worth(of field: HTTPField) throws(WrongKey) -> KeyWorth {
+        if field.name == .proxyAuthorization { return KeyWorth(.nothing) }
         let isPlace = place?.fieldName.map(field.name.looksLike) ?? false
         let counts = keyFields.contains(where: field.name.looksLike)
-        var best = Worth.nothing
+        var best = KeyWorth(.nothing)
         func take(_ texts: [String], counts: Bool) throws(WrongKey) {
             for text in texts {
-                let worth = try worth(of: text)
-                best = max(best, counts ? worth : min(worth, .isKey))
+                var worth = try worth(of: text)
+                if !counts { worth.rank = min(worth.rank, .isKey) }
+                if worth.rank > best.rank { best = worth }
             }
         }
         try take(PresentedKey.keys(in: field.value), counts: counts)
@@ -263,28 +264,17 @@ final class AccessPolicy: Sendable {
         }
     }
 
-    /// What a text is worth to a channel.
-    private enum Worth: Int, Comparable {
-        /// It is not a key.
-        case nothing
-        /// It is a key, which does not open this channel.
-        case isKey
-        case opens
-
-        static func < (left: Worth, right: Worth) -> Bool { left.rawValue < right.rawValue }
-    }
-
     /// What a text is worth as a key.
     ///
     /// - Throws: for a key of other channels.
-    private func worth(of text: String) throws(WrongKey) -> Worth {
+    private func worth(of text: String) throws(WrongKey) -> KeyWorth {
         let shown = Secret(text)
-        if let key, key == shown { return .opens }
-        guard let lent, text.utf8.count == ClientKeys.length else { return .nothing }
+        if let key, key == shown { return KeyWorth(.opens) }
+        guard let lent, text.utf8.count == ClientKeys.length else { return KeyWorth(.nothing) }
         switch lent.keys.standing(of: shown, at: lent.channel) {
-        case .lent(let opens): return opens || key == nil ? .opens : .isKey
+        case .lent(let id, let opens): return KeyWorth(opens || key == nil ? .opens : .isKey, id)
         case .elsewhere: throw .elsewhere
-        case .unknown: return .nothing
+        case .unknown: return KeyWorth(.nothing)
         }
     }
 
@@ -310,9 +300,38 @@ enum PerceivedRole: Sendable {
     }
 }
 
+/// What a text is worth to a channel.
+struct KeyWorth {
+    enum Rank: Int, Comparable {
+        /// It is not a key.
+        case nothing
+        /// It is a key, which does not open this channel.
+        case isKey
+        case opens
+
+        static func < (left: Rank, right: Rank) -> Bool { left.rawValue < right.rawValue }
+    }
+
+    var rank: Rank
+    /// The id of a lent key.
+    let lentID: String?
+
+    init(_ rank: Rank, _ lentID: String? = nil) {
+        (self.rank, self.lentID) = (rank, lentID)
+    }
+}
+
 /// Where an app has shown a key for this proxy in the place of an API key.
 struct ShownKeys: Equatable {
     var fields: [HTTPFieldName] = []
     var isInQuery = false
     var isInPath = false
+    /// The id of the first lent key, wherever it was shown.
+    var lentID: String?
+
+    /// Notes a key that was shown, and returns its rank.
+    fileprivate mutating func note(_ worth: KeyWorth) -> KeyWorth.Rank {
+        if lentID == nil { lentID = worth.lentID }
+        return worth.rank
+    }
 }

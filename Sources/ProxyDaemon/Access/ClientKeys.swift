@@ -1,3 +1,4 @@
+import EventIO
 import NetworkCore
 import Synchronization
 
@@ -8,8 +9,12 @@ final class ClientKeys: Sendable {
     /// A key and where it is valid.
     struct Grant: Sendable {
         let key: Secret
+        /// Names it in logs; tells nothing about the key.
+        let id: String
         /// Who could ask for it.
         let borrower: Borrower
+        /// Who did.
+        let peer: SocketPeer
         /// The channels that it was lent for; `nil` for all of them.
         let channels: Set<String>?
         /// Those of them that it opens if they require a key.
@@ -27,14 +32,19 @@ final class ClientKeys: Sendable {
         case anyone
     }
 
+    /// What happens to a key.
+    enum Change: Sendable {
+        case lent, ended
+    }
+
     /// What a key is worth at a channel.
     enum Standing: Sendable, Equatable {
         /// It was not lent by this daemon.
         case unknown
         /// It was lent for other channels.
         case elsewhere
-        /// It was lent for this one.
-        case lent(opens: Bool)
+        /// It was lent for this one, under an id.
+        case lent(id: String, opens: Bool)
     }
 
     private static let digits = Array(
@@ -46,10 +56,16 @@ final class ClientKeys: Sendable {
     /// How many keys may be lent over TCP at a time, where every user of the machine can ask.
     static let limitOverTCP = 16
 
+    /// Called once for each key when it is lent, and once when it ends.
+    private let onChange: @Sendable (Grant, Change) -> Void
     /// By the hashes of the keys.
     private let grants = Mutex<[Int: [Grant]]>([:])
     /// How many there are, so that a request without one takes no lock.
     private let count = Atomic<Int>(0)
+
+    init(onChange: @escaping @Sendable (Grant, Change) -> Void = { _, _ in }) {
+        self.onChange = onChange
+    }
 
     /// Whether any key is valid at present.
     var isAnyOut: Bool { count.load(ordering: .relaxed) > 0 }
@@ -60,27 +76,37 @@ final class ClientKeys: Sendable {
     ///   - channels: what it is for; `nil` for all channels.
     ///   - opened: those of them that it opens if they require a key.
     ///   - borrower: who could ask for it.
+    ///   - peer: who did.
     /// - Returns: the key, with the stream that ends with it.
     func issue(
         for channels: Set<String>?,
         opening opened: Set<String>,
-        to borrower: Borrower = .permitted
+        to borrower: Borrower = .permitted,
+        _ peer: SocketPeer
     ) -> Grant {
-        var generator = SystemRandomNumberGenerator()
-        let text = (0..<ClientKeys.length).map { _ in
-            ClientKeys.digits[Int.random(in: 0..<ClientKeys.digits.count, using: &generator)]
-        }
         let (life, end) = AsyncStream.makeStream(of: Never.self)
         let grant = Grant(
-            key: Secret(String(decoding: text, as: UTF8.self)),
+            key: Secret(ClientKeys.randomText(ClientKeys.length)),
+            // Short enough for a string without an allocation.
+            id: ClientKeys.randomText(12),
             borrower: borrower,
+            peer: peer,
             channels: channels,
             opened: opened,
             life: life,
             end: end
         )
         change { $0[ClientKeys.hash(grant.key), default: []].append(grant) }
+        onChange(grant, .lent)
         return grant
+    }
+
+    private static func randomText(_ length: Int) -> String {
+        var generator = SystemRandomNumberGenerator()
+        let text = (0..<length).map { _ in
+            digits[Int.random(in: 0..<digits.count, using: &generator)]
+        }
+        return String(decoding: text, as: UTF8.self)
     }
 
     /// How many keys are lent over TCP.
@@ -90,12 +116,15 @@ final class ClientKeys: Sendable {
 
     /// Revokes a key; harmless if it is revoked already.
     func revoke(_ grant: Grant) {
-        change { grants in
+        let wasValid = change { grants in
             let hash = ClientKeys.hash(grant.key)
-            grants[hash]?.removeAll { $0.key == grant.key }
-            if grants[hash]?.isEmpty == true { grants[hash] = nil }
+            let present = grants[hash] ?? []
+            let others = present.filter { $0.key != grant.key }
+            grants[hash] = others.isEmpty ? nil : others
+            return others.count < present.count
         }
         grant.end.finish()
+        if wasValid { onChange(grant, .ended) }
     }
 
     /// Revokes all keys, at a shutdown.
@@ -104,7 +133,10 @@ final class ClientKeys: Sendable {
             defer { grants = [:] }
             return grants.values.flatMap { $0 }
         }
-        for grant in all { grant.end.finish() }
+        for grant in all {
+            grant.end.finish()
+            onChange(grant, .ended)
+        }
     }
 
     private func change<Result>(
@@ -126,6 +158,11 @@ final class ClientKeys: Sendable {
         return hasher.finalize()
     }
 
+    /// The id of a lent key, whatever it was lent for; `nil` if it was not lent.
+    func id(of key: Secret) -> String? {
+        grants.withLock { $0[ClientKeys.hash(key)]?.first { $0.key == key }?.id }
+    }
+
     /// What the key is worth at the channel.
     func standing(of key: Secret, at channel: String) -> Standing {
         grants.withLock { grants in
@@ -133,7 +170,7 @@ final class ClientKeys: Sendable {
                 return .unknown
             }
             guard grant.channels?.contains(channel) ?? true else { return .elsewhere }
-            return .lent(opens: grant.opened.contains(channel))
+            return .lent(id: grant.id, opens: grant.opened.contains(channel))
         }
     }
 }

@@ -15,23 +15,31 @@ struct KnownKeys: Sendable {
         lent = policies.lazy.compactMap(\.lent?.keys).first
     }
 
-    /// The fields in which an app shows a key for this proxy.
-    func fields(of headers: HTTPHeaders) -> [HTTPFieldName] {
-        guard !own.isEmpty || lent?.isAnyOut == true else { return [] }
-        return headers.filter { isKey($0.value) }.map(\.name)
+    /// The fields in which an app shows a key for this proxy, and the id of the first that was lent.
+    func shown(in headers: HTTPHeaders) -> ShownKeys {
+        var shown = ShownKeys()
+        guard !own.isEmpty || lent?.isAnyOut == true else { return shown }
+        for field in headers {
+            let texts = [field.value] + PresentedKey.keys(in: field.value)
+            let known = texts.lazy.map(known).first { $0 != .unknown }
+            guard let known else { continue }
+            shown.fields.append(field.name)
+            if case .lent(let id) = known, shown.lentID == nil { shown.lentID = id }
+        }
+        return shown
     }
 
-    /// Whether a field's value is or contains a key.
-    private func isKey(_ value: String) -> Bool {
-        isKnown(value) || PresentedKey.keys(in: value).contains(where: isKnown)
+    private enum Knowledge: Equatable {
+        case unknown, own
+        case lent(id: String)
     }
 
-    private func isKnown(_ text: String) -> Bool {
+    private func known(_ text: String) -> Knowledge {
         let length = text.utf8.count
         let mayBeLent = length == ClientKeys.length && lent?.isAnyOut == true
-        guard mayBeLent || lengths.contains(length) else { return false }
+        guard mayBeLent || lengths.contains(length) else { return .unknown }
         let key = Secret(text)
-        if own[ClientKeys.hash(key)]?.contains(key) == true { return true }
-        return mayBeLent && lent?.standing(of: key, at: "") ?? .unknown != .unknown
+        if own[ClientKeys.hash(key)]?.contains(key) == true { return .own }
+        return mayBeLent ? lent?.id(of: key).map(Knowledge.lent) ?? .unknown : .unknown
     }
 }

@@ -102,13 +102,19 @@ package struct AdminClient: Sendable {
             }.value
         } catch {
             loop.stop()
-            let advice =
+            let reason =
                 switch error {
-                case IOError.denied: "run this as the daemon's user, or as root"
-                case is HTTP1Error: "the server there is not netproxy"
-                default: "is it running (netproxy run), with this configuration?"
+                case IOError.denied:
+                    "\(endpoint): \(DeniedAccess.sentence(about: endpoint.unixPath ?? ""))"
+                case is HTTP1Error:
+                    "no daemon answers at \(endpoint): \(error); the server there is not netproxy"
+                default:
+                    """
+                    no daemon answers at \(endpoint): \(error); is it running (netproxy run), with this \
+                    configuration?
+                    """
                 }
-            throw Unreachable(description: "no daemon answers at \(endpoint): \(error); \(advice)")
+            throw Unreachable(description: reason)
         }
     }
 }

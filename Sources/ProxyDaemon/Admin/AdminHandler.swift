@@ -1,9 +1,11 @@
 import Bytes
+import EventIO
 import HTTPMessage
 import NetworkCore
 import OAuth
 import ProxyConfig
 import RequestLog
+import System
 
 /// Answers on the admin socket (contract section 6); never reachable through a data listener.
 struct AdminHandler: Sendable {
@@ -45,7 +47,17 @@ struct AdminHandler: Sendable {
             refusal.headers.append("Allow", validated: route.allowed)
             return .failure(Refused(response: refusal))
         }
+        guard !route.isForOwner || isOwner(call.peer) else {
+            let names = Set(["root", UserAccount.current.name]).sorted().joined(separator: " and ")
+            let detail = "only \(names) may do this; with sudo, it is done as root"
+            return .failure(Refused(response: problem(403, detail)))
+        }
         return .success(route)
+    }
+
+    /// Whether a peer may change something; over TCP, where users cannot be told apart, every one.
+    private func isOwner(_ peer: SocketPeer) -> Bool {
+        reach == .tcp || peer.userID == 0 || peer.userID == FileTrust.user
     }
 
     private func answer(_ call: LocalServer.Call, at route: AdminRoute) async -> Response {
@@ -56,14 +68,37 @@ struct AdminHandler: Sendable {
         case .metrics: await metrics()
         case .status: .json(200, await daemon.status().json)
         case .tail: await tail(AdminQuery(call.query))
+        case .log: .json(200, LogSource(await daemon.inForce.current).json)
         case .archive: await archive(AdminQuery(call.query))
         case .why(let name): await why(name)
         case .newest: await newest(of: nil)
-        case .keys: await lend(AdminQuery(call.query))
-        case .reload: await reload(AdminQuery(call.query))
-        case .tokens(let channel): await forget(channel)
-        case .refresh(let channel): await refresh(channel)
-        case .adopt(let channel): await adopt(channel)
+        case .keys: await lend(AdminQuery(call.query), to: call.peer)
+        case .reload: await reload(AdminQuery(call.query), for: call.peer)
+        case .tokens(let channel):
+            await change(
+                .logout,
+                channel,
+                call.peer,
+                to: "the tokens of \(channel) are forgotten",
+                orFailWith: 500
+            ) { try await $0.forget() }
+        case .refresh(let channel):
+            await change(
+                .refresh,
+                channel,
+                call.peer,
+                to: "the token of \(channel) was renewed"
+            ) { try await $0.forceRefresh() }
+        case .adopt(let channel):
+            // Of a sign-in on the command line.
+            await change(
+                .login,
+                channel,
+                call.peer,
+                to: "the stored tokens of \(channel) are in force"
+            ) { try await $0.lookIntoStore() }
+        case .revealed(let channel):
+            await change(.reveal, channel, call.peer, to: "noted") { _ in }
         }
     }
 
@@ -120,11 +155,14 @@ struct AdminHandler: Sendable {
     }
 
     /// Lends a key for as long as the connection stays open.
-    private func lend(_ query: AdminQuery) async -> Response {
+    private func lend(
+        _ query: AdminQuery,
+        to peer: SocketPeer
+    ) async -> Response {
         if let name = query.unknownName(among: ["channel"]) {
             return problem(400, "expected channel=NAME, found '\(name)'")
         }
-        switch await daemon.lend(to: query["channel"], over: reach) {
+        switch await daemon.lend(to: query["channel"], peer, over: reach) {
         case .success(let body):
             return Response(
                 status: 200,
@@ -200,11 +238,15 @@ struct AdminHandler: Sendable {
 
     /// Reloads, or with `plan`, whatever its value, only says what would change; any other parameter is
     /// refused.
-    private func reload(_ query: AdminQuery) async -> Response {
+    private func reload(
+        _ query: AdminQuery,
+        for peer: SocketPeer
+    ) async -> Response {
         if let name = query.unknownName(among: ["plan"]) {
             return problem(400, "expected plan or no parameter, found '\(name)'")
         }
-        let lines = query["plan"].isEmpty ? await daemon.reload() : await daemon.plan()
+        let isPlan = !query["plan"].isEmpty
+        let lines = isPlan ? await daemon.plan() : await daemon.reload(by: peer)
         switch lines {
         case .success(let lines): return .text(200, lines.map { $0 + "\n" }.joined())
         case .failure(let failure):
@@ -213,45 +255,26 @@ struct AdminHandler: Sendable {
         }
     }
 
-    private func refresh(_ name: String) async -> Response {
-        await change(tokensOf: name, to: "the token of \(name) was renewed", orFailWith: 503) {
-            try await $0.forceRefresh()
-        }
-    }
-
-    /// Takes over the tokens of a sign-in on the command line.
-    private func adopt(_ name: String) async -> Response {
-        await change(
-            tokensOf: name,
-            to: "the stored tokens of \(name) are in force",
-            orFailWith: 503
-        ) {
-            try await $0.lookIntoStore()
-        }
-    }
-
-    private func forget(_ name: String) async -> Response {
-        await change(tokensOf: name, to: "the tokens of \(name) are forgotten", orFailWith: 500) {
-            try await $0.forget()
-        }
-    }
-
-    /// Changes the tokens of a channel, and reports the outcome.
+    /// Changes the tokens of a channel, records who did, and reports the outcome.
     private func change(
-        tokensOf name: String,
+        _ action: Audit,
+        _ name: String,
+        _ peer: SocketPeer,
         to done: String,
-        orFailWith status: HTTPStatus,
+        orFailWith status: HTTPStatus = 503,
         _ change: (OAuthManager) async throws -> Void
     ) async -> Response {
         guard let manager = await daemon.channels.manager(of: name) else {
             return problem(404, "there is no channel \(name) with auth.oauth")
         }
+        var failure: String?
         do {
             try await change(manager)
-            return .text(200, done + "\n")
         } catch {
-            return problem(status, (error as? NetworkError)?.detail ?? "\(error)")
+            failure = (error as? NetworkError)?.detail ?? "\(error)"
         }
+        await daemon.record(action.record(of: [name], by: peer, failure: failure))
+        return failure.map { problem(status, $0) } ?? .text(200, done + "\n")
     }
 
     private func problem(_ status: HTTPStatus, _ detail: String) -> Response {

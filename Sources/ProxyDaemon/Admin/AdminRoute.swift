@@ -10,6 +10,8 @@ package enum AdminRoute: Sendable, Equatable {
     case metrics
     case status
     case tail
+    /// Where the log is, for those who may not read the configuration.
+    case log
     /// The remembered exchanges as an HTTP Archive.
     case archive
     /// One exchange, by the id of its request.
@@ -22,14 +24,17 @@ package enum AdminRoute: Sendable, Equatable {
     case tokens(channel: String)
     case refresh(channel: String)
     case adopt(channel: String)
+    /// A command has shown a token, which it read itself.
+    case revealed(channel: String)
 
     /// The routes, with a parameter for those that have one.
     private static func all(_ parameter: String) -> [AdminRoute] {
         [
-            .page, .health, .readiness, .metrics, .status, .tail, .archive, .why(parameter),
-            .newest,
+            .page, .health, .readiness, .metrics, .status, .tail, .log, .archive,
+            .why(parameter), .newest,
             .keys, .reload,
             .tokens(channel: parameter), .refresh(channel: parameter), .adopt(channel: parameter),
+            .revealed(channel: parameter),
         ]
     }
 
@@ -42,6 +47,7 @@ package enum AdminRoute: Sendable, Equatable {
         case .metrics: ["metrics"]
         case .status: ["status"]
         case .tail: ["tail"]
+        case .log: ["log"]
         case .archive: ["har"]
         case .why: ["why", "*"]
         case .newest: ["why"]
@@ -50,15 +56,28 @@ package enum AdminRoute: Sendable, Equatable {
         case .tokens: ["channels", "*", "token"]
         case .refresh: ["channels", "*", "token", "refresh"]
         case .adopt: ["channels", "*", "token", "adopt"]
+        case .revealed: ["channels", "*", "token", "revealed"]
         }
     }
 
     /// The one method it is for; GET stands for HEAD as well (RFC 9110 §9.3.2).
     package var method: HTTPMethod {
         switch self {
-        case .page, .health, .readiness, .metrics, .status, .tail, .archive, .why, .newest: .get
-        case .keys, .reload, .refresh, .adopt: .post
+        case .page, .health, .readiness, .metrics, .status, .tail, .log, .archive, .why, .newest:
+            .get
+        case .keys, .reload, .refresh, .adopt, .revealed: .post
         case .tokens: .delete
+        }
+    }
+
+    /// Whether it is for root and the daemon's own user only, not for the members of its group: they look,
+    /// and have keys lent.
+    var isForOwner: Bool {
+        switch self {
+        case .page, .health, .readiness, .metrics, .status, .tail, .log, .archive, .why, .newest,
+            .keys:
+            false
+        case .reload, .tokens, .refresh, .adopt, .revealed: true
         }
     }
 
@@ -81,7 +100,9 @@ package enum AdminRoute: Sendable, Equatable {
     package var path: String {
         let parameter =
             switch self {
-            case .why(let text), .tokens(let text), .refresh(let text), .adopt(let text): text
+            case .why(let text), .tokens(let text), .refresh(let text), .adopt(let text),
+                .revealed(let text):
+                text
             default: ""
             }
         let parts = segments.map { $0 == "*" ? PercentEncoding.unreserved(parameter) : $0 }

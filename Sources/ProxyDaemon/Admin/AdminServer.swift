@@ -6,7 +6,7 @@ import ProxyConfig
 
 /// Which clients can reach the admin socket.
 enum AdminReach: Sendable {
-    /// Users that have permission to connect to a unix socket.
+    /// Users that have permission to connect to a unix socket: root, the daemon's user and its group.
     case unixSocket
     /// Every user of this machine, and every web page that one of them visits.
     case tcp
@@ -56,7 +56,7 @@ struct AdminServer: Sendable {
             if let slash = path.lastIndex(of: "/"), slash > path.startIndex {
                 try ConfiguredDirectory.make(String(path[..<slash]), mode: 0o750, for: "admin")
             }
-            opened = try SharedSocket.open(address.listenAddress, none, mode: 0o600)
+            opened = try SharedSocket.open(address.listenAddress, none, mode: 0o660)
         }
         var servers: [AdminServer] = []
         for socket in opened {

@@ -123,6 +123,8 @@ extension DaemonStatus.Token {
         if let nextAttemptS { parts.append("next attempt in \(DaemonStatus.time(nextAttemptS))") }
         if state == "dead" {
             parts.append("sign in again: \(advice ?? "netproxy login \(channel)")")
+        } else if let advice {
+            parts.append("no one has signed in yet: \(advice)")
         }
         return parts.joined(separator: ", ")
     }

@@ -16,6 +16,7 @@ struct KeyLending {
     /// - Returns: the lease, which lasts as long as the body of its answer, or why the request is refused.
     func lend(
         to names: [String],
+        _ peer: SocketPeer,
         over reach: AdminReach
     ) -> Result<ClientLeaseBody, AdminRefusal> {
         for name in names where channels[name] == nil {
@@ -48,7 +49,8 @@ struct KeyLending {
             for: names.isEmpty ? nil : Set(names),
             // By name: a channel that a later reload has demand a key is not opened by this one.
             opening: reach == .tcp ? [] : Set(leased.map(\.name)),
-            to: reach == .tcp ? .anyone : .permitted
+            to: reach == .tcp ? .anyone : .permitted,
+            peer
         )
         let lease = ClientLease(
             key: grant.key.reveal(),

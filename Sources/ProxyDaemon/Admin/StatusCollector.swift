@@ -67,7 +67,7 @@ extension ChannelShared {
             waiters: status.waiters,
             lastError: status.lastFailure?.words,
             nextAttemptS: status.nextAttempt.map(DaemonStatus.tenths),
-            advice: status.state == .dead ? configuration.signIn : nil,
+            advice: configuration.needsSignIn(status) ? configuration.signIn : nil,
             renewals: requests?.renewals,
             failures: requests?.failures
         )

@@ -22,7 +22,7 @@ final class ChannelAssembly: Sendable {
     let ownLog: ChannelLog
     let report: OperatorReport
     /// The keys of programs that run under `netproxy exec`.
-    let clientKeys = ClientKeys()
+    let clientKeys: ClientKeys
     /// How often each channel's token was requested.
     let tokenRequests = TokenRequests()
 
@@ -44,7 +44,16 @@ final class ChannelAssembly: Sendable {
         )
         stateDirectory = configuration.state
         logs = try ChannelLogs(configuration.log, report: report)
-        ownLog = logs.log(LogLabels())
+        let ownLog = logs.log(LogLabels())
+        self.ownLog = ownLog
+        clientKeys = ClientKeys { grant, change in
+            let action: Audit =
+                switch change {
+                case .lent: .lend
+                case .ended: .end
+                }
+            ownLog.write(action.record(of: grant.channels ?? [], by: grant.peer, key: grant.id))
+        }
     }
 
     /// Returns the channels; one whose configuration, secrets and certificates have not changed is kept

@@ -25,7 +25,7 @@ final class DownstreamConnection {
     var upload = UploadReader()
     /// What runs the connection; `nil` while it is parked.
     var service: Service?
-    let peer: Peer
+    let peer: SocketPeer
     /// The listener over which it came.
     var listener: Source
     /// A response that waits for the app to read: rare, so kept in its own object.
@@ -59,14 +59,6 @@ final class DownstreamConnection {
             self.parkDelay = parkDelay
             self.keepAlive = keepAlive
         }
-    }
-
-    /// The other end.
-    struct Peer {
-        /// Address and port, or `unix`.
-        let address: String
-        /// The peer's user id, on a unix socket.
-        let userID: UInt32?
     }
 
     /// The listener of a connection; a reload may give it to another channel.
@@ -136,9 +128,9 @@ final class DownstreamConnection {
             parkDelay: bounds.parkDelay?.nanoseconds,
             keepAlive: bounds.keepAlive
         )
-        peer = Peer(
+        peer = SocketPeer(
             address: socket.peer.isUnix ? "unix" : socket.peer.description,
-            userID: socket.peerUserID
+            process: socket.peerProcess
         )
     }
 

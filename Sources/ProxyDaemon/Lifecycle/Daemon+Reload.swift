@@ -15,6 +15,22 @@ package struct ReloadFailure: Error, Sendable {
 
 extension Daemon {
     /// Reads the configuration again; errors in it are reported, and the old one stays.
+    ///
+    /// - Parameter peer: who has demanded it; `nil` for a signal, whose sender is not known.
+    /// - Returns: what is now in force, or why nothing changed.
+    @discardableResult
+    func reload(by peer: SocketPeer?) async -> Result<[String], ReloadFailure> {
+        let outcome = await reload()
+        let failure: String? =
+            switch outcome {
+            case .success: nil
+            case .failure(let failure): failure.lines.first
+            }
+        record(Audit.reload.record(by: peer, failure: failure))
+        return outcome
+    }
+
+    /// The same, without a record of who has demanded it.
     @discardableResult
     package func reload() async -> Result<[String], ReloadFailure> {
         let previous = reloading
@@ -71,7 +87,7 @@ extension Daemon {
             throw ReloadRefusal.smallPool(channel.name, loops: loops.count)
         }
         try listeners.checkReach(of: next)
-        let plan = ListenerPlan(from: listeners.served, to: next.listenPlaces)
+        var plan = ListenerPlan(from: listeners.served, to: next.listenPlaces)
         let opened = try listeners.open(plan.missing)
         // The manager of a channel that changes reads the store, which must have everything by then.
         for channel in channels.channels { await channel.authorizer?.engine?.writeAgain() }
@@ -99,16 +115,34 @@ extension Daemon {
             limits: Worker.Limits(next),
             moving: plan.moving
         )
+        remarks += await serveOrTell(opened)
+        assembly.logs.close(except: channels.names)
+        await stopServing(plan.takeLeaving())
+        // One by one: that one cannot be bound keeps no other away.
+        for place in plan.late {
+            do {
+                remarks += await serveOrTell(try listeners.open([place]))
+            } catch {
+                remarks.append(Daemon.remark(error))
+            }
+        }
+        return remarks
+    }
+
+    /// Serves addresses, or returns why they are not served at all; the next reload tries again.
+    private func serveOrTell(_ opened: [ServedAddress]) async -> [String] {
         do {
             try await serve(opened)
+            return []
         } catch {
-            // No descriptors left: the address is not served at all, so that the next reload tries again.
+            // No descriptors left.
             await stopServing(opened)
-            remarks.append("\(error); the rest of the configuration is in force")
+            return [Daemon.remark(error)]
         }
-        assembly.logs.close(except: channels.names)
-        await stopServing(plan.leaving)
-        return remarks
+    }
+
+    private static func remark(_ error: any Error) -> String {
+        "\(error); the rest of the configuration is in force"
     }
 
     // MARK: - Secrets that expire

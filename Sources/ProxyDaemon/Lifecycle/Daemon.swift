@@ -214,7 +214,7 @@ package actor Daemon {
             await stop()
         case .hangUp:
             // A start reads everything anyway.
-            if !state.isStarting { await reload() }
+            if !state.isStarting { await reload(by: nil) }
         case .user1: await assembly?.logs.reopen()
         }
     }
@@ -337,18 +337,24 @@ package actor Daemon {
         return addresses.isEmpty ? ["no listener"] : []
     }
 
+    /// Writes a line into the daemon's own log.
+    func record(_ event: EventRecord) {
+        assembly?.ownLog.write(event)
+    }
+
     /// Lends a key to a program; without names, for all channels.
     ///
     /// - Returns: the lease, or why the request is refused.
     func lend(
         to names: [String],
+        _ peer: SocketPeer,
         over reach: AdminReach
     ) -> Result<ClientLeaseBody, AdminRefusal> {
         guard let keys = assembly?.clientKeys, !state.isEnding else {
             return .failure(AdminRefusal(status: 503, detail: "draining"))
         }
         return KeyLending(keys: keys, channels: channels, listeners: listeners)
-            .lend(to: names, over: reach)
+            .lend(to: names, peer, over: reach)
     }
 }
 

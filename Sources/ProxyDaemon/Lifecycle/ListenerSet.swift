@@ -179,6 +179,9 @@ extension ListenAddress {
 struct ListenerPlan {
     /// To be opened.
     private(set) var missing: [ListenPlace] = []
+    /// To be opened once what leaves is closed: the system lets no one bind an address and all addresses
+    /// with the same port.
+    private(set) var late: [ListenPlace] = []
     /// Open, and owned by another channel from now on: the socket stays, so that no connection is
     /// refused.
     private(set) var moving: [ServedAddress] = []
@@ -197,6 +200,15 @@ struct ListenerPlan {
                 )
             }
         }
+        // Not before it is known what stays.
+        late = missing.filter { place in leaving.contains { $0.overlaps(place.address) } }
+        missing.removeAll(where: late.contains)
+    }
+
+    /// Lets go of what is to be closed: a socket is closed when no one has it any more.
+    mutating func takeLeaving() -> [ServedAddress] {
+        defer { leaving = [] }
+        return leaving
     }
 }
 
@@ -207,5 +219,12 @@ extension ServedAddress {
     fileprivate func matches(_ address: ListenAddress) -> Bool {
         if case .systemd = address { return place.address == address }
         return address.socketAddress == socket.address
+    }
+
+    /// Whether one of the two takes all addresses, and both the same port.
+    fileprivate func overlaps(_ address: ListenAddress) -> Bool {
+        guard let wanted = address.socketAddress, !wanted.isUnix, wanted.port == socket.address.port
+        else { return false }
+        return wanted.isWildcard || socket.address.isWildcard
     }
 }

@@ -17,6 +17,7 @@ final class LocalServer {
         let target: RequestTarget
         let headers: HTTPHeaders
         let host: Authority?
+        let peer: SocketPeer
         let body: ByteSlice
 
         /// The path, without the query.
@@ -146,7 +147,7 @@ final class LocalServer {
     ) async throws -> Bool {
         note(connection, idleSince: nil)
         defer { note(connection, idleSince: loop.now) }
-        if let refusal = rules.judge(LocalServer.call(head, ByteSlice([]))) {
+        if let refusal = rules.judge(LocalServer.call(head, connection.peer, ByteSlice([]))) {
             return try await deliver(refusal, head, connection)
         }
         let body: ByteSlice
@@ -160,15 +161,21 @@ final class LocalServer {
             await refuse(head, isTooLong ? tooLong : error, connection)
             return false
         }
-        return try await deliver(await answer(LocalServer.call(head, body)), head, connection)
+        let call = LocalServer.call(head, connection.peer, body)
+        return try await deliver(await answer(call), head, connection)
     }
 
-    private static func call(_ head: RequestHead, _ body: ByteSlice) -> Call {
+    private static func call(
+        _ head: RequestHead,
+        _ peer: SocketPeer,
+        _ body: ByteSlice
+    ) -> Call {
         Call(
             method: head.method,
             target: head.target,
             headers: head.headers,
             host: head.host,
+            peer: peer,
             body: body
         )
     }

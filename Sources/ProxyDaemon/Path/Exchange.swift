@@ -38,7 +38,7 @@ struct Exchange: ~Copyable {
     /// No property is changed here once it has its value: that would copy all of the exchange.
     init(
         of head: consuming RequestHead,
-        from peer: DownstreamConnection.Peer,
+        from peer: SocketPeer,
         on loop: EventLoop,
         id: String
     ) {
@@ -147,6 +147,15 @@ struct Exchange: ~Copyable {
         noteDestination(request.origin, target)
     }
 
+    /// Notes who sent the request.
+    mutating func identify(_ process: PeerProcess?, key: String? = nil) {
+        record.identity = ClientIdentity(
+            userID: process?.userID,
+            processID: process?.processID,
+            key: key
+        )
+    }
+
     /// Shows a target without what the app has put in the place of the credential.
     mutating func hide(_ ownCredential: String) {
         record.target = record.target.replacing(ownCredential, with: PathTemplate.marker)
@@ -244,12 +253,12 @@ struct Exchange: ~Copyable {
     }
 
     /// Completes the record.
-    mutating func end(at now: UInt64, bytesIn: Int, clientUID: UInt32?) {
+    mutating func end(at now: UInt64, bytesIn: Int, by process: PeerProcess?) {
+        if process != nil, record.identity == nil { identify(process) }
         if let destination = record.context.destination {
             let target = channel?.shared.shown(destination.target) ?? destination.target
             noteDestination(destination.origin, target)
         }
-        record.clientUID = clientUID
         record.bytesIn = bytesIn
         record.duration = Duration(elapsed: now &- started)
     }

@@ -147,7 +147,10 @@ final class ProxyHandler {
             }
         } catch {
             guard exchange.channel == nil else { throw error }
-            switch try UnclaimedRequests(channels: channels).plan(exchange.head, error, on: app) {
+            let keys = channels.keys.shown(in: exchange.head.headers)
+            if let id = keys.lentID { exchange.identify(app.peer.process, key: id) }
+            let unclaimed = UnclaimedRequests(channels: channels)
+            switch try unclaimed.plan(exchange.head, error, on: app, showing: keys) {
             case .answer(let response): return .answer(response)
             case .tunnel(let authority): return .tunnel(authority)
             case .forward(let other):
@@ -219,6 +222,7 @@ final class ProxyHandler {
             role: exchange.role,
             ownCredential: route.ownCredential
         )
+        if let id = keys.lentID { exchange.identify(app.peer.process, key: id) }
         try channel.shared.scope.check(exchange.head, target: route.target)
         for field in SecondTarget.fields(in: exchange.head.headers) {
             try mapSecondTargets(in: field, of: route.channel, on: app, &exchange)
@@ -301,7 +305,7 @@ final class ProxyHandler {
 
     /// Ends an exchange: counts, logs and remembers it.
     func finish(_ exchange: inout Exchange, _ app: DownstreamConnection) {
-        exchange.end(at: loop.now, bytesIn: app.request.bytesIn, clientUID: app.peer.userID)
+        exchange.end(at: loop.now, bytesIn: app.request.bytesIn, by: app.peer.process)
         (exchange.channel?.tally ?? unclaimed).counters.count(&exchange.record)
         let log = exchange.channel?.log ?? channels.ownLog
         log.write(exchange.record, now: .now, keepingIn: recent.lines)

@@ -23,12 +23,14 @@ struct UnclaimedRequests {
     ///   - head: the request.
     ///   - refusal: why no channel was found.
     ///   - app: its connection.
+    ///   - keys: the keys for this proxy that it shows.
     /// - Returns: what to do with it.
     /// - Throws: the refusal, or what an access check throws.
     func plan(
         _ head: RequestHead,
         _ refusal: NetworkError,
-        on app: DownstreamConnection
+        on app: DownstreamConnection,
+        showing keys: ShownKeys
     ) throws(NetworkError) -> Plan {
         switch head.target {
         case .authority(let authority) where app.listener.channel == nil:
@@ -50,7 +52,7 @@ struct UnclaimedRequests {
                     origin: Origin(scheme: scheme, host: authority.host, port: authority.port),
                     target: target,
                     shownTarget: target,
-                    keyFields: channels.keys.fields(of: head.headers)
+                    keyFields: keys.fields
                 )
             )
         case .asterisk where refusal.kind == .noChannel:

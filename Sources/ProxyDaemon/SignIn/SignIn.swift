@@ -149,4 +149,15 @@ extension ChannelConfiguration {
         }
         return "netproxy login \(name)"
     }
+
+    /// Whether no request gets a token until someone signs in: again, or for the first time.
+    func needsSignIn(_ status: OAuthStatus) -> Bool {
+        guard case .oauth(let settings) = authentication else { return false }
+        return switch (status.state, settings.grant) {
+        case (.dead, _): true
+        case (.empty, .authorizationCode), (.empty, .deviceCode), (.empty, .refreshToken):
+            settings.refreshToken == nil && !status.hasRefreshToken
+        default: false
+        }
+    }
 }

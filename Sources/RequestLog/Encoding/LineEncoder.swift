@@ -46,7 +46,7 @@ package struct LineEncoder {
         text(",\"client_request_id\":\"", record.clientRequestID, output)
         plain(",\"trace_id\":\"", record.traceID, output)
         plain(",\"client\":\"", record.client, output)
-        number(",\"client_uid\":", record.clientUID.map(Int.init), output)
+        if let identity = record.identity { encode(identity, output) }
         // Empty if no request could be parsed.
         if !record.method.isEmpty { plain(",\"method\":\"", record.method, output) }
         plain(",\"scheme\":\"", record.scheme, output)
@@ -75,6 +75,12 @@ package struct LineEncoder {
         encode(",\"headers\":{", record.headers, output)
         encode(",\"response_headers\":{", record.responseHeaders, output)
         output.append("}\n")
+    }
+
+    private func encode(_ identity: ClientIdentity, _ output: OutputBuffer) {
+        number(",\"client_uid\":", identity.userID.map(Int.init), output)
+        number(",\"client_pid\":", identity.processID.map(Int.init), output)
+        plain(",\"client_key\":\"", identity.key, output)
     }
 
     /// Appends path and query, unless the request was CONNECT.

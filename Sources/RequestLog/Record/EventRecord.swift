@@ -19,6 +19,8 @@ package struct EventRecord: Sendable {
         case log
         /// The daemon: start, listeners, stop.
         case daemon
+        /// What someone did with credentials or the configuration.
+        case audit
     }
 
     /// When it happened.

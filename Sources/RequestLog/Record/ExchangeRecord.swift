@@ -15,8 +15,8 @@ package struct ExchangeRecord: Sendable {
     package var traceID: String?
     /// The peer's address, or `unix`.
     package var client: String
-    /// The peer's user id, on a unix socket.
-    package var clientUID: UInt32?
+    /// Who the peer is, if the kernel or a lent key tells it.
+    package var identity: ClientIdentity?
 
     /// The method as sent by the app; empty if no request could be parsed.
     package var method: String
@@ -96,6 +96,23 @@ package struct ExchangeRecord: Sendable {
         if error != nil || abortedBy != nil { return .error }
         if !context.retries.isEmpty || context.authorization?.notReplayed != nil { return .warning }
         return .info
+    }
+}
+
+/// Who sent a request.
+///
+/// A reference, since most records have none.
+package final class ClientIdentity: Sendable {
+    /// The peer's user id, on a unix socket.
+    package let userID: UInt32?
+    /// The id of the peer's process, on a unix socket.
+    package let processID: Int32?
+    /// The id of the lent key that the app has shown.
+    package let key: String?
+
+    /// Makes one of what is known.
+    package init(userID: UInt32? = nil, processID: Int32? = nil, key: String? = nil) {
+        (self.userID, self.processID, self.key) = (userID, processID, key)
     }
 }
 

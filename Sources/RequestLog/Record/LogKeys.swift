@@ -3,7 +3,8 @@ package enum LogKeys {
     /// The keys with numbers as values.
     static let numbers: Set<String> = [
         "status", "upstream_status", "bytes_in", "bytes_out", "duration_ms", "attempts",
-        "client_uid", "auth.generation", "auth.age_s", "auth.wait_ms", "timings.queue_ms",
+        "client_uid", "client_pid", "auth.generation", "auth.age_s", "auth.wait_ms",
+        "timings.queue_ms",
         "timings.dns_ms", "timings.connect_ms", "timings.tls_ms", "timings.first_byte_ms",
         // Of events other than exchanges.
         "generation", "next_attempt_s", "dropped",
@@ -11,11 +12,12 @@ package enum LogKeys {
 
     private static let others: Set<String> = [
         "time", "level", "subsystem", "category", "channel", "event", "request_id",
-        "client_request_id", "trace_id", "client", "method", "scheme", "host", "path", "query",
+        "client_request_id", "trace_id", "client", "client_key", "method", "scheme", "host", "path",
+        "query",
         "target", "protocol", "timings", "upstream", "reused", "retries", "auth", "auth.kind",
         "auth.refreshed", "auth.overrode_client", "auth.not_replayed", "error", "detail",
         "aborted_by", "headers", "response_headers",
-        "message", "reason", "kind", "fields",
+        "message", "reason", "kind", "fields", "action",
     ]
 
     /// All keys, except for the header fields that `log.headers` names.

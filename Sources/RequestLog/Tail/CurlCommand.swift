@@ -3,7 +3,7 @@ import NetworkCore
 /// A curl command that repeats a logged request, with placeholders in angle brackets for what is not in the log.
 package struct CurlCommand: Sendable, CustomStringConvertible {
     /// Where a channel's credential goes in a request.
-    package enum Place: Sendable, Equatable {
+    package enum Place: Sendable, Equatable, Codable {
         /// A field; without a prefix, what stands in front is that of the credential's kind.
         case field(name: String, prefix: String?)
         case parameter(String)

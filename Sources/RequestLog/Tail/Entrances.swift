@@ -1,7 +1,7 @@
 /// Where apps reach netproxy: what a command needs that sends a logged request once more.
-package struct Entrances: Sendable {
+package struct Entrances: Sendable, Codable {
     /// The way to a channel.
-    package struct Entrance: Sendable {
+    package struct Entrance: Sendable, Codable {
         /// `127.0.0.1:8080`; `nil` without a TCP listener.
         package var address: String?
         /// The path of a unix socket.

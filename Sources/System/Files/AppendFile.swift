@@ -6,6 +6,8 @@ package struct AppendFile: ~Copyable, Sendable {
 
     /// Opens the file, and creates it with mode 0640 if it is missing, whatever the umask.
     ///
+    /// One that root creates gets the owner of its directory, like any other file of a service.
+    ///
     /// A symbolic link is refused: a user who may write to the directory could aim it at any file.
     /// A pipe without a reader is refused too, instead of blocking.
     package init(path: String) throws(FileError) {
@@ -15,7 +17,10 @@ package struct AppendFile: ~Copyable, Sendable {
         descriptor = made < 0 && errno == EEXIST ? openFile(path, flags, mode: 0o640) : made
         guard descriptor >= 0 else { throw FileError("open") }
         // Fails on a file system without modes, which does not matter.
-        if made >= 0 { _ = fchmod(made, 0o640) }
+        if made >= 0 {
+            _ = fchmod(made, 0o640)
+            giveToDirectoryOwner(made, path)
+        }
     }
 
     deinit {

@@ -52,14 +52,7 @@ package struct FileDescriptor: ~Copyable, Sendable {
     /// Creates a file that must not exist: one that exists may be anyone's.
     private static func make(_ path: String, _ access: Int32) throws(FileError) -> Int32 {
         let number = try open(path, access | O_CREAT | O_EXCL)
-        guard geteuid() == 0 else { return number }
-        let directory = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
-        var owner = stat()
-        // SAFETY: path and structure are lent for the call.
-        guard unsafe stat(directory, &owner) == 0, owner.st_uid != 0
-        else { return number }
-        // Fails on a file system without owners, which does not matter.
-        _ = fchown(number, owner.st_uid, owner.st_gid)
+        giveToDirectoryOwner(number, path)
         return number
     }
 
@@ -159,6 +152,17 @@ func openFile(_ path: String, _ flags: Int32, mode: mode_t = 0) -> Int32 {
         let number = unsafe open(path, flags | O_CLOEXEC, mode)
         if number >= 0 || errno != EINTR { return number }
     }
+}
+
+/// Gives a file that root has created the owner of its directory, if that is another user.
+func giveToDirectoryOwner(_ number: Int32, _ path: String) {
+    guard geteuid() == 0 else { return }
+    let directory = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
+    var owner = stat()
+    // SAFETY: path and structure are lent for the call.
+    guard unsafe stat(directory, &owner) == 0, owner.st_uid != 0 else { return }
+    // Fails on a file system without owners, which does not matter.
+    _ = fchown(number, owner.st_uid, owner.st_gid)
 }
 
 func writeOnce(_ bytes: Span<UInt8>, to descriptor: Int32) throws(FileError) -> Int {

@@ -188,7 +188,7 @@ import Testing
 
     @Test func `a key that replaces an API key is reported, so that it is not forwarded`() throws {
         let keys = ClientKeys()
-        let grant = keys.issue(for: ["orders"], opening: [])
+        let grant = keys.issue(for: ["orders"], opening: [], .unknown)
         let policy = AccessPolicy(lent: ("orders", keys))
         func fields(_ value: String, _ others: String...) throws -> [HTTPFieldName] {
             let head = try head(["Host: localhost", "Authorization: \(value)"] + others)
@@ -199,7 +199,7 @@ import Testing
         #expect(try fields("Bearer the-app's-own") == [])
         // A program under `netproxy exec` may send it in both places.
         #expect(try fields(shown, "Proxy-Authorization: \(shown)") == [.authorization])
-        let elsewhere = keys.issue(for: ["bills"], opening: []).key.reveal()
+        let elsewhere = keys.issue(for: ["bills"], opening: [], .unknown).key.reveal()
         #expect(throws: NetworkError.self) { try fields("Bearer \(elsewhere)") }
         keys.revokeAll()
         #expect(!keys.isAnyOut)
@@ -234,7 +234,7 @@ import Testing
     @Test func `a lent key that does not open a channel is not forwarded to it either`() throws {
         let keys = ClientKeys()
         let policy = AccessPolicy(key: Secret("own"), lent: ("orders", keys))
-        let lent = keys.issue(for: ["orders"], opening: []).key.reveal()
+        let lent = keys.issue(for: ["orders"], opening: [], .unknown).key.reveal()
         let head = try head([
             "Host: localhost", "Proxy-Authorization: Bearer own", "X-Api-Key: \(lent)",
         ])
@@ -264,10 +264,10 @@ import Testing
         let keys = ClientKeys()
         let policy = AccessPolicy(key: Secret("own"), lent: ("orders", keys))
         for (channel, status) in [("orders", nil), ("bills", 401)] as [(String, Int?)] {
-            let key = keys.issue(for: [channel], opening: [channel]).key.reveal()
+            let key = keys.issue(for: [channel], opening: [channel], .unknown).key.reveal()
             #expect(try refusal(policy, "Proxy-Authorization: Bearer \(key)") == status)
         }
-        let closed = keys.issue(for: ["orders"], opening: []).key.reveal()
+        let closed = keys.issue(for: ["orders"], opening: [], .unknown).key.reveal()
         #expect(try refusal(policy, "Proxy-Authorization: Bearer \(closed)") == 401)
     }
 
@@ -277,7 +277,7 @@ import Testing
         for (channels, status) in [(["orders"], nil), (["bills"], 401), (nil, nil)]
             as [(Set<String>?, Int?)]
         {
-            let grant = keys.issue(for: channels, opening: [])
+            let grant = keys.issue(for: channels, opening: [], .unknown)
             let field = "Proxy-Authorization: Bearer \(grant.key.reveal())"
             #expect(try refusal(policy, field) == status)
             keys.revoke(grant)
@@ -286,4 +286,8 @@ import Testing
         }
         #expect(try refusal(policy) == nil)
     }
+}
+
+extension SocketPeer {
+    fileprivate static let unknown = SocketPeer(address: "unix", process: nil)
 }

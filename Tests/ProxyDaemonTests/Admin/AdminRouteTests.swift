@@ -7,11 +7,12 @@ import Testing
     @Test(
         arguments: [
             (.page, "/"), (.health, "/healthz"), (.readiness, "/readyz"), (.metrics, "/metrics"),
-            (.status, "/status"), (.tail, "/tail"), (.archive, "/har"),
+            (.status, "/status"), (.tail, "/tail"), (.log, "/log"), (.archive, "/har"),
             (.why("a/b"), "/why/a%2Fb"), (.keys, "/keys"),
             (.reload, "/reload"), (.tokens(channel: "a"), "/channels/a/token"),
             (.refresh(channel: "a"), "/channels/a/token/refresh"),
             (.adopt(channel: "a"), "/channels/a/token/adopt"),
+            (.revealed(channel: "a"), "/channels/a/token/revealed"),
         ] as [(AdminRoute, String)]
     )
     func `a route is read from the path that it writes`(route: AdminRoute, path: String) {

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import ProxyDaemon
 import TestSupport
 import Testing
@@ -53,11 +54,25 @@ import Testing
                       client_auth: none
                 """
         ) { proxy in
+            // The store is looked into first.
+            let isTold = await eventually {
+                let answer = try? await proxy.ask(Raw.get("/status"))
+                let lines = answer.flatMap { DaemonStatus(json: $0.body) }?.lines ?? []
+                return lines.contains { $0.hasSuffix(": netproxy login mail") }
+            }
+            #expect(isTold)
             #expect(try await proxy.exchange(Raw.get("/mail/1")).status == 503)
             let status = DaemonStatus(json: try await proxy.ask(Raw.get("/status")).body)
             let words = "dead, sign in again: netproxy login mail"
             #expect(try #require(status).lines.contains { $0.hasSuffix(words) })
         }
+    }
+
+    @Test func `a channel that no one has signed in to says so`() throws {
+        let json = #"{"state":"empty","advice":"netproxy login mail"}"#
+        let token = try JSONDecoder().decode(DaemonStatus.Token.self, from: Data(json.utf8))
+        let words = "empty, no one has signed in yet: netproxy login mail"
+        #expect(token.summary(of: "mail") == words)
     }
 
     @Test func `the state of a token can be watched`() async throws {

@@ -66,6 +66,31 @@ import Testing
         #expect(set.served.map(\.number) == [1, 2])
     }
 
+    @Test(arguments: [("127.0.0.1", "0.0.0.0"), ("0.0.0.0", "127.0.0.1"), ("127.0.0.1", "[::]")])
+    func `an address and all addresses cannot be bound at once`(first: String, second: String)
+        throws
+    {
+        let set = try open(configuration(listen: "'\(first):0'", "path: /o"))
+        let port = Int(try #require(set.addresses.first?.port))
+        func plan(_ listen: String...) throws -> ListenerPlan {
+            ListenerPlan(
+                from: set.served,
+                to: listen.map { text in
+                    let host = text.trimmingPrefix("[").prefix { $0 != "]" }
+                    let address = ListenAddress.tcp(HostPort(host: String(host), port: port))
+                    return ListenPlace(address: address, channel: nil)
+                }
+            )
+        }
+        let change = try plan(second)
+        #expect(change.missing.isEmpty && change.leaving.count == 1)
+        #expect(change.late.map { "\($0.address)" } == ["\(second):\(port)"])
+        // Another address of the machine is in nobody's way.
+        #expect(try plan("127.0.0.2").late.isEmpty == (first != "0.0.0.0"))
+        // What stays is not closed for it: that is an error of the configuration.
+        #expect(try plan(first, second).late.isEmpty)
+    }
+
     private func places(_ listen: String, _ rest: String = "") throws -> [String] {
         try ConfigurationLoader.load(
             text: "listen: [\(listen)]\n\(rest)\nchannels: { a: { upstream: https://a.example } }",

@@ -45,6 +45,20 @@ import Testing
         }
     }
 
+    @Test func `an address gives way to all addresses, and the reverse`() async throws {
+        let origin = try await origin()
+        let channels = "orders: { upstream: \"http://127.0.0.1:\(origin.port)\" }"
+        try await DaemonHarness.run(channels: channels) { proxy async throws in
+            let port = proxy.port
+            for listen in ["0.0.0.0:\(port)", "127.0.0.1:\(port)", "localhost:\(port)"] {
+                let root = "listen: [\"\(listen)\"]\nallow_remote: true"
+                let told = await proxy.reload(channels: channels, root: root)
+                #expect(told == ["the configuration was reloaded: 1 channel, story.yaml"])
+                #expect(try await proxy.exchange(Raw.get("/orders/1")).body == "none")
+            }
+        }
+    }
+
     @Test func `a refused reload leaves the plan as it was`() async throws {
         let origin = try await origin()
         let upstream = "upstream: \"http://127.0.0.1:\(origin.port)\""

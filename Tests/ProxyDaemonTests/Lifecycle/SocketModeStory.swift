@@ -5,7 +5,7 @@ import Testing
 
 /// Who may open the unix sockets.
 @Suite struct SocketModeStory {
-    @Test func `a socket is its group's, and the admin socket its owner's alone`() async throws {
+    @Test func `a socket is for its owner and its group`() async throws {
         let directory = FileManager.default.temporaryDirectory
             .appending(path: "sockets-\(UInt64.random(in: 0 ... .max))").path()
         defer { try? FileManager.default.removeItem(atPath: directory) }
@@ -24,7 +24,7 @@ import Testing
             root: "listen: [\"unix:\(directory)/data\"]\nadmin: \"unix:\(directory)/admin\""
         ) { _ async throws in
             #expect(try mode("data") == 0o660)
-            #expect(try mode("admin") == 0o600)
+            #expect(try mode("admin") == 0o660)
         }
     }
 
@@ -46,6 +46,7 @@ import Testing
             #expect(origin.requests.count == 1)
             let line = try await proxy.onlyLine("mine").text
             #expect(line.contains(#""client":"unix","client_uid":\#(getuid()),"#))
+            #expect(line.contains(#","client_pid":\#(getpid()),"#))
         }
     }
 }

@@ -12,7 +12,7 @@ import Testing
         var record = Samples.minimal()
         record.clientRequestID = "theirs"
         record.traceID = "4bf92f3577b34da6a3ce929d0e0e4736"
-        record.clientUID = 1000
+        record.identity = ClientIdentity(userID: 1000, processID: 42, key: "k")
         record.scheme = "https"
         record.host = "api.example.com"
         record.target += "?page=2&token=s3cret"
@@ -53,7 +53,7 @@ import Testing
             #""subsystem":"com.example.orders","category":"network","channel":"orders","#,
             #""event":"exchange","request_id":"r1","client_request_id":"theirs","#,
             #""trace_id":"4bf92f3577b34da6a3ce929d0e0e4736","client":"127.0.0.1:5000","#,
-            #""client_uid":1000,"method":"GET","scheme":"https","host":"api.example.com","#,
+            #""client_uid":1000,"client_pid":42,"client_key":"k","method":"GET","scheme":"https","host":"api.example.com","#,
             #""path":"/v1/42","query":"page,token","protocol":"HTTP/1.1","status":200,"#,
             #""upstream_status":200,"bytes_in":12,"bytes_out":3456,"duration_ms":12.34,"#,
             #""timings":{"queue_ms":0.001,"dns_ms":2,"connect_ms":3.5,"tls_ms":4.12,"#,

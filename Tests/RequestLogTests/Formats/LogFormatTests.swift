@@ -134,7 +134,7 @@ import Testing
         )
         var refused = Samples.minimal(path: "/a\"\\\u{1f}ü")
         refused.client = "unix"
-        refused.clientUID = 1000
+        refused.identity = ClientIdentity(userID: 1000)
         #expect(
             try text(.clf, refused)
                 == #"unix - 1000 [04/Mar/2026:05:06:07 +0000] "GET /a\"\\\x1f\xc3\xbc HTTP/1.1" - 0 "-" "-""#

@@ -154,7 +154,9 @@ enum ChannelScript {
           const login = t && t.advice;
           const next = t && t.next_attempt_s
             ? ' Next attempt in ' + duration(t.next_attempt_s) + '.' : '';
-          if (t && t.state === 'dead') return ['✕', 'sign-in needed', 'bad', error, login];
+          if (t && (t.state === 'dead' || t.state === 'empty' && login)) {
+            return ['✕', 'sign-in needed', 'bad', error, login];
+          }
           if (t && t.state === 'failed') return ['✕', 'no token', 'bad', error + next, login];
           if (minute.failed && minute.failed * 2 >= minute.requests) {
             return ['✕', 'failing', 'bad', minute.failed + ' of the last ' +
@@ -185,7 +187,8 @@ enum ChannelScript {
           if (!t) return say(card.facts.Token, 'none needed');
           const past = now() - daemonTime;
           const left = (seconds) => duration(seconds - past);
-          const parts = [tokenWords[t.state] || t.state];
+          const unsigned = t.state === 'empty' && t.advice;
+          const parts = [unsigned ? 'none: no one has signed in yet' : tokenWords[t.state] || t.state];
           if (t.generation) parts.push('generation ' + t.generation);
           if (t.expires_in_s !== undefined) {
             parts.push(t.expires_in_s > past ? 'expires in ' + left(t.expires_in_s) : 'expired');
