@@ -8,9 +8,19 @@ public struct HTTPField: Sendable, Hashable, CustomStringConvertible {
     /// Makes a field, or returns `nil` if the value has a control byte (CR, LF, NUL, …) or outer
     /// white space: it is validated, never repaired (RFC 9110 §5.5).
     public init?(_ name: HTTPFieldName, _ value: String) {
-        guard Grammar.isFieldValue(value) else { return nil }
+        guard !name.isUnfit, Grammar.isFieldValue(value) else { return nil }
         self.name = name
         self.value = value
+    }
+
+    /// Makes a field; with a value that no field may hold, one that cannot be sent.
+    package init(checking name: HTTPFieldName, _ value: String) {
+        self = HTTPField(name, value) ?? HTTPField(unfit: name)
+    }
+
+    /// Stands for a field that cannot be sent.
+    package init(unfit name: HTTPFieldName) {
+        self.init(validated: HTTPFieldName(unfit: name.text), "")
     }
 
     package init(validated name: HTTPFieldName, _ value: String) {

@@ -7,6 +7,8 @@ public struct HTTPFieldName: Sendable, Hashable, CustomStringConvertible,
     public let text: String
     /// Whether it has a byte other than letters, digits and hyphens, and so may look like another name.
     let isUnusual: Bool
+    /// Whether it names a field that cannot be sent: it is no token, or the value was unfit.
+    package let isUnfit: Bool
 
     /// Makes a name, or returns `nil` if the text is not a token or longer than 65,535 bytes.
     public init?(_ text: String) {
@@ -14,20 +16,29 @@ public struct HTTPFieldName: Sendable, Hashable, CustomStringConvertible,
         self.text = text
         known = KnownFieldTable.lookup(text)
         isUnusual = known == nil && HTTPFieldName.isUnusual(text.utf8.span)
+        isUnfit = false
     }
 
-    /// Makes a name from a literal, which must be a token.
+    /// Makes a name from a literal.
+    ///
+    /// One that is no token ends no process: a request that has it is refused when it is built or sent.
     public init(stringLiteral value: String) {
-        precondition(Grammar.isToken(value), "a field name is a token")
-        text = value
-        known = KnownFieldTable.lookup(value)
-        isUnusual = known == nil && HTTPFieldName.isUnusual(value.utf8.span)
+        self = HTTPFieldName(value) ?? HTTPFieldName(unfit: value)
     }
 
     package init(known: KnownField) {
         self.known = known
         text = known.text
         isUnusual = false
+        isUnfit = false
+    }
+
+    /// Names a field that cannot be sent; of a long text, the beginning.
+    package init(unfit text: String) {
+        self.text = String(decoding: text.utf8.prefix(256), as: UTF8.self)
+        known = nil
+        isUnusual = true
+        isUnfit = true
     }
 
     /// Whether both name the same field.

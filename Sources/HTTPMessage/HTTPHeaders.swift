@@ -7,6 +7,8 @@ package import Bytes
 public struct HTTPHeaders: Sendable {
     /// The tag of a line whose name is not a known field.
     static let unknown: UInt8 = 0xFF
+    /// The tag of a line without a value, which stands for a field that cannot be sent.
+    static let unfit: UInt8 = 0xFE
 
     /// The lines; the tag is the raw value of the `KnownField`.
     var arena: LineArena
@@ -19,6 +21,8 @@ public struct HTTPHeaders: Sendable {
     private var hasOthers: Bool { otherLengths != 0 }
     /// Whether one of those has a name that may look like another: see `looksLike`.
     package private(set) var hasUnusualNames = false
+    /// Whether a field that cannot be sent was ever added.
+    package private(set) var hasUnfitFields = false
 
     /// The known fields that are present.
     package var knownFields: KnownFieldSet { KnownFieldSet(rawValue: present) }
@@ -98,18 +102,22 @@ public struct HTTPHeaders: Sendable {
     /// Adds the lines of another section at the end.
     package mutating func append(_ other: HTTPHeaders) {
         arena.append(other.arena)
-        present |= other.present
-        otherLengths |= other.otherLengths
-        hasUnusualNames = hasUnusualNames || other.hasUnusualNames
+        noteAll(of: other)
     }
 
     /// Adds the lines of another section at the end, and shares their bytes if possible: for lines
     /// that many messages have in common.
     package mutating func attach(_ other: HTTPHeaders) {
         arena.attach(other.arena)
+        noteAll(of: other)
+    }
+
+    @inline(__always)
+    private mutating func noteAll(of other: HTTPHeaders) {
         present |= other.present
         otherLengths |= other.otherLengths
         hasUnusualNames = hasUnusualNames || other.hasUnusualNames
+        hasUnfitFields = hasUnfitFields || other.hasUnfitFields
     }
 
     /// Whether the sections may have a field in common, in whatever spelling; true, too, if each has
@@ -249,12 +257,25 @@ public struct HTTPHeaders: Sendable {
 
     /// Adds a line whose value is known to be valid.
     package mutating func append(_ name: HTTPFieldName, validated value: String) {
+        guard !name.isUnfit else { return appendUnfit(name) }
         arena.append(
             name: name.text.utf8.span,
             value: value.utf8.span,
             tag: name.known?.rawValue ?? HTTPHeaders.unknown
         )
         if let known = name.known { note(known) } else { noteOther(name) }
+    }
+
+    @inline(never)
+    private mutating func appendUnfit(_ name: HTTPFieldName) {
+        arena.append(name: name.text.utf8.span, value: "".utf8.span, tag: HTTPHeaders.unfit)
+        hasUnfitFields = true
+    }
+
+    /// The name of the first field that cannot be sent, whatever was set in its place later.
+    package var unfitField: HTTPFieldName? {
+        guard hasUnfitFields else { return nil }
+        return first { $0.name.isUnfit }?.name
     }
 
     @inline(__always)
@@ -285,6 +306,7 @@ public struct HTTPHeaders: Sendable {
     ///
     /// The caller writes the `omitted` fields itself, or not at all.
     package func encode(into output: OutputBuffer, omitting omitted: KnownFieldSet = .none) {
+        guard !hasUnfitFields else { return encodeFit(into: output, omitting: omitted) }
         let (lines, bytes) = (arena.lines, arena.bytes)
         var run = 0..<0
         for index in lines.indices {
@@ -313,6 +335,16 @@ public struct HTTPHeaders: Sendable {
         }
         output.append(bytes.extracting(run))
     }
+
+    /// The same without the lines that cannot be sent.
+    ///
+    /// A client refuses such a message before; what is left could be an answer of a program's own.
+    private func encodeFit(into output: OutputBuffer, omitting omitted: KnownFieldSet) {
+        var fit = self
+        fit.arena.removeLines { line, _ in line.tag == HTTPHeaders.unfit }
+        fit.hasUnfitFields = false
+        fit.encode(into: output, omitting: omitted)
+    }
 }
 
 extension HTTPHeaders: Sequence {
@@ -321,8 +353,10 @@ extension HTTPHeaders: Sequence {
         (0..<arena.count).lazy.map { index in
             let line = arena.lines[index]
             let bytes = arena.bytes(of: line)
+            let name = bytes.string(in: line.name)
+            let isUnfit = line.tag == HTTPHeaders.unfit
             return HTTPField(
-                validated: HTTPFieldName(stringLiteral: bytes.string(in: line.name)),
+                validated: isUnfit ? HTTPFieldName(unfit: name) : HTTPFieldName(stringLiteral: name),
                 bytes.string(in: line.value)
             )
         }.makeIterator()
@@ -337,18 +371,29 @@ extension HTTPHeaders: Equatable {
 }
 
 extension HTTPHeaders: ExpressibleByDictionaryLiteral {
-    /// Makes a section from literals; a value with a control byte or outer white space traps.
+    /// Makes a section; values may come from anywhere.
     ///
-    /// For values from elsewhere use `init(validating:)`, which throws.
+    /// A request with a value that no field may hold (RFC 9110 §5.5) is refused when it is built or sent,
+    /// with the name of the field; `init(validating:)` throws at once.
     public init(dictionaryLiteral elements: (HTTPFieldName, String)...) {
         self.init()
-        for (name, value) in elements {
-            precondition(
-                Grammar.isFieldValue(value),
-                "the value of \(name) has control bytes or outer white space; "
-                    + "HTTPHeaders(validating:) throws where a literal traps"
-            )
-            append(name, validated: value)
+        for (name, value) in elements { append(HTTPField(checking: name, value)) }
+    }
+}
+
+extension HTTPHeaders {
+    /// Makes a section of fields, in their order; what cannot be sent is treated as in a literal.
+    public init(_ fields: some Sequence<HTTPField>) {
+        self.init()
+        for field in fields { append(field) }
+    }
+
+    /// Makes a section of names and values from anywhere, in the order of the names; what cannot be sent
+    /// is treated as in a literal.
+    public init(_ fields: [String: String]) {
+        self.init()
+        for (name, value) in fields.sorted(by: { $0.key < $1.key }) {
+            append(HTTPField(checking: HTTPFieldName(stringLiteral: name), value))
         }
     }
 }

@@ -11,10 +11,9 @@ public struct HTTPStatus: RawRepresentable, Sendable, Hashable, CustomStringConv
         self.rawValue = rawValue
     }
 
-    /// Makes a status from a literal, which must lie in 100...999.
+    /// Makes a status from a literal; one outside 100...999 becomes the nearest of these.
     public init(integerLiteral value: Int) {
-        precondition((100...999).contains(value), "a status code has three digits")
-        rawValue = value
+        rawValue = min(max(value, 100), 999)
     }
 
     /// The class of the response, from the first digit.

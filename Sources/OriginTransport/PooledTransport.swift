@@ -97,6 +97,7 @@ public final class PooledTransport: HTTPTransport {
                 detail: "CONNECT makes a tunnel of a connection, and this transport opens none"
             )
         }
+        try request.headers.checkFitness()
         guard PooledTransport.isFit(request) else {
             throw NetworkError(
                 .httpRequestError,

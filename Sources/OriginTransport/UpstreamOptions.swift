@@ -35,14 +35,15 @@ public struct UpstreamOptions: Sendable {
     ///
     /// Default 90 s.
     public var keepAlive: Duration = .seconds(90)
-    /// How many requests may wait for a connection, for each event loop.
+    /// How many requests may wait for a connection, for each event loop; one more is
+    /// `connection_limit_reached`.
     ///
-    /// Default 1024.
-    public var queueLength = 1024
-    /// How long a request waits for a connection.
+    /// Default `nil`: any number.
+    public var queueLength: Int?
+    /// How long a request waits for a connection, besides its own deadline.
     ///
-    /// Default 5 s.
-    public var queueTimeout: Duration = .seconds(5)
+    /// Default `nil`: as long as its deadline lets it.
+    public var queueTimeout: Duration?
     /// A PEM file with the certificates to trust; the system's roots if `nil`.
     public var authorities: String?
     /// Whether the system's roots count besides those of `authorities`.

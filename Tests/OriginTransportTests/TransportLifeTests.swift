@@ -58,6 +58,28 @@ import Testing
         }
     }
 
+    @Test func `a burst waits for the connections that there are`() async throws {
+        let origin = try await OriginServer.start { wire in
+            while try await wire.next() != nil { try await wire.send(Raw.ok()) }
+        }
+        var options = UpstreamOptions()
+        options.connections = 2
+        let base = BaseURL("http://127.0.0.1:\(origin.port)")
+        let channel = NetworkChannel(transport: try PooledTransport(options: options))
+        let manager = NetworkManager<PathEndpoint>(channel)
+        let calls = 10_000
+        let succeeded = try await withThrowingTaskGroup(of: Int.self) { group in
+            for _ in 0..<calls {
+                group.addTask {
+                    try await manager.response(for: PathEndpoint("/", of: base)).status.rawValue
+                }
+            }
+            return try await group.reduce(0) { $0 + ($1 == 200 ? 1 : 0) }
+        }
+        #expect(succeeded == calls)
+        #expect(origin.connections.count == 2)
+    }
+
     @Test func `unused origins are forgotten, and no other`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok() }
         let transport = try PooledTransport(options: UpstreamOptions())

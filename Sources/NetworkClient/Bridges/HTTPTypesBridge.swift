@@ -17,7 +17,8 @@ extension HTTPHeaders {
     public var httpFields: HTTPFields {
         var fields = HTTPFields()
         for field in self {
-            guard let name = HTTPTypes.HTTPField.Name(field.name.text) else { continue }
+            guard !field.name.isUnfit, let name = HTTPTypes.HTTPField.Name(field.name.text)
+            else { continue }
             fields.append(HTTPTypes.HTTPField(name: name, value: field.value))
         }
         return fields

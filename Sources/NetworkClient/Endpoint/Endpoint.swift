@@ -22,8 +22,8 @@ public protocol Endpoint: Sendable, CustomStringConvertible {
     var task: HTTPTask { get }
     /// Fields of this endpoint; they win over the channel's defaults.
     ///
-    /// Default none. Values that are not literals are checked with `HTTPHeaders(validating:)`, which
-    /// throws and never traps.
+    /// Default none. Values may come from anywhere: a request with one that no field may hold is refused,
+    /// with the name of the field.
     var headers: HTTPHeaders { get throws }
     /// How long the whole call may take.
     ///

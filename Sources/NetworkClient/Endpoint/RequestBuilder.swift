@@ -176,6 +176,7 @@ public struct RequestBuilder: Sendable {
         if !query.isEmpty { target += "?" + query.joined(separator: "&") }
         var headers = headers
         if let type { try setContentType(type, &headers) }
+        try headers.checkFitness()
         return Request(
             method: method,
             origin: origin,

@@ -116,6 +116,7 @@ struct CallPipeline<Item: Endpoint>: Sendable {
             context.setDeadline(started + timeout, by: setting)
         }
         context.retryLimit = call.options.retries
+        context.sender = ObjectIdentifier(chains)
         var exchange = NetworkExchange(
             call.subject,
             request: call.request,
@@ -124,6 +125,7 @@ struct CallPipeline<Item: Endpoint>: Sendable {
         )
         report { .started(exchange) }
         do {
+            try call.request.headers.checkFitness()
             if let timeout = call.timeout, timeout <= .zero {
                 throw NetworkError.timeout(.total, after: call.timeSetting)
             }

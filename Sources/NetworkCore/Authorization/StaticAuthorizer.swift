@@ -35,7 +35,8 @@ public struct StaticAuthorizer: Authorizing {
         username: String,
         password: Secret
     ) throws(NetworkError) -> StaticAuthorizer {
-        guard let field = HTTPField.basic(username: username, password: password) else {
+        let field = HTTPField.basic(username: username, password: password)
+        guard !field.name.isUnfit else {
             throw NetworkError(
                 .credentialUnavailable,
                 side: .proxy,

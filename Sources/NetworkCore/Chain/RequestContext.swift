@@ -42,6 +42,8 @@ public struct RequestContext: Sendable {
     var ownCredential: Credential?
     /// The channel's credential in the last signed attempt: it is hidden wherever the answer is shown.
     package internal(set) var sentCredential: Credential?
+    /// Whose request it is: those of a sender wait for a connection in order, and the senders take turns.
+    package var sender: ObjectIdentifier?
     private var limit: Limit?
 
     // Boxed: the size of an instant is known at run time only, and storing one inline would make every

@@ -164,8 +164,24 @@ public struct NetworkError: Error, Sendable, CustomStringConvertible {
     }
 
     /// The request cannot be sent as it was asked for, so no server has acted on it.
+    ///
+    /// - Parameter detail: why; what it cites may be anything, and is cited on one line and not at any
+    ///   length.
+    /// - Returns: the error.
     package static func unsendable(_ detail: String) -> NetworkError {
-        NetworkError(.httpRequestError, side: .downstream, retry: .safe, detail: detail)
+        let start = detail.unicodeScalars.prefix(500).map { scalar -> Unicode.Scalar in
+            switch scalar.properties.generalCategory {
+            case .control, .lineSeparator, .paragraphSeparator: "\u{FFFD}"
+            default: scalar
+            }
+        }
+        let isCut = detail.unicodeScalars.count > start.count
+        return NetworkError(
+            .httpRequestError,
+            side: .downstream,
+            retry: .safe,
+            detail: String(String.UnicodeScalarView(start)) + (isCut ? "…" : "")
+        )
     }
 
     /// The text of a transport's error; that of an unknown error may hold anything.

@@ -78,11 +78,7 @@ extension HTTPHeaders {
     }
 
     package static func field(_ name: String, _ value: String) throws(NetworkError) -> HTTPField {
-        guard let known = HTTPFieldName(name) else {
-            // On one line, and not at any length: it may be anything.
-            let start = String(reflecting: String(name.prefix(40)))
-            throw .unsendable("invalid header name \(start): names are tokens (RFC 9110 §5.1)")
-        }
+        guard let known = HTTPFieldName(name) else { throw invalidName(name) }
         guard let field = HTTPField(known, value) else { throw unfit(name) }
         return field
     }
@@ -90,66 +86,82 @@ extension HTTPHeaders {
     package static func unfit(_ name: String) -> NetworkError {
         .unsendable("the value of the field \(name) holds control bytes or outer white space")
     }
-}
 
-extension HTTPField {
-    /// `Authorization: Bearer …` (RFC 6750 §2.1); `nil` for a token that no field may hold.
-    public static func bearer(_ token: Secret) -> HTTPField? {
-        HTTPField(.authorization, "Bearer \(token.reveal())")
+    /// Checks that all fields can be sent.
+    ///
+    /// - Throws: `http_request_error` that names the first that cannot.
+    package func checkFitness() throws(NetworkError) {
+        guard let name = unfitField?.text else { return }
+        throw HTTPFieldName(name) == nil ? HTTPHeaders.invalidName(name) : HTTPHeaders.unfit(name)
     }
 
-    /// `Authorization: Basic …`; `nil` for a name with a colon, which would end there, and for control
-    /// characters in either (RFC 7617 §2), such as the newline at the end of a file.
-    public static func basic(username: String, password: Secret) -> HTTPField? {
+    private static func invalidName(_ name: String) -> NetworkError {
+        // On one line, and not at any length: it may be anything.
+        let start = String(reflecting: String(name.prefix(40)))
+        return .unsendable("invalid header name \(start): names are tokens (RFC 9110 §5.1)")
+    }
+}
+
+/// Fields with values from anywhere: a request that has one with control bytes or outer white space is
+/// refused when it is built or sent.
+extension HTTPField {
+    /// `Authorization: Bearer …` (RFC 6750 §2.1).
+    public static func bearer(_ token: Secret) -> HTTPField {
+        HTTPField(checking: .authorization, "Bearer \(token.reveal())")
+    }
+
+    /// `Authorization: Basic …`; it cannot be sent with a colon in the name, which would end there, or a
+    /// control character in either (RFC 7617 §2), such as the newline at the end of a file.
+    public static func basic(username: String, password: Secret) -> HTTPField {
         func isControl(_ byte: UInt8) -> Bool { byte < 0x20 || byte == 0x7F }
         guard !username.utf8.contains(UInt8(ascii: ":")), !username.utf8.contains(where: isControl),
             !password.reveal().utf8.contains(where: isControl)
-        else { return nil }
+        else { return HTTPField(unfit: .authorization) }
         return HTTPField(
-            .authorization,
+            checking: .authorization,
             "Basic \(Base64.encode(Array("\(username):\(password.reveal())".utf8)))"
         )
     }
 
-    /// `Authorization` as given, with its scheme; `nil` for what no field may hold.
-    public static func authorization(_ credential: Secret) -> HTTPField? {
-        HTTPField(.authorization, credential.reveal())
+    /// `Authorization` as given, with its scheme.
+    public static func authorization(_ credential: Secret) -> HTTPField {
+        HTTPField(checking: .authorization, credential.reveal())
     }
 
     /// `Accept`, in the order of preference.
-    public static func accept(_ types: String...) -> HTTPField? {
-        HTTPField(.accept, types.joined(separator: ", "))
+    public static func accept(_ types: String...) -> HTTPField {
+        HTTPField(checking: .accept, types.joined(separator: ", "))
     }
 
     /// `Accept-Charset`, in the order of preference; servers may ignore it (RFC 9110 §12.5.2).
-    public static func acceptCharset(_ charsets: String...) -> HTTPField? {
-        HTTPField("Accept-Charset", charsets.joined(separator: ", "))
+    public static func acceptCharset(_ charsets: String...) -> HTTPField {
+        HTTPField(checking: "Accept-Charset", charsets.joined(separator: ", "))
     }
 
     /// `Accept-Encoding`, in the order of preference.
     ///
     /// Content arrives as it was coded: nothing here decodes it.
-    public static func acceptEncoding(_ codings: String...) -> HTTPField? {
-        HTTPField(.acceptEncoding, codings.joined(separator: ", "))
+    public static func acceptEncoding(_ codings: String...) -> HTTPField {
+        HTTPField(checking: .acceptEncoding, codings.joined(separator: ", "))
     }
 
     /// `Accept-Language`, in the order of preference.
-    public static func acceptLanguage(_ languages: String...) -> HTTPField? {
-        HTTPField(.acceptLanguage, languages.joined(separator: ", "))
+    public static func acceptLanguage(_ languages: String...) -> HTTPField {
+        HTTPField(checking: .acceptLanguage, languages.joined(separator: ", "))
     }
 
     /// `Content-Disposition`, with its parameters as they stand in the field (RFC 6266 §4).
-    public static func contentDisposition(_ disposition: String) -> HTTPField? {
-        HTTPField(.contentDisposition, disposition)
+    public static func contentDisposition(_ disposition: String) -> HTTPField {
+        HTTPField(checking: .contentDisposition, disposition)
     }
 
     /// `Content-Type`.
-    public static func contentType(_ type: String) -> HTTPField? {
-        HTTPField(.contentType, type)
+    public static func contentType(_ type: String) -> HTTPField {
+        HTTPField(checking: .contentType, type)
     }
 
     /// `User-Agent`.
-    public static func userAgent(_ text: String) -> HTTPField? {
-        HTTPField(.userAgent, text)
+    public static func userAgent(_ text: String) -> HTTPField {
+        HTTPField(checking: .userAgent, text)
     }
 }

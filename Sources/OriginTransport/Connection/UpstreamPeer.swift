@@ -35,7 +35,8 @@ package final class UpstreamPeer {
     func setting(of phase: TimeoutPhase) -> TimeSetting {
         let names = options.timeSettings
         return switch phase {
-        case .queue: names.setting("pool.wait", "queueTimeout", options.queueTimeout)
+        // Without such a limit, none is passed.
+        case .queue: names.setting("pool.wait", "queueTimeout", options.queueTimeout ?? .zero)
         case .resolving, .connecting, .handshake:
             names.setting("timeouts.connect", "connectTimeout", options.connectTimeout)
         case .awaitingHead:

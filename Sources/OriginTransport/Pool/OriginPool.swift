@@ -267,11 +267,12 @@ package final class OriginPool: UpstreamConnectionOwner {
         _ context: inout RequestContext,
         _ limit: UInt64
     ) async throws -> UpstreamConnection? {
-        guard counts.queued < peer.options.queueLength else { throw queueFull }
+        if let most = peer.options.queueLength, counts.queued >= most { throw queueFull }
         let start = loop.now
-        let waiter = PoolWaiter(wantsNew: wantsNew)
+        let waiter = PoolWaiter(of: context.sender, wantsNew: wantsNew)
         waiters.add(waiter)
-        loop.schedule(waiter, at: min(loop.deadline(after: peer.options.queueTimeout), limit))
+        let end = min(loop.deadline(after: peer.options.queueTimeout), limit)
+        if end < .max { loop.schedule(waiter, at: end) }
         let bound = LoopBound(waiter, on: loop)
         let loop = loop
         let grant = await withTaskCancellationHandler {

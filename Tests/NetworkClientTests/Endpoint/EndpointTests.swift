@@ -181,13 +181,10 @@ private struct Tagged: Endpoint {
 
     @Test func `fields are available as a dictionary, and by their usual names`() throws {
         var headers = try HTTPHeaders(validating: ["X-A": "1", "x-a": "2"])
-        headers.append(try #require(.bearer(Secret("t"))))
+        headers.append(.bearer(Secret("t")))
         #expect(headers.dictionary == ["x-a": "1, 2", "authorization": "Bearer t"])
         headers.remove("AUTHORIZATION")
         #expect(headers.dictionary["authorization"] == nil)
-        #expect(HTTPField.bearer(Secret("a\nb")) == nil)
-        #expect(HTTPField.basic(username: "a", password: Secret("b"))?.value == "Basic YTpi")
-        #expect(HTTPField.accept("text/html", "*/*")?.value == "text/html, */*")
         headers.set(try #require(HTTPField("X-a", "3")))
         #expect(headers.dictionary == ["x-a": "3"])
     }
@@ -231,18 +228,10 @@ private struct Tagged: Endpoint {
             (.authorization(Secret("Digest a=1")), "Authorization: Digest a=1"),
             (.bearer(Secret("t")), "Authorization: Bearer t"),
             (.basic(username: "a", password: Secret("b")), "Authorization: Basic YTpi"),
-        ] as [(HTTPField?, String)]
+        ] as [(HTTPField, String)]
     )
-    func `a helper writes the usual field`(_ field: HTTPField?, _ line: String) throws {
-        let field = try #require(field)
+    func `a helper writes the usual field`(_ field: HTTPField, _ line: String) throws {
         #expect("\(field.name): \(field.value)" == line)
-    }
-
-    @Test func `a helper returns nil for a value that no field may hold`() {
-        #expect(HTTPField.authorization(Secret("a\r\nX-Evil: 1")) == nil)
-        #expect(HTTPField.contentDisposition("attachment\n") == nil)
-        #expect(HTTPField.acceptCharset("utf-8\0") == nil)
-        #expect(HTTPField.acceptEncoding("gzip\r") == nil)
     }
 }
 

@@ -84,7 +84,7 @@ private struct Repeating: RequestRetrier {
         let manager = NetworkManager<PathEndpoint>(
             .stubbed(
                 stub,
-                interceptors: [.adapting { $0.headers.set(try #require(.userAgent("app/1"))) }]
+                interceptors: [.adapting { $0.headers.set(.userAgent("app/1")) }]
             )
         )
         try await manager.send(endpoint)

@@ -132,8 +132,12 @@ import Testing
     }
 
     @Test func `a name with a colon is no user of basic authentication`() {
-        #expect(HTTPField.basic(username: "a:b", password: Secret("c")) == nil)
-        #expect(HTTPField.basic(username: "a", password: Secret("c\n")) == nil)
-        #expect(HTTPField.basic(username: "a\u{7F}", password: Secret("c")) == nil)
+        for (name, password) in [("a:b", "c"), ("a", "c\n"), ("a\u{7F}", "c")] {
+            let field = HTTPField.basic(username: name, password: Secret(password))
+            let error = #expect(throws: NetworkError.self) {
+                try RequestBuilder("https://a.test").headers(HTTPHeaders([field])).build()
+            }
+            #expect(error?.detail.contains("Authorization") == true)
+        }
     }
 }
