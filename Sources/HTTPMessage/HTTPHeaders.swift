@@ -356,7 +356,8 @@ extension HTTPHeaders: Sequence {
             let name = bytes.string(in: line.name)
             let isUnfit = line.tag == HTTPHeaders.unfit
             return HTTPField(
-                validated: isUnfit ? HTTPFieldName(unfit: name) : HTTPFieldName(stringLiteral: name),
+                validated: isUnfit
+                    ? HTTPFieldName(unfit: name) : HTTPFieldName(stringLiteral: name),
                 bytes.string(in: line.value)
             )
         }.makeIterator()

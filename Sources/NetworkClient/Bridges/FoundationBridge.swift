@@ -11,7 +11,25 @@ extension Request {
         headers: HTTPHeaders = [:],
         content: Data? = nil
     ) throws(NetworkError) {
-        let text = url.absoluteString.prefix { $0 != "#" }
+        try self.init(method, url: url.absoluteString, headers: headers, content: content)
+    }
+
+    /// Makes a request for a URL as it stands, byte for byte: one that is signed stays valid.
+    ///
+    /// - Parameters:
+    ///   - method: the method.
+    ///   - url: the URL, such as the `next` of a page; what follows `#` is not sent.
+    ///   - headers: the fields.
+    ///   - content: the body.
+    /// - Throws: `http_request_error` for what is no `http` or `https` URL with a host, brings user
+    ///   information, or has bytes that no URL may hold.
+    public init(
+        _ method: HTTPMethod = .get,
+        url: String,
+        headers: HTTPHeaders = [:],
+        content: Data? = nil
+    ) throws(NetworkError) {
+        let text = url.prefix { $0 != "#" }
         let mark = text.firstIndex(of: "?") ?? text.endIndex
         // In front of the query, which may be all that holds another URL.
         let scheme = text[..<mark].firstRange(of: "://")?.upperBound ?? text.startIndex

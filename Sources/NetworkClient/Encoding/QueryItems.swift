@@ -1,7 +1,9 @@
+public import FoundationEssentials
+
 /// Parameters in their order, as a query or a form names them; a name may come twice.
 ///
-/// A literal is enough: `["page": "2", "sort": "name"]`. Use a struct of your own where values are
-/// numbers, dates or lists.
+/// A literal is enough, with texts, numbers and truth values: `["page": 2, "sort": "name"]`. Use a struct of
+/// your own where values are dates or lists.
 public struct QueryItems: Sendable, Hashable, Encodable, ExpressibleByDictionaryLiteral {
     /// One parameter.
     public struct Item: Sendable, Hashable {
@@ -25,9 +27,16 @@ public struct QueryItems: Sendable, Hashable, Encodable, ExpressibleByDictionary
         self.items = items
     }
 
-    /// Makes a list from a literal.
-    public init(dictionaryLiteral elements: (String, String?)...) {
-        items = elements.map { Item($0.0, $0.1) }
+    /// Makes a list from a literal; what is `nil` is a name without `=`.
+    public init(
+        dictionaryLiteral elements: (String, (any LosslessStringConvertible & Sendable)?)...
+    ) {
+        items = elements.map { name, value in Item(name, value.map { $0.description }) }
+    }
+
+    /// Takes over Foundation's parameters, in their order.
+    public init(_ items: [URLQueryItem]) {
+        self.items = items.map { Item($0.name, $0.value) }
     }
 
     /// Adds a parameter after the others.

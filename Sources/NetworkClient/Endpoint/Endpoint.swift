@@ -9,8 +9,9 @@ public protocol Endpoint: Sendable, CustomStringConvertible {
     var baseURL: BaseURL { get }
     /// The path below the base URL, with or without a slash in front.
     ///
-    /// Text: what no path may hold is percent-encoded, `?` and `#` too; `%2F` and its like stay as
-    /// they are. Put values in with `\(segment: value)`, which leaves no byte of theirs a meaning.
+    /// Text: what no path may hold is percent-encoded, `#` too; `%2F` and its like stay as they are, and a
+    /// `?` is refused, since parameters go into the query. Put values in with `\(segment: value)`, which
+    /// leaves no byte of theirs a meaning.
     var path: String { get }
     /// The method.
     ///

@@ -162,6 +162,12 @@ public struct RequestBuilder: Sendable {
                     + "expected http(s)://host[:port][/path]"
             )
         }
+        guard !path.utf8.contains(UInt8(ascii: "?")) else {
+            throw NetworkError.unsendable(
+                "the path '\(path)' has a '?': put parameters into the query, a value into the path with "
+                    + "\\(segment: value), or use Request(url:) for a full URL"
+            )
+        }
         var query = try self.query.map { value throws(NetworkError) in try encodedQuery(value) }
         let (body, type, more) = try content()
         if let more { query.append(try encodedQuery(more)) }

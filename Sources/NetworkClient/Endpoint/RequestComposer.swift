@@ -87,7 +87,8 @@ extension NetworkManager {
         if options.decoder == nil { options.decoder = builder.decoder }
         return try await perform(
             try builder.encoding(as: channel).build(),
-            authorization: authorization ?? options.authorization ?? builder.authorization,
+            authorization: authorization ?? options.authorization ?? builder.authorization
+                ?? .optional,
             options: options
         )
     }

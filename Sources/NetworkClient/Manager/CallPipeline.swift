@@ -20,7 +20,13 @@ struct CallPipeline<Item: Endpoint>: Sendable {
         as type: Value.Type,
         _ options: CallOptions
     ) async throws(NetworkError) -> Value {
-        let call = try call(endpoint, options)
+        try await value(try call(endpoint, options), as: type)
+    }
+
+    func value<Value: Decodable & Sendable>(
+        _ call: NetworkCall,
+        as type: Value.Type
+    ) async throws(NetworkError) -> Value {
         let (response, exchange) = try await whole(call)
         do throws(NetworkError) {
             return try response.value(
@@ -84,6 +90,17 @@ struct CallPipeline<Item: Endpoint>: Sendable {
         }
     }
 
+    /// The response as it arrives.
+    func stream(_ call: NetworkCall) async throws(NetworkError) -> ResponseStream {
+        let (response, exchange) = try await head(call)
+        return ResponseStream(
+            response,
+            exchange.context,
+            call.options,
+            decoder: decoder(of: call)
+        )
+    }
+
     // MARK: - The path
 
     func call(
@@ -101,6 +118,26 @@ struct CallPipeline<Item: Endpoint>: Sendable {
             decoder: options.decoder ?? endpoint.decoder,
             timeout: options.timeout ?? endpoint.timeout ?? channel.timeout,
             transport: selection.transport(for: endpoint),
+            options: options
+        )
+    }
+
+    /// The call of a request that was built by hand, perhaps with a URL from outside.
+    func call(
+        _ request: Request,
+        _ authorization: AuthorizationRequirement? = nil,
+        _ options: CallOptions
+    ) -> NetworkCall {
+        // A URL may lead anywhere: without the channel's own host, no credential goes there unasked.
+        let usual: AuthorizationRequirement = channel.host == nil ? .never : .optional
+        return NetworkCall(
+            subject: "\(request.method) \(request.origin)\(TargetPath(request.target).path)",
+            request: request,
+            authorization: authorization ?? options.authorization ?? usual,
+            validation: options.validation ?? channel.validation,
+            decoder: options.decoder,
+            timeout: options.timeout ?? channel.timeout,
+            transport: nil,
             options: options
         )
     }

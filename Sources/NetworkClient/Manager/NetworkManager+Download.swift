@@ -34,13 +34,27 @@ extension NetworkManager {
         resuming resumePoint: ResumePoint? = nil,
         options: CallOptions = CallOptions()
     ) async throws(NetworkError) -> DownloadedFile {
-        let call = try pipeline.call(endpoint, options)
-        var download = Download(path: path, resumePoint: resumePoint, options.progress)
+        try await pipeline.download(
+            try pipeline.call(endpoint, options),
+            to: path,
+            resuming: resumePoint
+        )
+    }
+}
+
+extension CallPipeline {
+    /// Downloads what a call gets into a file.
+    func download(
+        _ call: NetworkCall,
+        to path: String,
+        resuming resumePoint: ResumePoint?
+    ) async throws(NetworkError) -> DownloadedFile {
+        var download = Download(path: path, resumePoint: resumePoint, call.options.progress)
         try download.checkPlace()
         var resumptions = 0
         while true {
             do throws(NetworkError) {
-                let (response, _) = try await pipeline.head(download.next(call))
+                let (response, _) = try await head(download.next(call))
                 try await download.take(response)
                 return DownloadedFile(
                     path: path,

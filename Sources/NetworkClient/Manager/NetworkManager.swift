@@ -102,36 +102,7 @@ public final class NetworkManager<Item: Endpoint>: Sendable {
         _ endpoint: Item,
         options: CallOptions = CallOptions()
     ) async throws(NetworkError) -> ResponseStream {
-        let call = try pipeline.call(endpoint, options)
-        let (response, exchange) = try await pipeline.head(call)
-        let decoder = pipeline.decoder(of: call)
-        return ResponseStream(response, exchange.context, options, decoder: decoder)
+        try await pipeline.stream(try pipeline.call(endpoint, options))
     }
 
-    /// Sends a request that was built by hand, with all the channel does for endpoints.
-    ///
-    /// - Parameters:
-    ///   - request: the request.
-    ///   - authorization: whether it carries the credential; `nil` decides as the options say,
-    ///     and `optional` if they do not.
-    ///   - options: what this call does differently.
-    /// - Returns: the whole response.
-    /// - Throws: `NetworkError`.
-    public func perform(
-        _ request: Request,
-        authorization: AuthorizationRequirement? = nil,
-        options: CallOptions = CallOptions()
-    ) async throws(NetworkError) -> WholeResponse {
-        let call = NetworkCall(
-            subject: "\(request.method) \(request.origin)\(TargetPath(request.target).path)",
-            request: request,
-            authorization: authorization ?? options.authorization ?? .optional,
-            validation: options.validation ?? channel.validation,
-            decoder: options.decoder,
-            timeout: options.timeout ?? channel.timeout,
-            transport: nil,
-            options: options
-        )
-        return try await pipeline.whole(call).0
-    }
 }

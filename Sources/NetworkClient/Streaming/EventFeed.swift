@@ -7,18 +7,18 @@
 /// is cancelled.
 public struct EventFeed<Item: Endpoint>: AsyncSequence, Sendable {
     private let pipeline: CallPipeline<Item>
-    private let endpoint: Item
+    private let makeCall: @Sendable () throws(NetworkError) -> NetworkCall
     private let reconnection: EventReconnection
     private let options: CallOptions
 
     init(
         _ pipeline: CallPipeline<Item>,
-        _ endpoint: Item,
         _ reconnection: EventReconnection,
-        _ options: CallOptions
+        _ options: CallOptions,
+        _ makeCall: @escaping @Sendable () throws(NetworkError) -> NetworkCall
     ) {
         self.pipeline = pipeline
-        self.endpoint = endpoint
+        self.makeCall = makeCall
         self.reconnection = reconnection
         self.options = options
     }
@@ -139,7 +139,7 @@ extension EventFeed {
     private static var rule: SuccessRule { SuccessRule.ok.accepting("text/event-stream") }
 
     private func call(after lastEventID: String) throws(NetworkError) -> NetworkCall {
-        let call = try pipeline.call(endpoint, options)
+        let call = try makeCall()
         var request = call.request
         request.headers.set(HTTPField(validated: .accept, "text/event-stream"))
         request.headers.set(HTTPField(validated: .cacheControl, "no-store"))
@@ -179,6 +179,8 @@ extension NetworkManager {
         reconnecting reconnection: EventReconnection = EventReconnection(),
         options: CallOptions = CallOptions()
     ) -> EventFeed<Item> {
-        EventFeed(pipeline, endpoint, reconnection, options)
+        EventFeed(pipeline, reconnection, options) { [pipeline] () throws(NetworkError) in
+            try pipeline.call(endpoint, options)
+        }
     }
 }

@@ -46,7 +46,8 @@ import Testing
             #expect(headers[.authorization] == (Self.isSendable(value) ? value : nil))
         }
         for field in [
-            HTTPField.bearer(Secret("a\(value)\n")), .accept(value, "\n"), .acceptCharset(value, "\n"),
+            HTTPField.bearer(Secret("a\(value)\n")), .accept(value, "\n"),
+            .acceptCharset(value, "\n"),
             .acceptEncoding(value, "\n"), .acceptLanguage(value, "\n"), .userAgent("a\n\(value)"),
             .contentDisposition("a\n\(value)"), .contentType("a\n\(value)"),
             .basic(username: "\(value)\n", password: Secret(value)),

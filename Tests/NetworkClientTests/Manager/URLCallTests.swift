@@ -1,0 +1,162 @@
+import FoundationEssentials
+import NetworkClient
+import NetworkTesting
+import OriginTransport
+import TestSupport
+import Testing
+
+/// Calls with a full URL, as servers hand them out.
+@Suite struct URLCallTests {
+    private struct Page: Decodable, Equatable { var next: String }
+
+    /// A URL whose bytes are signed: nothing in it may change.
+    private static let target =
+        "/a%2fb/~x;v=1?X-Amz-Signature=%2F%2b+==&q=a%20b&empty&=&next=http://c/?d"
+
+    private func origin(_ body: String = #"{"next":"n"}"#, _ type: String = "application/json")
+        async throws -> OriginServer
+    {
+        try await OriginServer.start { _ in Raw.ok(body, "Content-Type: \(type)") }
+    }
+
+    private func url(_ origin: OriginServer) -> String {
+        "http://127.0.0.1:\(origin.port)\(Self.target)#fragment"
+    }
+
+    private func manager(
+        host: String? = nil,
+        authorizer: (any Authorizing)? = nil
+    ) throws -> NetworkManager<PathEndpoint> {
+        NetworkManager(
+            NetworkChannel(
+                transport: try PooledTransport(),
+                host: host,
+                authorizer: authorizer
+            )
+        )
+    }
+
+    @Test func `each kind of call takes a full URL, byte for byte`() async throws {
+        let origin = try await origin()
+        let url = url(origin)
+        let manager = try manager()
+        let page = try await manager.request(Request(url: url), as: Page.self)
+        #expect(page == Page(next: "n"))
+        #expect(try await manager.data(for: Request(url: url)).count == 12)
+        let put = try await manager.upload(
+            Request(.put, url: url, headers: ["X-Own": "1"]),
+            .data(Data("abc".utf8), contentType: "text/plain")
+        )
+        #expect(put.status == 200)
+        var length = 0
+        for try await piece in try await manager.stream(Request(url: url)).bytes {
+            length += piece.count
+        }
+        #expect(length == 12)
+        let path = FileManager.default.temporaryDirectory
+            .appending(path: "url-\(UInt64.random(in: 0 ... .max))").path()
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        #expect(try await manager.download(Request(url: url), to: path).length == 12)
+        let lines = origin.requests.map(\.startLine)
+        #expect(
+            lines.map { $0.split(separator: " ")[1] }
+                == Array(repeating: Self.target[...], count: 5)
+        )
+        #expect(lines.filter { $0.hasPrefix("PUT ") }.count == 1)
+        let upload = try #require(origin.requests.first { $0.startLine.hasPrefix("PUT ") })
+        #expect(
+            (upload["Content-Type"], upload["X-Own"], upload.body) == ("text/plain", "1", "abc")
+        )
+    }
+
+    @Test func `events come from a full URL`() async throws {
+        let origin = try await origin("data: one\n\n", "text/event-stream")
+        let manager = try manager()
+        for try await event in manager.events(try Request(url: url(origin))) {
+            #expect(event.data == "one")
+            break
+        }
+        #expect(origin.requests.first?.startLine == "GET \(Self.target) HTTP/1.1")
+    }
+
+    @Test func `a credential goes only where the channel's host is, or where it is asked to`()
+        async throws
+    {
+        let (own, foreign) = (try await origin(), try await origin())
+        let token = try StaticAuthorizer.bearer(Secret("t"))
+        let open = try manager(authorizer: token)
+        _ = try await open.data(for: Request(url: url(foreign)))
+        #expect(foreign.requests.last?["Authorization"] == nil)
+        var options = CallOptions()
+        options.authorization = .required
+        _ = try await open.data(for: Request(url: url(foreign)), options: options)
+        #expect(foreign.requests.last?["Authorization"] == "Bearer t")
+        let bound = try manager(host: "127.0.0.1:\(own.port)", authorizer: token)
+        _ = try await bound.data(for: Request(url: url(own)))
+        #expect(own.requests.last?["Authorization"] == "Bearer t")
+        let error = await #expect(throws: NetworkError.self) {
+            try await bound.data(for: Request(url: url(foreign)))
+        }
+        #expect(error?.kind == .httpRequestDenied)
+        #expect(foreign.requests.count == 2)
+    }
+
+    @Test(arguments: [
+        "", "/a", "ftp://a.test/", "http://", "http://a b/", "http://a.test/é",
+        "http://u:p@a.test/",
+        "http://a.test/ x", "http://a.test:99999/", "https://[::1/",
+    ])
+    func `what is no URL is refused`(text: String) {
+        #expect(throws: NetworkError.self) { try Request(url: text) }
+    }
+
+    @Test(
+        arguments: [
+            (#"<https://a.test/?page=2>; rel="next""#, "next", "https://a.test/?page=2"),
+            (
+                #"<https://a.test/1>;rel=prev, <https://a.test/3>; rel="last NEXT""#, "next",
+                "https://a.test/3"
+            ),
+            (#"</b?c=d,e>; title="a, <b>; rel=\"x\""; rel=next"#, "next", "/b?c=d,e"),
+            ("<a>; rel=next; rel=prev", "prev", nil), ("<a>; rel=next", "Next", "a"),
+            ("<a; rel=next", "next", nil), ("a; rel=next", "next", nil), ("<a>", "next", nil),
+            (#"<a>; rel="next"#, "next", nil), (", ,<a> ; rel = next ,", "next", "a"),
+            ("", "next", nil),
+        ] as [(String, String, String?)]
+    )
+    func `a link is found by its relation`(field: String, relation: String, target: String?) throws
+    {
+        let headers = try HTTPHeaders(validating: ["Link": field.trimmingPrefix(" ").description])
+        #expect(headers.link(relation) == target)
+    }
+
+    @Test(arguments: [
+        ("?page=2", "/v1/list?page=2"), ("/x", "/x"), ("../y", "/y"),
+        ("https://b.test/z?q#f", "/z?q"),
+    ])
+    func `a link is followed from where it came`(reference: String, target: String) throws {
+        let first = try Request(url: "https://a.test/v1/list?page=1", headers: ["X-A": "1"])
+        let next = try first.following(reference)
+        #expect(next.target == target)
+        #expect(next.origin.host == (reference.hasPrefix("http") ? "b.test" : "a.test"))
+        #expect(next.headers == ["X-A": "1"])
+    }
+
+    @Test func `parameters may be of mixed types`() throws {
+        let (page, word): (Int, String?) = (2, nil)
+        let items: QueryItems = ["page": page, "all": true, "rate": 0.5, "word": word, "q": "a b"]
+        let own = try RequestBuilder("https://a.test").query(items).build()
+        #expect(own.target == "/?page=2&all=true&rate=0.5&word&q=a%20b")
+        let foundation = QueryItems([
+            URLQueryItem(name: "a", value: "1"), URLQueryItem(name: "b", value: nil),
+        ])
+        #expect(try RequestBuilder("https://a.test").query(foundation).build().target == "/?a=1&b")
+    }
+
+    @Test func `a path with a question mark is refused with a hint`() {
+        let error = #expect(throws: NetworkError.self) {
+            try RequestBuilder("https://a.test").path("/list?page=2").build()
+        }
+        #expect(error?.detail.contains("put parameters into the query") == true)
+    }
+}
