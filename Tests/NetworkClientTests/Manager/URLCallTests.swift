@@ -153,6 +153,40 @@ import Testing
         #expect(try RequestBuilder("https://a.test").query(foundation).build().target == "/?a=1&b")
     }
 
+    @Test func `parameters of types that are known at run time are written as they are`() throws {
+        let missing: String? = nil
+        let values: [String: Any] = [
+            "text": "a b", "count": 2, "large": UInt64.max, "rate": 0.5, "all": true, "none": missing as Any,
+            "ids": [1, 2], "filter": ["by": "name", "deep": [Int8(3)]] as [String: Any],
+            "some": Optional("x") as Any, "link": try #require(URL(string: "https://a.test/?b")),
+        ]
+        let parameters = try Parameters(values)
+        let body = try RequestBuilder("https://a.test").json(parameters).build().text
+        let json = try #require(body)
+        let read = try JSONDecoder().decode(Shape.self, from: Data(json.utf8))
+        #expect((read.text, read.count, read.large, read.rate) == ("a b", 2, .max, 0.5))
+        #expect((read.all, read.none, read.ids, read.some) == (true, nil, [1, 2], "x"))
+        #expect((read.filter.by, read.filter.deep, read.link) == ("name", [3], "https://a.test/?b"))
+        let query = try RequestBuilder("https://a.test")
+            .query(encoding: try Parameters(["b": true, "a": 1, "c": "x y"])).build().target
+        #expect(query == "/?a=1&b=true&c=x%20y")
+    }
+
+    private struct Shape: Decodable {
+        struct Filter: Decodable { var by: String, deep: [Int] }
+
+        var text: String, count: Int, large: UInt64, rate: Double, all: Bool
+        var none: String?, ids: [Int], filter: Filter, some: String, link: String
+    }
+
+    @Test func `a value that cannot be encoded is named`() {
+        struct Odd {}
+        let error = #expect(throws: NetworkError.self) {
+            try Parameters(["a": ["b": [1, Odd()] as [Any]] as [String: Any]])
+        }
+        #expect(error?.detail.contains("the parameter a.b[1] is a value of type Odd") == true)
+    }
+
     @Test func `a path with a question mark is refused with a hint`() {
         let error = #expect(throws: NetworkError.self) {
             try RequestBuilder("https://a.test").path("/list?page=2").build()
