@@ -56,7 +56,7 @@ extension NetworkManager {
     ///
     /// - Parameters:
     ///   - request: the request; its method is the program's choice, such as PUT for a signed URL.
-    ///   - content: its content, in place of its own; the type is set unless the request has one.
+    ///   - content: what it carries, instead of its body; the type is set unless the request has one.
     ///   - options: what this call does differently.
     /// - Returns: the whole response.
     /// - Throws: `NetworkError`.

@@ -64,8 +64,8 @@ public struct NetworkError: Error, Sendable, CustomStringConvertible {
     public let retry: RetrySafety
     /// One clause that an operator can act on, without secrets.
     public let detail: String
-    /// The status to answer with, where the kind leaves a choice (`http_request_error`).
-    public var status: HTTPStatus?
+    /// The status for an answer of netproxy's own, where the kind leaves a choice.
+    package var ownStatus: HTTPStatus?
     /// When to try again, in seconds, where that is known.
     public var retryAfter: Int?
     /// The response, where one came and was no success.
@@ -88,15 +88,51 @@ public struct NetworkError: Error, Sendable, CustomStringConvertible {
         side: Side,
         retry: RetrySafety = .unsafe,
         detail: String,
-        status: HTTPStatus? = nil,
         retryAfter: Int? = nil
     ) {
         self.kind = kind
         self.side = side
         self.retry = retry
         self.detail = detail
-        self.status = status
         self.retryAfter = retryAfter
+    }
+
+    /// Records a failure for which netproxy answers with this status.
+    package init(
+        _ kind: ErrorKind,
+        side: Side,
+        retry: RetrySafety = .unsafe,
+        detail: String,
+        status: HTTPStatus?,
+        retryAfter: Int? = nil
+    ) {
+        self.init(kind, side: side, retry: retry, detail: detail, retryAfter: retryAfter)
+        ownStatus = status
+    }
+
+    /// The status of the response, where one came.
+    public var status: HTTPStatus? { response?.status }
+
+    /// Whether something took too long.
+    public var isTimeout: Bool {
+        switch kind {
+        case .dnsTimeout, .connectionTimeout, .connectionReadTimeout, .connectionWriteTimeout,
+            .httpResponseTimeout:
+            true
+        default: false
+        }
+    }
+
+    /// Whether the server could not be reached, or the connection to it broke; a timeout of one of these is
+    /// both.
+    public var isConnection: Bool {
+        switch kind {
+        case .dnsTimeout, .dnsError, .destinationUnavailable, .connectionRefused,
+            .connectionTerminated, .connectionTimeout, .connectionReadTimeout,
+            .connectionWriteTimeout, .tlsProtocolError, .tlsCertificateError:
+            true
+        default: false
+        }
     }
 
     /// The kind and the detail.

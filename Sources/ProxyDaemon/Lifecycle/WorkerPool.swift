@@ -61,8 +61,10 @@ struct WorkerPool: Sendable {
     /// Accepts no more from a socket; its connections end after their exchange, at the latest when
     /// `limit` is over.
     func stopListening(on served: ServedAddress, within limit: Duration) async {
+        // A loop lets go of the closure after it has answered: the socket must be closed by then.
+        let number = served.number
         for worker in workers {
-            await worker.call { $0.stopListening(served.number, within: limit) }
+            await worker.call { $0.stopListening(number, within: limit) }
         }
     }
 

@@ -7,7 +7,7 @@ import RequestLog
 enum ErrorResponder {
     /// The error's own status, or that of its kind.
     static func status(of error: NetworkError) -> HTTPStatus {
-        if let status = error.status { return status }
+        if let status = error.ownStatus { return status }
         return switch error.kind {
         case .dnsTimeout, .connectionTimeout, .connectionReadTimeout, .connectionWriteTimeout,
             .httpResponseTimeout:

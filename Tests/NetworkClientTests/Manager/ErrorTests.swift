@@ -141,3 +141,22 @@ import Testing
         }
     }
 }
+
+extension ErrorTests {
+    @Test func `an error has the status of its response, and says what kind it is of`() async throws
+    {
+        let stub = StubTransport { _ in .status(404) }
+        let manager = NetworkManager<PathEndpoint>(.stubbed(stub))
+        let error = await #expect(throws: NetworkError.self) {
+            try await manager.send(PathEndpoint("/a", of: "https://api.example.com"))
+        }
+        #expect(error?.status == 404)
+        #expect(error?.isTimeout == false && error?.isConnection == false)
+        let refused = NetworkError(.connectionRefused, side: .upstream, detail: "refused")
+        #expect(refused.status == nil && refused.isConnection && !refused.isTimeout)
+        let slow = NetworkError(.httpResponseTimeout, side: .upstream, detail: "slow")
+        #expect(slow.isTimeout && !slow.isConnection)
+        let unreachable = NetworkError(.connectionTimeout, side: .upstream, detail: "slow")
+        #expect(unreachable.isTimeout && unreachable.isConnection)
+    }
+}

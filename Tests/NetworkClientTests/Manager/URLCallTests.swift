@@ -156,7 +156,8 @@ import Testing
     @Test func `parameters of types that are known at run time are written as they are`() throws {
         let missing: String? = nil
         let values: [String: Any] = [
-            "text": "a b", "count": 2, "large": UInt64.max, "rate": 0.5, "all": true, "none": missing as Any,
+            "text": "a b", "count": 2, "large": UInt64.max, "rate": 0.5, "all": true,
+            "none": missing as Any,
             "ids": [1, 2], "filter": ["by": "name", "deep": [Int8(3)]] as [String: Any],
             "some": Optional("x") as Any, "link": try #require(URL(string: "https://a.test/?b")),
         ]

@@ -51,7 +51,7 @@ import Testing
             try await send(own, .reject)
         }
         #expect(error?.kind == .httpRequestDenied)
-        #expect(error?.status == 403)
+        #expect(error?.ownStatus == 403)
     }
 
     @Test func `a credential goes to the origins it is for and nowhere else`() async throws {

@@ -27,7 +27,7 @@ import Testing
             try policy.check(head, isChannelHost: { $0.host == "orders.test" }, userID: user)
             return nil
         } catch {
-            return error.status?.rawValue
+            return error.ownStatus?.rawValue
         }
     }
 
@@ -59,7 +59,7 @@ import Testing
                 )
                 return nil
             } catch {
-                return error.status?.rawValue
+                return error.ownStatus?.rawValue
             }
         }
         #expect(try refusal("192.168.1.5:8080", on: "192.168.1.5") == nil)
@@ -117,7 +117,7 @@ import Testing
                 try policy.check(head, isChannelHost: { _ in false }, userID: nil)
                 return nil
             } catch {
-                return error.status?.rawValue
+                return error.ownStatus?.rawValue
             }
         }
         #expect(try refusal(["https://app.example"]) == status)
@@ -257,7 +257,7 @@ import Testing
         let error = #expect(throws: NetworkError.self) {
             try policy.check(head, isChannelHost: { _ in true }, userID: nil)
         }
-        #expect(error?.status?.rawValue == status)
+        #expect(error?.ownStatus?.rawValue == status)
     }
 
     @Test func `a lent key is valid for its channels`() throws {
