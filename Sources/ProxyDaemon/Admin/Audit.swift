@@ -14,10 +14,10 @@ package enum Audit: String, Sendable, CaseIterable {
         case .lend: "a key was lent"
         case .end: "a lent key ended"
         case .reveal: "a token was revealed"
-        case .refresh: "a renewal of the token was demanded"
+        case .refresh: "a renewal of the token was requested"
         case .login: "someone signed in"
         case .logout: "the tokens were removed"
-        case .reload: "a reload was demanded"
+        case .reload: "a reload was requested"
         }
     }
 

@@ -16,7 +16,7 @@ package struct ReloadFailure: Error, Sendable {
 extension Daemon {
     /// Reads the configuration again; errors in it are reported, and the old one stays.
     ///
-    /// - Parameter peer: who has demanded it; `nil` for a signal, whose sender is not known.
+    /// - Parameter peer: who has requested it; `nil` for a signal, whose sender is not known.
     /// - Returns: what is now in force, or why nothing changed.
     @discardableResult
     func reload(by peer: SocketPeer?) async -> Result<[String], ReloadFailure> {
@@ -30,7 +30,7 @@ extension Daemon {
         return outcome
     }
 
-    /// The same, without a record of who has demanded it.
+    /// The same, without a record of who has requested it.
     @discardableResult
     package func reload() async -> Result<[String], ReloadFailure> {
         let previous = reloading
