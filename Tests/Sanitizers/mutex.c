@@ -13,7 +13,6 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdint.h>
-#include <stdlib.h>
 
 #define LOCK_SLOW "$s15Synchronization12_MutexHandleV9_lockSlowyys6UInt32VF"
 #define UNLOCK_SLOW "$s15Synchronization12_MutexHandleV11_unlockSlowyyF"
@@ -30,18 +29,21 @@ typedef SWIFT void (*UnlockSlow)(SELF void *word);
 SWIFT void lock_slow(uint32_t thread, SELF void *word) __asm__(LOCK_SLOW);
 SWIFT void unlock_slow(SELF void *word) __asm__(UNLOCK_SLOW);
 
-static void *original(const char *name) {
-    void *function = dlsym(RTLD_NEXT, name);
-    if (!function) abort();
-    return function;
+// Looked up once, before main: the loader's own lock is not taken while a mutex is waited for.
+static LockSlow original_lock;
+static UnlockSlow original_unlock;
+
+__attribute__((constructor)) static void look_up(void) {
+    original_lock = (LockSlow)dlsym(RTLD_NEXT, LOCK_SLOW);
+    original_unlock = (UnlockSlow)dlsym(RTLD_NEXT, UNLOCK_SLOW);
 }
 
 SWIFT void lock_slow(uint32_t thread, SELF void *word) {
-    ((LockSlow)original(LOCK_SLOW))(thread, word);
+    original_lock(thread, word);
     if (__tsan_acquire) __tsan_acquire(word);
 }
 
 SWIFT void unlock_slow(SELF void *word) {
     if (__tsan_release) __tsan_release(word);
-    ((UnlockSlow)original(UNLOCK_SLOW))(word);
+    original_unlock(word);
 }
