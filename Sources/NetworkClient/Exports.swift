@@ -3,4 +3,5 @@
 @_exported public import NetworkCore
 @_exported public import OAuth
 @_exported public import OriginTransport
+
 @_exported public import struct Bytes.ByteSlice

@@ -3,8 +3,10 @@ public import NetworkCore
 /// An event in the life of a manager's tokens.
 ///
 /// No event contains a secret.
+@nonexhaustive
 public enum OAuthEvent: Sendable {
     /// Why a token was requested.
+    @nonexhaustive
     public enum Reason: String, Sendable {
         /// There was none.
         case initial
@@ -75,6 +77,7 @@ public struct OAuthFailure: Sendable, Hashable {
 /// The status of an OAuth manager, without secrets.
 public struct OAuthStatus: Sendable, Hashable {
     /// The states of a credential.
+    @nonexhaustive
     public enum State: String, Sendable {
         /// There has been no token yet.
         case empty

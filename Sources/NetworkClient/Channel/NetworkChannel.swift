@@ -10,7 +10,7 @@ public struct NetworkChannel: Sendable {
     public var transport: any HTTPTransport
     /// The only host that requests may go to, as `host` or `host:port`; `nil` allows every host.
     ///
-    /// A request for another one is refused before it is signed or sent (`http_request_denied`).
+    /// It binds what the program asks for; `redirects` says where the host may send it on to. A request for another one is refused before it is signed or sent (`http_request_denied`).
     public var host: String?
     /// Supplies the credential.
     public var authorizer: (any Authorizing)?
@@ -24,6 +24,10 @@ public struct NetworkChannel: Sendable {
     /// Told of what happens, for metrics and tracing; called where the call runs, so it must not
     /// block.
     public var onEvent: (@Sendable (NetworkEvent) -> Void)?
+    /// Which redirects are followed.
+    ///
+    /// Default: up to 5 of a GET or HEAD, without the credential to other origins.
+    public var redirects = RedirectPolicy()
     /// Which attempts are repeated; `nil` repeats none.
     ///
     /// Default: `RetryPolicy()`.
@@ -126,15 +130,18 @@ extension NetworkChannel {
     ///   - origin: where the endpoint sends to, and the only place where its credential may go.
     ///   - isSigned: whether the credential is added.
     ///   - extra: the call's own interceptors.
+    ///   - redirects: the call's own policy.
     ///   - transport: what sends attempts.
     /// - Returns: the chain.
     func chain(
         to origin: Origin,
         isSigned: Bool,
         extra: [any RequestInterceptor],
+        redirects: RedirectPolicy? = nil,
         transport: any HTTPTransport
     ) -> RequestChain {
         var stack = InterceptorStack()
+        stack.redirects = redirects ?? self.redirects
         stack.interceptors = interceptors + extra
         stack.retry = retry.map {
             RetryInterceptor(

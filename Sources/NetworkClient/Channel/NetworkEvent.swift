@@ -1,10 +1,13 @@
 /// Something that happened to a call: what loggers, metrics and tracing are made from.
 ///
-/// A call begins with `started` and ends with `received` or `failed`; `undecodable` may follow on
-/// `received`.
+/// A call begins with `started` and ends with `received` or `failed`, before which `redirected` tells of
+/// each redirect that was followed; `undecodable` may follow on `received`.
+@nonexhaustive
 public enum NetworkEvent: Sendable {
     /// The call begins: the request is as the endpoint describes it, not signed yet.
     case started(NetworkExchange)
+    /// A redirect was followed.
+    case redirected(NetworkExchange, Redirect)
     /// A response came and is a success; for a stream or a download, its head.
     case received(NetworkExchange)
     /// The call ended without a success.
@@ -15,8 +18,8 @@ public enum NetworkEvent: Sendable {
     /// The call that it happened to.
     public var exchange: NetworkExchange {
         switch self {
-        case .started(let exchange), .received(let exchange), .failed(let exchange, _),
-            .undecodable(let exchange, _):
+        case .started(let exchange), .redirected(let exchange, _), .received(let exchange),
+            .failed(let exchange, _), .undecodable(let exchange, _):
             exchange
         }
     }

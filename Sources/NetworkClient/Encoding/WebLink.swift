@@ -37,13 +37,12 @@ extension Request {
     /// - Returns: the request; it may go to another origin, where the channel's credential does not go.
     /// - Throws: `http_request_error` for what is no URL.
     public func following(_ reference: String) throws(NetworkError) -> Request {
-        if reference.hasPrefix("https://") || reference.hasPrefix("http://") {
-            return try Request(url: reference, headers: headers)
+        do throws(URIReference.Fault) {
+            let (origin, target) = try URIReference(reference).resolved(from: origin, target)
+            return Request(origin: origin, target: target, headers: headers)
+        } catch {
+            throw .unsendable("'\(reference)' leads nowhere: \(error.reason)")
         }
-        guard let url, let resolved = URL(string: reference, relativeTo: url)?.absoluteURL else {
-            throw .unsendable("'\(reference)' is no reference to a URL")
-        }
-        return try Request(url: resolved, headers: headers)
     }
 }
 

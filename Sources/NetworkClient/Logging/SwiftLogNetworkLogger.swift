@@ -4,7 +4,7 @@ public import Logging
 ///
 /// Messages are fixed, facts are metadata: `request_id`, `endpoint`, `method`, `host`, `path`,
 /// `status`, `bytes`, `duration_ms`, `first_byte_ms`, `attempts`, `retries`, `error`, `detail`,
-/// `interceptor`. No field value and no content is ever among them; at `trace`, the request is, as a
+/// `interceptor`; of a redirect `request_id`, `status`, `from`, `to`. No field value and no content is ever among them; at `trace`, the request is, as a
 /// curl command without credentials.
 public struct SwiftLogNetworkLogger: NetworkLogger {
     private let logger: Logger
@@ -56,6 +56,17 @@ public struct SwiftLogNetworkLogger: NetworkLogger {
                 metadata: [
                     "request_id": .string(exchange.context.requestID),
                     "curl": .string(exchange.request.curlCommand(redacting: redaction)),
+                ]
+            )
+        case .redirected(_, let redirect):
+            logger.log(
+                level: level,
+                "redirect followed",
+                metadata: [
+                    "request_id": .string(exchange.context.requestID),
+                    "status": .stringConvertible(redirect.status.rawValue),
+                    "from": .string(String(TargetPath(redirect.source).path)),
+                    "to": .string(String(TargetPath(redirect.location).path)),
                 ]
             )
         case .received:

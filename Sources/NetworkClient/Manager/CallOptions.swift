@@ -10,6 +10,8 @@ public struct CallOptions: Sendable {
     public var validation: SuccessRule?
     /// Whether the request carries the credential; it wins over the endpoint.
     public var authorization: AuthorizationRequirement?
+    /// Which redirects are followed; it wins over the channel.
+    public var redirects: RedirectPolicy?
     /// How many attempts may follow the first one; `nil` leaves that to the channel.
     ///
     /// Zero repeats none. What is repeated, and within which budget, is the channel's in any case;
@@ -32,6 +34,7 @@ public struct CallOptions: Sendable {
     ///   - decoder: decodes the content.
     ///   - validation: which responses count as a success.
     ///   - authorization: whether the request carries the credential.
+    ///   - redirects: which redirects are followed.
     ///   - retries: how many attempts may follow the first one.
     ///   - contentLimit: the largest content that is kept in memory, in bytes.
     ///   - progress: told of every piece that goes out or comes in.
@@ -41,6 +44,7 @@ public struct CallOptions: Sendable {
         decoder: (any ContentDecoding)? = nil,
         validation: SuccessRule? = nil,
         authorization: AuthorizationRequirement? = nil,
+        redirects: RedirectPolicy? = nil,
         retries: Int? = nil,
         contentLimit: Int? = nil,
         progress: (@Sendable (TransferProgress) -> Void)? = nil
@@ -50,6 +54,7 @@ public struct CallOptions: Sendable {
         self.decoder = decoder
         self.validation = validation
         self.authorization = authorization
+        self.redirects = redirects
         self.retries = retries
         self.contentLimit = contentLimit
         self.progress = progress

@@ -181,6 +181,7 @@ struct CallPipeline<Item: Endpoint>: Sendable {
             } else {
                 result = try await body(call, &exchange)
             }
+            reportRedirects(exchange)
             report { .received(exchange) }
             return (result, exchange)
         } catch {
@@ -189,6 +190,7 @@ struct CallPipeline<Item: Endpoint>: Sendable {
             exchange.status = error.response?.status
             exchange.headers = error.response?.headers
             exchange.duration = started.duration(to: channel.clock.now)
+            reportRedirects(exchange)
             report { .failed(exchange, error) }
             throw error
         }
@@ -207,7 +209,9 @@ struct CallPipeline<Item: Endpoint>: Sendable {
         let response = try await answer(call, &exchange)
         exchange.status = response.status
         exchange.headers = response.headers
-        guard let objection = call.validation.objection(to: response) else { return response }
+        guard let cause = call.validation.objection(to: response) else { return response }
+        let refusal = exchange.context.redirects.last?.refusal
+        let objection = refusal.map { "\(cause); the redirect was not followed: \($0)" } ?? cause
         guard case .stream = response.body else {
             throw await NetworkError.unacceptable(response, objection)
         }
@@ -252,7 +256,10 @@ struct CallPipeline<Item: Endpoint>: Sendable {
 
     private func chain(_ call: NetworkCall, isSigned: Bool) -> RequestChain {
         let progress = call.options.progress
-        if call.transport == nil, call.options.interceptors.isEmpty, progress == nil {
+        let redirects = call.options.redirects
+        if call.transport == nil, call.options.interceptors.isEmpty, progress == nil,
+            redirects == nil
+        {
             return chains.chain(to: call.request.origin, isSigned: isSigned, of: channel)
         }
         let transport = call.transport ?? channel.transport
@@ -260,8 +267,16 @@ struct CallPipeline<Item: Endpoint>: Sendable {
             to: call.request.origin,
             isSigned: isSigned,
             extra: call.options.interceptors,
+            redirects: redirects,
             transport: progress.map { MeteringTransport(transport, $0) } ?? transport
         )
+    }
+
+    /// Tells of each redirect that was followed.
+    private func reportRedirects(_ exchange: NetworkExchange) {
+        for redirect in exchange.context.redirects where redirect.refusal == nil {
+            report { .redirected(exchange, redirect) }
+        }
     }
 
     /// Tells logger and hook; the event is made only if there is one.

@@ -1,4 +1,5 @@
 /// Why a 401 was passed on to the app; the raw value is the word in the log.
+@nonexhaustive
 public enum NotReplayed: String, Sendable, Hashable {
     /// The credential is one that is never renewed.
     case staticCredential = "static_credential"

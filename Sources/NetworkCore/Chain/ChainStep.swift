@@ -4,6 +4,7 @@ extension RequestChain {
     /// Built-in ones have a case each, so that the chain can call them directly.
     enum Step {
         case headers(Place<DefaultHeadersInterceptor>)
+        case redirect(Place<RedirectInterceptor>)
         case retry(Place<RetryInterceptor>)
         case reauthorization(Place<ReauthorizationInterceptor>)
         case length(Place<LengthInterceptor>)
@@ -14,6 +15,7 @@ extension RequestChain {
         var interceptor: any RequestInterceptor {
             switch self {
             case .headers(let place): place.interceptor
+            case .redirect(let place): place.interceptor
             case .retry(let place): place.interceptor
             case .reauthorization(let place): place.interceptor
             case .length(let place): place.interceptor
@@ -25,7 +27,7 @@ extension RequestChain {
 
         var isReviewer: Bool {
             switch self {
-            case .retry, .reauthorization: true
+            case .redirect, .retry, .reauthorization: true
             default: false
             }
         }
@@ -33,6 +35,7 @@ extension RequestChain {
         /// Whether the step has nothing to do about a response.
         func accepts(_ response: borrowing Response, _ context: borrowing RequestContext) -> Bool {
             switch self {
+            case .redirect(let place): place.interceptor.accepts(response)
             case .retry(let place): place.interceptor.accepts(response)
             case .reauthorization(let place): place.interceptor.accepts(response, context)
             default: true

@@ -37,6 +37,8 @@ package struct InterceptorStack: Sendable {
     /// Interceptors that see one request and one response per exchange: a program's own, and any of
     /// netproxy's that need no other place.
     package var interceptors: [any RequestInterceptor] = []
+    /// Which redirects are followed; `nil` returns each as it is.
+    package var redirects: RedirectPolicy?
     /// Repeats what failed.
     package var retry: RetryInterceptor?
     /// Adds the credential.
@@ -56,6 +58,18 @@ package struct InterceptorStack: Sendable {
             steps(headers, RequestChain.Step.headers),
             // Outside of retries and signing: each of them sees one request and one response.
             interceptors.map { .other(RequestChain.Place($0)) },
+            // Inside of a program's interceptors, which see one response; outside of what belongs to
+            // one URL.
+            steps(
+                redirects.flatMap { policy in
+                    guard policy.limit > 0 else { return nil }
+                    return RedirectInterceptor(
+                        policy: policy,
+                        elsewhere: beyondItsOrigin.chain(to: transport)
+                    )
+                },
+                RequestChain.Step.redirect
+            ),
             // Around reauthorization: a connection that fails while a 401 is answered is retried, too.
             steps(retry, RequestChain.Step.retry),
             // Outside of signing, so that the second attempt gets the new credential.
@@ -93,6 +107,14 @@ package struct InterceptorStack: Sendable {
             ),
         ]
         return RequestChain(order.flatMap { $0 }, transport: transport)
+    }
+
+    /// What a request goes through that a redirect leads to another origin.
+    private var beyondItsOrigin: InterceptorStack {
+        var stack = InterceptorStack()
+        stack.retry = retry
+        stack.lengthLimit = lengthLimit
+        return stack
     }
 
     /// The step of an interceptor, if there is one.

@@ -99,6 +99,8 @@ public struct RequestChain: Sendable {
                 // may edit it in place after one.
                 guard advance.reviewers.isEmpty else { return }
                 place.interceptor.edit(&request.headers)
+            case .redirect:
+                advance.addReviewer()
             case .retry(let place):
                 guard place.interceptor.begin(request) else { return }
                 advance.addReviewer()

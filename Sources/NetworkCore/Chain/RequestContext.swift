@@ -18,6 +18,8 @@ public struct RequestContext: Sendable {
     public var retryLimit: Int?
     /// Why each attempt after the first was made, or `budgetExhausted` if one was denied.
     public var retries: [RetryReason] = []
+    /// The redirects that the call met, in order; only the last one may not have been followed.
+    public internal(set) var redirects: [Redirect] = []
     /// What became of each attempt before the last one.
     public internal(set) var earlierAttempts: [AttemptFacts] = []
     /// What happened to the credential, if one was needed.
@@ -93,6 +95,7 @@ extension RequestContext {
 }
 
 /// Why a request was sent again.
+@nonexhaustive
 public enum RetryReason: Sendable, Hashable, CustomStringConvertible {
     /// A 401 on a token, which another has replaced since.
     case unauthorized
@@ -102,16 +105,20 @@ public enum RetryReason: Sendable, Hashable, CustomStringConvertible {
     case fault(ErrorKind)
     /// A status that the channel repeats.
     case status(HTTPStatus)
+    /// A redirect, which was followed.
+    case redirect(HTTPStatus)
     /// No attempt followed: the channel had made too many.
     case budgetExhausted
 
-    /// The word in the log, such as `unauthorized`, `connection_terminated` or `status_503`.
+    /// The word in the log, such as `unauthorized`, `connection_terminated`, `status_503` or
+    /// `redirect_302`.
     public var description: String {
         switch self {
         case .unauthorized: "unauthorized"
         case .proof: "dpop_proof"
         case .fault(let kind): kind.rawValue
         case .status(let status): "status_\(status)"
+        case .redirect(let status): "redirect_\(status)"
         case .budgetExhausted: "retry_budget_exhausted"
         }
     }

@@ -1,6 +1,7 @@
 /// What went wrong, in the words of RFC 9209 §2.3 and some of our own.
 ///
 /// The raw value is the word in the log, in `Proxy-Status` and in the problem detail.
+@nonexhaustive
 public enum ErrorKind: String, Sendable, CaseIterable {
     /// Resolving the name took too long.
     case dnsTimeout = "dns_timeout"

@@ -26,6 +26,7 @@ public struct NetworkError: Error, Sendable, CustomStringConvertible {
     }
 
     /// Where an error was thrown first.
+    @nonexhaustive
     public enum Source: Sendable, Hashable {
         /// Outside of a chain.
         case unknown

@@ -3,6 +3,7 @@ public import NetworkCore
 /// Revokes tokens at the authorization server (RFC 7009).
 public struct Revocation: Sendable {
     /// The result of a revocation.
+    @nonexhaustive
     public enum Outcome: Sendable, Hashable {
         /// The server has revoked the token, or did not know it.
         case revoked

@@ -90,6 +90,7 @@ extension SigningKey: CustomStringConvertible, CustomDebugStringConvertible, Cus
 }
 
 /// Why a text is not a usable signing key.
+@nonexhaustive
 public enum SigningKeyError: Error, Sendable, Hashable, CustomStringConvertible {
     /// It contains no PEM private key.
     case missing

@@ -86,6 +86,7 @@ extension TokenSeal: CustomStringConvertible, CustomDebugStringConvertible, Cust
 }
 
 /// Why a sealed file does not open, or a key is invalid.
+@nonexhaustive
 public enum TokenSealError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The text is not 32 bytes in base64.
     case key

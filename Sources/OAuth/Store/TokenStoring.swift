@@ -51,6 +51,7 @@ extension TokenStoring {
 }
 
 /// Why a token store failed.
+@nonexhaustive
 public enum TokenStoreError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The lock was held until the deadline.
     case locked(String)
