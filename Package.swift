@@ -48,6 +48,13 @@ let package = Package(
             pkgConfig: "yaml-0.1",
             providers: [.apt(["libyaml-dev"])]
         ),
+        .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+        .systemLibrary(
+            name: "CBrotli",
+            pkgConfig: "libbrotlidec",
+            providers: [.apt(["libbrotli-dev"])]
+        ),
+        .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
         .systemLibrary(name: "CSystem"),
         .target(name: "Bytes", swiftSettings: strict),
         .target(name: "System", dependencies: ["Bytes", "CSystem"], swiftSettings: strict),
@@ -61,6 +68,12 @@ let package = Package(
         .target(name: "Cryptography", dependencies: ["COpenSSL"], swiftSettings: strict),
         // The values of a YAML text with their places, by libyaml.
         .target(name: "YAML", dependencies: ["CYAML"], swiftSettings: strict),
+        // Content codings with zlib, brotli and zstd; for programs only, the daemon passes bytes through.
+        .target(
+            name: "Decompression",
+            dependencies: ["Bytes", "CZlib", "CBrotli", "CZstd"],
+            swiftSettings: strict
+        ),
         .target(name: "HTTP1", dependencies: ["HTTPMessage", "Bytes"], swiftSettings: strict),
         .target(
             name: "NetworkCore",
@@ -79,7 +92,8 @@ let package = Package(
         .target(
             name: "NetworkClient",
             dependencies: [
-                "OAuth", "OriginTransport", "NetworkCore", "HTTPMessage", "System", "Bytes",
+                "OAuth", "OriginTransport", "NetworkCore", "Decompression", "HTTPMessage", "System",
+                "Bytes",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ],
@@ -142,6 +156,11 @@ let package = Package(
             swiftSettings: strict
         ),
         .testTarget(name: "YAMLTests", dependencies: ["YAML"], swiftSettings: strict),
+        .testTarget(
+            name: "DecompressionTests",
+            dependencies: ["Decompression", "Bytes"],
+            swiftSettings: strict
+        ),
         .testTarget(
             name: "HTTPMessageTests",
             dependencies: ["HTTPMessage", "Bytes"],

@@ -36,6 +36,22 @@ public struct ByteSlice: @unchecked Sendable {
         self.init(slab: slab, start: 0, count: bytes.count)
     }
 
+    /// Has bytes written into a new slab.
+    ///
+    /// - Parameters:
+    ///   - capacity: how many bytes there is room for.
+    ///   - write: writes to the address, at most as many bytes as it is told, and returns how many.
+    /// - Throws: what `write` throws.
+    package init<Failure>(
+        upTo capacity: Int,
+        _ write: (UnsafeMutablePointer<UInt8>, Int) throws(Failure) -> Int
+    ) throws(Failure) {
+        let slab = Slab.make(capacity: max(capacity, 1))
+        // SAFETY: the slab is new, unshared, and holds at least `capacity` bytes.
+        let count = try unsafe write(slab.memory.assumingMemoryBound(to: UInt8.self), capacity)
+        self.init(slab: slab, start: 0, count: min(count, capacity))
+    }
+
     /// Copies a text, as UTF-8, into a new slab.
     public init(_ text: String) {
         self.init(Array(text.utf8))

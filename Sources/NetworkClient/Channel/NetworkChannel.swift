@@ -24,6 +24,12 @@ public struct NetworkChannel: Sendable {
     /// Told of what happens, for metrics and tracing; called where the call runs, so it must not
     /// block.
     public var onEvent: (@Sendable (NetworkEvent) -> Void)?
+    /// Whether compressed content is asked for, in gzip, deflate, br or zstd, and decompressed.
+    ///
+    /// Interceptors and the receiver see what it decodes to, without `Content-Encoding` and
+    /// `Content-Length`. Downloads, and requests that name a `Range` or `Accept-Encoding: identity`, get
+    /// their bytes as they are. Default yes.
+    public var acceptsCompression = true
     /// Which redirects are followed.
     ///
     /// Default: up to 5 of a GET or HEAD, without the credential to other origins.
@@ -141,6 +147,7 @@ extension NetworkChannel {
         transport: any HTTPTransport
     ) -> RequestChain {
         var stack = InterceptorStack()
+        if acceptsCompression { stack.codings = .all }
         stack.redirects = redirects ?? self.redirects
         stack.interceptors = interceptors + extra
         stack.retry = retry.map {

@@ -97,7 +97,7 @@ struct MeteringTransport: HTTPTransport {
 }
 
 /// Bytes in memory, 64 KiB at a time.
-private final class SlicedBody: BodySource {
+final class SlicedBody: BodySource {
     private let rest: Mutex<ByteSlice>
 
     init(_ bytes: ByteSlice) {

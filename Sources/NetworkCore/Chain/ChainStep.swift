@@ -4,6 +4,7 @@ extension RequestChain {
     /// Built-in ones have a case each, so that the chain can call them directly.
     enum Step {
         case headers(Place<DefaultHeadersInterceptor>)
+        case coding(Place<CodingInterceptor>)
         case redirect(Place<RedirectInterceptor>)
         case retry(Place<RetryInterceptor>)
         case reauthorization(Place<ReauthorizationInterceptor>)
@@ -15,6 +16,7 @@ extension RequestChain {
         var interceptor: any RequestInterceptor {
             switch self {
             case .headers(let place): place.interceptor
+            case .coding(let place): place.interceptor
             case .redirect(let place): place.interceptor
             case .retry(let place): place.interceptor
             case .reauthorization(let place): place.interceptor
@@ -27,7 +29,7 @@ extension RequestChain {
 
         var isReviewer: Bool {
             switch self {
-            case .redirect, .retry, .reauthorization: true
+            case .coding, .redirect, .retry, .reauthorization: true
             default: false
             }
         }
@@ -35,6 +37,7 @@ extension RequestChain {
         /// Whether the step has nothing to do about a response.
         func accepts(_ response: borrowing Response, _ context: borrowing RequestContext) -> Bool {
             switch self {
+            case .coding(let place): place.interceptor.accepts(response)
             case .redirect(let place): place.interceptor.accepts(response)
             case .retry(let place): place.interceptor.accepts(response)
             case .reauthorization(let place): place.interceptor.accepts(response, context)

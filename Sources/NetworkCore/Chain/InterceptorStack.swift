@@ -37,6 +37,8 @@ package struct InterceptorStack: Sendable {
     /// Interceptors that see one request and one response per exchange: a program's own, and any of
     /// netproxy's that need no other place.
     package var interceptors: [any RequestInterceptor] = []
+    /// How content is decoded; `nil` passes its bytes on as they are.
+    package var codings: ContentCodings?
     /// Which redirects are followed; `nil` returns each as it is.
     package var redirects: RedirectPolicy?
     /// Repeats what failed.
@@ -58,6 +60,8 @@ package struct InterceptorStack: Sendable {
             steps(headers, RequestChain.Step.headers),
             // Outside of retries and signing: each of them sees one request and one response.
             interceptors.map { .other(RequestChain.Place($0)) },
+            // Inside of a program's interceptors, which see what the program will see.
+            steps(codings.map(CodingInterceptor.init), RequestChain.Step.coding),
             // Inside of a program's interceptors, which see one response; outside of what belongs to
             // one URL.
             steps(

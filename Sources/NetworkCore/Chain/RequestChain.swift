@@ -99,6 +99,10 @@ public struct RequestChain: Sendable {
                 // may edit it in place after one.
                 guard advance.reviewers.isEmpty else { return }
                 place.interceptor.edit(&request.headers)
+            case .coding(let place):
+                guard advance.reviewers.isEmpty else { return }
+                place.interceptor.begin(&request.headers)
+                advance.addReviewer()
             case .redirect:
                 advance.addReviewer()
             case .retry(let place):

@@ -33,6 +33,9 @@ public enum ErrorKind: String, Sendable, CaseIterable {
     case httpResponseIncomplete = "http_response_incomplete"
     /// The content is longer than was asked for.
     case httpResponseBodySize = "http_response_body_size"
+    /// The content cannot be decoded: it is malformed, or grows without measure; the detail names the
+    /// coding.
+    case httpResponseContentCoding = "http_response_content_coding"
     /// There was no response within the time that the call or the transport allows.
     case httpResponseTimeout = "http_response_timeout"
     /// The response breaks the rules of HTTP/1.1.

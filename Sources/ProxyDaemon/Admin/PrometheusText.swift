@@ -11,6 +11,7 @@ struct PrometheusText {
             .noChannel, .requestHeadTimeout,
             // Of calls of the library.
             .unacceptableResponse, .undecodableResponse, .httpResponseBodySize,
+            .httpResponseContentCoding,
         ]
         let words = ErrorKind.allCases.filter { !others.contains($0) }.map(\.rawValue)
         return Dictionary(uniqueKeysWithValues: words.map { ($0, 0) })

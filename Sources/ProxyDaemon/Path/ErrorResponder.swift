@@ -14,8 +14,8 @@ enum ErrorResponder {
             504
         case .dnsError, .destinationUnavailable, .connectionRefused, .connectionTerminated,
             .tlsProtocolError, .tlsCertificateError, .httpResponseIncomplete,
-            .httpResponseBodySize, .httpProtocolError, .unacceptableResponse,
-            .undecodableResponse:
+            .httpResponseBodySize, .httpResponseContentCoding, .httpProtocolError,
+            .unacceptableResponse, .undecodableResponse:
             502
         case .connectionLimitReached, .credentialUnavailable, .reauthorizationRequired: 503
         case .httpRequestError: 400
@@ -95,6 +95,7 @@ enum ErrorResponder {
         case .httpRequestDenied: "The request is not allowed"
         case .httpResponseIncomplete: "The upstream's response is incomplete"
         case .httpResponseBodySize: "The upstream's response is too large"
+        case .httpResponseContentCoding: "The upstream's response cannot be decoded"
         case .httpResponseTimeout: "The upstream did not respond in time"
         case .httpProtocolError: "The upstream's response is malformed"
         case .proxyInternalError: "Internal error in netproxy"

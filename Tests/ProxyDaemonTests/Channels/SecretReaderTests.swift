@@ -8,6 +8,8 @@ import Testing
 
 /// The secrets of one start or reload.
 @Suite struct SecretReaderTests {
+    // Its shell reads it: a file that was just written cannot be executed while another test, which
+    // forked at that moment, still has it open.
     /// Makes a program in a directory that exists for the story alone.
     private func run(
         _ script: String,
@@ -22,7 +24,6 @@ import Testing
         defer { try? FileManager.default.removeItem(atPath: directory) }
         let program = "\(directory)/helper"
         try Data("#!/bin/sh\ncd \(directory)\n\(script)\n".utf8).write(to: URL(filePath: program))
-        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: program)
         try await story(program, directory)
     }
 
@@ -34,7 +35,9 @@ import Testing
         // Each waits for the other, and is killed after 10 s if that has to wait for it.
         let script = ": > $1; while [ ! -e $2 ]; do sleep 0.01; done; echo secret-$1"
         try await run(script) { program, _ async throws in
-            let pair = [("a", "b"), ("b", "a")].map { SecretReference.exec([program, $0.0, $0.1]) }
+            let pair = [("a", "b"), ("b", "a")].map {
+                SecretReference.exec(["/bin/sh", program, $0.0, $0.1])
+            }
             let reader = reader()
             await reader.runPrograms(secrets: pair, documents: [])
             #expect(try await reader.secret(pair[0]).reveal() == "secret-a")
@@ -46,7 +49,7 @@ import Testing
         try await run("echo x >> count; exit $1") { program, directory async throws in
             let reader = reader()
             for status in ["0", "1"] {
-                let secret = SecretReference.exec([program, status])
+                let secret = SecretReference.exec(["/bin/sh", program, status])
                 await reader.runPrograms(secrets: [secret, secret], documents: [])
                 for _ in 0..<3 {
                     await #expect(throws: SecretError.self) { try await reader.secret(secret) }
@@ -56,7 +59,7 @@ import Testing
             #expect(count?.count == 4)
             reader.forget()
             await #expect(throws: SecretError.self) {
-                try await reader.secret(.exec([program, "0"]))
+                try await reader.secret(.exec(["/bin/sh", program, "0"]))
             }
             #expect(FileManager.default.contents(atPath: "\(directory)/count")?.count == 6)
         }

@@ -4,6 +4,7 @@ import Testing
 
 /// Secrets of programs, which are run again when a secret expires or is refused.
 @Suite struct SecretRenewalStory {
+    // Its shell reads it, as in `SecretReaderTests`.
     /// Runs a story with a channel whose bearer token a program prints.
     private func run(
         _ script: String,
@@ -20,7 +21,6 @@ import Testing
         let program = "\(directory)/helper"
         try Data("#!/bin/sh\ncd \(directory)\necho x >> count\n\(script)\n".utf8)
             .write(to: URL(filePath: program))
-        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: program)
         let origin = try await OriginServer.start { request in
             let shown = request["X-Key"] ?? request["Authorization"] ?? ""
             return shown == "revoked" || shown == "Bearer revoked"
@@ -28,7 +28,7 @@ import Testing
                 ? Raw.response("401 Unauthorized", fields: ["WWW-Authenticate: Bearer"])
                 : Raw.ok(shown)
         }
-        let auth = auth.replacing("PROGRAM", with: program)
+        let auth = auth.replacing("PROGRAM", with: "/bin/sh \(program)")
         let channels = """
             orders: { upstream: 'http://127.0.0.1:\(origin.port)', auth: { \(auth) } }
             """

@@ -1,0 +1,84 @@
+/// How the contents of a chain are decoded.
+package struct ContentCodings: Sendable {
+    /// The codings that are asked for, best known first (RFC 9110 §12.5.3).
+    package var accepted: String
+    /// The body of a response without one of its codings, the outermost; `nil` if the coding is unknown.
+    package var decode: @Sendable (HTTPBody, _ coding: Substring) -> HTTPBody?
+
+    /// Describes codings.
+    package init(
+        accepted: String,
+        decode: @escaping @Sendable (HTTPBody, _ coding: Substring) -> HTTPBody?
+    ) {
+        self.accepted = accepted
+        self.decode = decode
+    }
+}
+
+/// Asks for compressed content and decodes it.
+///
+/// A request for a range or for `identity` gets its bytes as they are: they are counted or stored. A coding
+/// that is unknown stays, in the field as well, and so do those below it.
+struct CodingInterceptor: RequestInterceptor {
+    /// How many codings of one content are decoded; honest servers use one.
+    private static let limit = 3
+
+    private let codings: ContentCodings
+
+    init(_ codings: ContentCodings) {
+        self.codings = codings
+    }
+
+    /// Asks for the codings, unless the request says what it takes.
+    func begin(_ headers: inout HTTPHeaders) {
+        guard !headers.contains(HTTPFieldName.acceptEncoding),
+            !headers.contains(HTTPFieldName.range)
+        else { return }
+        headers.append(.acceptEncoding, validated: codings.accepted)
+    }
+
+    /// Whether the content has no coding.
+    func accepts(_ response: borrowing Response) -> Bool {
+        !response.headers.contains(HTTPFieldName.contentEncoding)
+    }
+
+    func intercept(
+        _ request: Request,
+        context: inout RequestContext,
+        next: RequestChain
+    ) async throws -> Response {
+        var request = request
+        begin(&request.headers)
+        var response = try await next.send(request, context: &context)
+        guard !accepts(response), request.method != .head, response.status != 206,
+            !request.headers.contains(HTTPFieldName.range),
+            request.headers[.acceptEncoding]?.lowercased() != "identity"
+        else { return response }
+        if case .empty = response.body { return response }
+        var names = response.headers.elements(of: .contentEncoding)
+        let count = names.count
+        guard count <= Self.limit else {
+            response.body.cancel()
+            throw NetworkError(
+                .httpResponseContentCoding,
+                side: .upstream,
+                detail: "the content has \(count) codings, more than \(Self.limit)"
+            )
+        }
+        while let name = names.last {
+            if name.lowercased() != "identity" {
+                guard let body = codings.decode(response.body, name) else { break }
+                response.body = body
+            }
+            names.removeLast()
+        }
+        guard names.count < count else { return response }
+        response.headers.remove(HTTPFieldName.contentEncoding)
+        if !names.isEmpty {
+            response.headers.append(.contentEncoding, validated: names.joined(separator: ", "))
+        }
+        // They are those of the encoded content.
+        response.headers.remove(HTTPFieldName.contentLength)
+        return response
+    }
+}
