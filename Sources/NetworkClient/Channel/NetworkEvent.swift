@@ -1,7 +1,10 @@
+import Synchronization
+
 /// Something that happened to a call: what loggers, metrics and tracing are made from.
 ///
 /// A call begins with `started` and ends with `received` or `failed`, before which `redirected` tells of
-/// each redirect that was followed; `undecodable` may follow on `received`.
+/// each redirect that was followed. After `received`, `undecodable` may follow, and `ended` follows for each
+/// stream and download.
 @nonexhaustive
 public enum NetworkEvent: Sendable {
     /// The call begins: the request is as the endpoint describes it, not signed yet.
@@ -10,6 +13,9 @@ public enum NetworkEvent: Sendable {
     case redirected(NetworkExchange, Redirect)
     /// A response came and is a success; for a stream or a download, its head.
     case received(NetworkExchange)
+    /// The content of a stream or a download ended, or broke off with an error; `cancelled` if its reader
+    /// gave it up.
+    case ended(NetworkExchange, NetworkError?)
     /// The call ended without a success.
     case failed(NetworkExchange, NetworkError)
     /// The content is not what was asked for.
@@ -19,7 +25,7 @@ public enum NetworkEvent: Sendable {
     public var exchange: NetworkExchange {
         switch self {
         case .started(let exchange), .redirected(let exchange, _), .received(let exchange),
-            .failed(let exchange, _), .undecodable(let exchange, _):
+            .ended(let exchange, _), .failed(let exchange, _), .undecodable(let exchange, _):
             exchange
         }
     }
@@ -38,8 +44,15 @@ public struct NetworkExchange: Sendable {
     /// The fields of the response.
     public internal(set) var headers: HTTPHeaders?
     /// How many bytes of content came; `nil` for a stream or a download, whose content is still to
-    /// come.
+    /// come, before it has `ended`.
     public internal(set) var contentLength: Int?
+    /// How many bytes of the request's content the last attempt sent, as far as that is known.
+    public var sentLength: Int? {
+        if let sent { return sent.load() }
+        return context.attempts > 0 && request.body.isInMemory ? request.body.length : nil
+    }
+    /// Counts what a request sends that is not in memory.
+    var sent: ByteCount?
     /// How long the call took so far.
     public internal(set) var duration = Duration.zero
     let started: ContinuousClock.Instant
@@ -83,6 +96,14 @@ public struct NetworkExchange: Sendable {
         self.context = context
         self.started = started
     }
+}
+
+/// A number of bytes that grows while it is looked at.
+final class ByteCount: Sendable {
+    private let count = Atomic(0)
+
+    func load() -> Int { count.load(ordering: .relaxed) }
+    func store(_ count: Int) { self.count.store(count, ordering: .relaxed) }
 }
 
 /// Records what happens on a channel; called where the call runs, so it must not block.

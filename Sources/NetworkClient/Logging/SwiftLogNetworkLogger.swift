@@ -3,7 +3,7 @@ public import Logging
 /// Records calls with swift-log, labelled by subsystem and category.
 ///
 /// Messages are fixed, facts are metadata: `request_id`, `endpoint`, `method`, `host`, `path`,
-/// `status`, `bytes`, `duration_ms`, `first_byte_ms`, `attempts`, `retries`, `error`, `detail`,
+/// `status`, `bytes`, `sent_bytes`, `duration_ms`, `first_byte_ms`, `attempts`, `retries`, `error`, `detail`,
 /// `interceptor`; of a redirect `request_id`, `status`, `from`, `to`. No field value and no content is ever among them; at `trace`, the request is, as a
 /// curl command without credentials.
 public struct SwiftLogNetworkLogger: NetworkLogger {
@@ -71,6 +71,14 @@ public struct SwiftLogNetworkLogger: NetworkLogger {
             )
         case .received:
             logger.log(level: level, "response received", metadata: facts(exchange))
+        case .ended(_, nil):
+            logger.log(level: level, "content complete", metadata: facts(exchange))
+        case .ended(_, let error?):
+            logger.log(
+                level: failureLevel,
+                "content broken off",
+                metadata: facts(exchange, error)
+            )
         case .failed(_, let error):
             logger.log(level: failureLevel, "request failed", metadata: facts(exchange, error))
         case .undecodable(_, let error):
@@ -98,6 +106,9 @@ public struct SwiftLogNetworkLogger: NetworkLogger {
         ]
         if let status = exchange.status { facts["status"] = .stringConvertible(status.rawValue) }
         if let length = exchange.contentLength { facts["bytes"] = .stringConvertible(length) }
+        if let length = exchange.sentLength, length > 0 {
+            facts["sent_bytes"] = .stringConvertible(length)
+        }
         if !context.retries.isEmpty {
             facts["retries"] = .array(context.retries.map { .string($0.description) })
         }

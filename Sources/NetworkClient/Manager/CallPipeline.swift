@@ -90,9 +90,33 @@ struct CallPipeline<Item: Endpoint>: Sendable {
         }
     }
 
+    /// The head of a response whose content is told of when it ends.
+    func streamed(_ call: NetworkCall) async throws(NetworkError) -> (Response, NetworkExchange) {
+        var (response, exchange) = try await head(call)
+        guard isListenedTo else { return (response, exchange) }
+        switch response.body {
+        case .empty, .tunnel, .bytes: reportEnd(exchange, response.body.length ?? 0, nil)
+        case .stream(let source, let length):
+            let exchange = exchange
+            let watched = EndingBody(source) { reportEnd(exchange, $0, $1) }
+            response.body = .stream(watched, length: length)
+        }
+        return (response, exchange)
+    }
+
+    /// Tells that the content of a response ended.
+    func reportEnd(_ exchange: NetworkExchange, _ count: Int, _ error: NetworkError?) {
+        report {
+            var exchange = exchange
+            exchange.contentLength = count
+            exchange.duration = exchange.started.duration(to: channel.clock.now)
+            return .ended(exchange, error)
+        }
+    }
+
     /// The response as it arrives.
     func stream(_ call: NetworkCall) async throws(NetworkError) -> ResponseStream {
-        let (response, exchange) = try await head(call)
+        let (response, exchange) = try await streamed(call)
         return ResponseStream(
             response,
             exchange.context,
@@ -160,6 +184,7 @@ struct CallPipeline<Item: Endpoint>: Sendable {
             context: context,
             started: started
         )
+        if call.request.body.isStream, isListenedTo { exchange.sent = ByteCount() }
         report { .started(exchange) }
         do {
             try call.request.headers.checkFitness()
@@ -240,7 +265,7 @@ struct CallPipeline<Item: Endpoint>: Sendable {
         var request = call.request
         if isSigned { request.body = request.body.watched }
         do {
-            return try await chain(call, isSigned: isSigned)
+            return try await chain(call, exchange, isSigned: isSigned)
                 .send(request, context: &exchange.context)
         } catch let error as NetworkError
             where isSigned && call.authorization == .optional
@@ -249,13 +274,18 @@ struct CallPipeline<Item: Endpoint>: Sendable {
             // There is no credential, and the request was not sent yet.
             guard let again = request.again() else { throw error }
             exchange.context.authorization = nil
-            return try await chain(call, isSigned: false)
+            return try await chain(call, exchange, isSigned: false)
                 .send(again, context: &exchange.context)
         }
     }
 
-    private func chain(_ call: NetworkCall, isSigned: Bool) -> RequestChain {
-        let progress = call.options.progress
+    private func chain(
+        _ call: NetworkCall,
+        _ exchange: NetworkExchange,
+        isSigned: Bool
+    ) -> RequestChain {
+        let progress =
+            exchange.sent.map { counting($0, call.options.progress) } ?? call.options.progress
         let redirects = call.options.redirects
         if call.transport == nil, call.options.interceptors.isEmpty, progress == nil,
             redirects == nil
@@ -279,9 +309,22 @@ struct CallPipeline<Item: Endpoint>: Sendable {
         }
     }
 
+    /// Counts what is sent, beside what the call itself is told.
+    private func counting(
+        _ sent: ByteCount,
+        _ progress: (@Sendable (TransferProgress) -> Void)?
+    ) -> @Sendable (TransferProgress) -> Void {
+        { passed in
+            sent.store(passed.transferred)
+            progress?(passed)
+        }
+    }
+
+    private var isListenedTo: Bool { channel.logger != nil || channel.onEvent != nil }
+
     /// Tells logger and hook; the event is made only if there is one.
     func report(_ event: () -> NetworkEvent) {
-        guard channel.logger != nil || channel.onEvent != nil else { return }
+        guard isListenedTo else { return }
         let event = event()
         channel.logger?.log(event)
         channel.onEvent?(event)

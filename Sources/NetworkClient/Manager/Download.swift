@@ -77,6 +77,11 @@ struct Download {
         return call.with(request, validation)
     }
 
+    /// How many of the bytes that are there stay in front of those of a response.
+    func kept(by response: Response) -> Int {
+        response.status == 206 || response.status == 416 ? received : 0
+    }
+
     /// Writes the content of a response to its place.
     mutating func take(_ response: Response) async throws(NetworkError) {
         hasProgressed = false

@@ -54,8 +54,15 @@ extension CallPipeline {
         var resumptions = 0
         while true {
             do throws(NetworkError) {
-                let (response, _) = try await head(download.next(call))
-                try await download.take(response)
+                let (response, exchange) = try await head(download.next(call))
+                let kept = download.kept(by: response)
+                do throws(NetworkError) {
+                    try await download.take(response)
+                } catch {
+                    reportEnd(exchange, max(download.received - kept, 0), error)
+                    throw error
+                }
+                reportEnd(exchange, download.received - kept, nil)
                 return DownloadedFile(
                     path: path,
                     length: download.received,

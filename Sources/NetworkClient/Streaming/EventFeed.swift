@@ -109,7 +109,7 @@ extension EventFeed {
 
         private mutating func connect() async throws(NetworkError) {
             let call = try feed.call(after: parser.lastEventID)
-            let (response, exchange) = try await feed.pipeline.head(call)
+            let (response, exchange) = try await feed.pipeline.streamed(call)
             guard response.status != 204 else {
                 response.body.cancel()
                 isOver = true
