@@ -23,6 +23,9 @@ static inline long netproxy_SSL_CTX_set_mode(SSL_CTX *ctx, long mode) {
     return SSL_CTX_set_mode(ctx, mode);
 }
 static inline void netproxy_SSL_CTX_read_ahead(SSL_CTX *ctx) { SSL_CTX_set_read_ahead(ctx, 1); }
+static inline long netproxy_SSL_CTX_add_to_chain(SSL_CTX *ctx, X509 *certificate) {
+    return SSL_CTX_add1_chain_cert(ctx, certificate);
+}
 static inline void netproxy_BIO_retry_read(BIO *bio) { BIO_set_retry_read(bio); }
 static inline void netproxy_BIO_retry_write(BIO *bio) { BIO_set_retry_write(bio); }
 static inline void netproxy_BIO_clear_retry(BIO *bio) { BIO_clear_retry_flags(bio); }

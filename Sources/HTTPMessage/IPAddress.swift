@@ -22,6 +22,19 @@ package enum IPAddress: Sendable, Hashable {
         return .v4(UInt32(truncatingIfNeeded: bits))
     }
 
+    /// Whether it is in a network: whether its first `length` bits are the same.
+    package func isIn(_ network: IPAddress, length: Int) -> Bool {
+        switch (self, network) {
+        case (.v4(let address), .v4(let network)):
+            guard (0...32).contains(length) else { return false }
+            return length == 0 || (address ^ network) >> UInt32(32 - length) == 0
+        case (.v6(let address), .v6(let network)):
+            guard (0...128).contains(length) else { return false }
+            return length == 0 || (address ^ network) >> UInt128(128 - length) == 0
+        default: return false
+        }
+    }
+
     /// Whether it is in 127.0.0.0/8, also IPv4-mapped (RFC 4291 §2.5.5.2), or `::1`.
     package var isLoopback: Bool {
         switch self {

@@ -18,6 +18,12 @@ public final class PooledTransport: HTTPTransport {
         var known: [Origin: LoopBound<OriginPool>] = [:]
         /// How many there may be before unused ones are dropped.
         var limit = 64
+        /// How many requests have no response yet.
+        var inFlight = 0
+        var isShut = false
+        var isDrained = false
+        /// Whom to tell when all has ended.
+        var waiters: [ShutdownWaiter] = []
     }
 
     /// How many origins there is a pool for.
@@ -63,6 +69,7 @@ public final class PooledTransport: HTTPTransport {
     }
 
     deinit {
+        guard !pools.withLock(\.isShut) else { return }
         let (pools, loop, ownsLoop) = (pools.withLock { Array($0.known.values) }, loop, ownsLoop)
         loop.submit {
             // Bodies that are still read come to their end first.
@@ -106,8 +113,90 @@ public final class PooledTransport: HTTPTransport {
                 detail: "the request's target or host is not visible ASCII, or its target no path"
             )
         }
+        try begin()
+        defer { end() }
         return try await withTaskExecutorPreference(loop) {
             try await sendOnLoop(request, &context)
+        }
+    }
+
+    /// Takes no more requests, lets those under way and their responses come to their end, and then closes
+    /// everything, the event loop included.
+    ///
+    /// - Parameter patience: how long to wait for that; `nil` for as long as they take. What is left
+    ///   after it ends by itself, within its own limits.
+    /// - Returns: whether all has ended.
+    @discardableResult
+    public func shutdown(within patience: Duration? = nil) async -> Bool {
+        let (isFirst, isIdle) = pools.withLock { pools in
+            defer { pools.isShut = true }
+            return (!pools.isShut, pools.inFlight == 0)
+        }
+        if isFirst {
+            let known = pools.withLock { Array($0.known.values) }
+            loop.submit { for pool in known { pool.value.close() } }
+            if isIdle { drain() }
+        }
+        return await withCheckedContinuation { continuation in
+            let waiter = ShutdownWaiter(continuation)
+            let isDrained = pools.withLock { pools in
+                if !pools.isDrained { pools.waiters.append(waiter) }
+                return pools.isDrained
+            }
+            if isDrained { return waiter.resume(true) }
+            guard let patience else { return }
+            Task {
+                try? await Task.sleep(for: patience)
+                waiter.resume(false)
+            }
+        }
+    }
+
+    private func begin() throws(NetworkError) {
+        let isShut = pools.withLock { pools in
+            if !pools.isShut { pools.inFlight += 1 }
+            return pools.isShut
+        }
+        guard !isShut else {
+            throw NetworkError(
+                .httpRequestDenied,
+                side: .downstream,
+                retry: .safe,
+                detail: "the transport was shut down and takes no more requests"
+            )
+        }
+    }
+
+    private func end() {
+        let isLast = pools.withLock { pools in
+            pools.inFlight -= 1
+            return pools.isShut && pools.inFlight == 0
+        }
+        if isLast { drain() }
+    }
+
+    /// Stops the loop once no connection is left; no request is without its response any more.
+    private func drain() {
+        let known = pools.withLock { Array($0.known.values) }
+        loop.submit { [self] in
+            var left = known.count
+            let finish = { [self] in
+                guard left == 0 else { return }
+                let waiters = pools.withLock { pools in
+                    pools.isDrained = true
+                    defer { pools.waiters = [] }
+                    return pools.waiters
+                }
+                for waiter in waiters { waiter.resume(true) }
+                if ownsLoop { loop.stop() }
+            }
+            finish()
+            for pool in known {
+                pool.value.close {
+                    left -= 1
+                    finish()
+                }
+            }
         }
     }
 
@@ -142,6 +231,8 @@ public final class PooledTransport: HTTPTransport {
     private func pool(for origin: Origin) -> OriginPool {
         let known = pools.withLock { $0.known[origin] }
         if let known { return known.value }
+        var options = options
+        options.proxy = options.proxy ?? options.proxyEnvironment?.proxy(for: origin)
         let pool = OriginPool(
             origin,
             options: options,
@@ -158,6 +249,19 @@ public final class PooledTransport: HTTPTransport {
             pools.known[origin] = LoopBound(pool, on: loop)
         }
         return pool
+    }
+}
+
+/// Somebody who waits for a shutdown, told once.
+private final class ShutdownWaiter: Sendable {
+    private let continuation: Mutex<CheckedContinuation<Bool, Never>?>
+
+    init(_ continuation: CheckedContinuation<Bool, Never>) {
+        self.continuation = Mutex(continuation)
+    }
+
+    func resume(_ isDrained: Bool) {
+        continuation.withLock { $0.take() }?.resume(returning: isDrained)
     }
 }
 

@@ -44,7 +44,7 @@ public struct UpstreamOptions: Sendable {
     ///
     /// Default `nil`: as long as its deadline lets it.
     public var queueTimeout: Duration?
-    /// A PEM file with the certificates to trust; the system's roots if `nil`.
+    /// A PEM file with the certificates to trust, or the PEM text itself; the system's roots if `nil`.
     public var authorities: String?
     /// Whether the system's roots count besides those of `authorities`.
     public var addsSystemRoots = false
@@ -52,18 +52,24 @@ public struct UpstreamOptions: Sendable {
     ///
     /// Default 1.2.
     public var minimumTLSVersion = TLSVersion.tls12
-    /// A PEM file with our own certificate chain; it goes with `certificateKey`.
+    /// A PEM file with our own certificate chain, or the PEM text itself; it goes with `certificateKey`.
     public var certificate: String?
-    /// A PEM file with the key of `certificate`, without a passphrase.
+    /// A PEM file with the key of `certificate`, or the PEM text itself, without a passphrase.
     public var certificateKey: String?
     /// `sha256/BASE64` of public keys, one of which the chain must hold; empty: any chain.
     public var pins: [String] = []
     /// The name to ask for and to verify instead of the origin's host.
     public var serverName: String?
-    /// Another proxy on the way to the origin; `nil`: the origin is dialled directly.
-    ///
-    /// The variables `http_proxy` and `https_proxy` are ignored.
+    /// Another proxy on the way to every origin; `nil`: what `proxyEnvironment` says, or none.
     public var proxy: ParentProxy?
+    /// The proxies of the environment, for origins that they are for; `nil` ignores `http_proxy` and its
+    /// like.
+    ///
+    ///     options.proxyEnvironment = try ProxyEnvironment()
+    public var proxyEnvironment: ProxyEnvironment?
+    /// The path of a unix socket on which the server of every origin listens, of 1 to 107 bytes, such as
+    /// that of a container engine; no name is resolved and no proxy asked.
+    public var unixSocket: String?
 
     /// What the `Host` of requests says.
     package enum SentHost: Sendable, Hashable {
@@ -97,6 +103,9 @@ extension UpstreamOptions {
         guard (certificate == nil) == (certificateKey == nil) else {
             let missing = certificate == nil ? "certificate" : "certificateKey"
             throw UpstreamOptions.unusable(missing, "the file that goes with the other", "nothing")
+        }
+        if let path = unixSocket, SocketAddress(unixPath: path) == nil {
+            throw UpstreamOptions.unusable("unixSocket", "a path of 1 to 107 bytes", path)
         }
         guard connections >= 1 else {
             throw UpstreamOptions.unusable("connections", "at least 1", "\(connections)")

@@ -24,6 +24,13 @@ public struct NetworkChannel: Sendable {
     /// Told of what happens, for metrics and tracing; called where the call runs, so it must not
     /// block.
     public var onEvent: (@Sendable (NetworkEvent) -> Void)?
+    /// Keeps cookies and sends them back; `nil`, the default, has none.
+    public var cookies: CookieJar?
+    /// The `User-Agent` of requests for which neither the endpoint nor an interceptor sets one; `nil` sends
+    /// none.
+    ///
+    /// Default `netproxy-swift`.
+    public var userAgent: String? = "netproxy-swift"
     /// Whether compressed content is asked for, in gzip, deflate, br or zstd, and decompressed.
     ///
     /// Interceptors and the receiver see what it decodes to, without `Content-Encoding` and
@@ -147,6 +154,10 @@ extension NetworkChannel {
         transport: any HTTPTransport
     ) -> RequestChain {
         var stack = InterceptorStack()
+        stack.fallbacks = userAgent.map {
+            DefaultHeadersInterceptor(defaults: HTTPHeaders([HTTPField(checking: .userAgent, $0)]))
+        }
+        stack.cookies = cookies.map(CookieInterceptor.init)
         if acceptsCompression { stack.codings = .all }
         stack.redirects = redirects ?? self.redirects
         stack.interceptors = interceptors + extra

@@ -37,10 +37,14 @@ package struct InterceptorStack: Sendable {
     /// Interceptors that see one request and one response per exchange: a program's own, and any of
     /// netproxy's that need no other place.
     package var interceptors: [any RequestInterceptor] = []
+    /// Adds what neither the request nor an interceptor has set.
+    package var fallbacks: DefaultHeadersInterceptor?
     /// How content is decoded; `nil` passes its bytes on as they are.
     package var codings: ContentCodings?
     /// Which redirects are followed; `nil` returns each as it is.
     package var redirects: RedirectPolicy?
+    /// Keeps and sends cookies.
+    package var cookies: (any RequestInterceptor)?
     /// Repeats what failed.
     package var retry: RetryInterceptor?
     /// Adds the credential.
@@ -60,6 +64,8 @@ package struct InterceptorStack: Sendable {
             steps(headers, RequestChain.Step.headers),
             // Outside of retries and signing: each of them sees one request and one response.
             interceptors.map { .other(RequestChain.Place($0)) },
+            // After them: only what nothing else has set.
+            steps(fallbacks, RequestChain.Step.headers),
             // Inside of a program's interceptors, which see what the program will see.
             steps(codings.map(CodingInterceptor.init), RequestChain.Step.coding),
             // Inside of a program's interceptors, which see one response; outside of what belongs to
@@ -74,6 +80,8 @@ package struct InterceptorStack: Sendable {
                 },
                 RequestChain.Step.redirect
             ),
+            // For each URL: a redirect sets and gets cookies.
+            cookies.map { [.other(RequestChain.Place($0))] } ?? [],
             // Around reauthorization: a connection that fails while a 401 is answered is retried, too.
             steps(retry, RequestChain.Step.retry),
             // Outside of signing, so that the second attempt gets the new credential.
@@ -116,6 +124,7 @@ package struct InterceptorStack: Sendable {
     /// What a request goes through that a redirect leads to another origin.
     private var beyondItsOrigin: InterceptorStack {
         var stack = InterceptorStack()
+        stack.cookies = cookies
         stack.retry = retry
         stack.lengthLimit = lengthLimit
         return stack

@@ -1,7 +1,7 @@
 /// Which servers a channel trusts: the authorities that sign their certificates, and the keys that
 /// they must hold.
 public struct TrustPolicy: Sendable, Hashable {
-    /// A PEM file with the authorities to trust; `nil` means the system's.
+    /// A PEM file with the authorities to trust, or the PEM text itself; `nil` means the system's.
     public var authorities: String?
     /// `sha256/BASE64` of public keys (SubjectPublicKeyInfo), one of which the verified chain must
     /// hold; empty accepts any chain.
@@ -16,9 +16,9 @@ public struct TrustPolicy: Sendable, Hashable {
     /// The system's authorities.
     public static let system = TrustPolicy()
 
-    /// These authorities and no others.
-    public static func authorities(_ path: String) -> TrustPolicy {
-        TrustPolicy(authorities: path)
+    /// The authorities of a PEM file or text, and no others.
+    public static func authorities(_ pem: String) -> TrustPolicy {
+        TrustPolicy(authorities: pem)
     }
 
     /// One of these keys, in a chain from the system's authorities or from those of a file.

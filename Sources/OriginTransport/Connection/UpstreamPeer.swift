@@ -27,8 +27,8 @@ package final class UpstreamPeer {
         self.origin = origin
         self.options = options
         self.service = service
-        targetPrefix =
-            options.proxy != nil && origin.scheme == .http ? origin.description : ""
+        let isRelayed = options.proxy.map { !$0.isSOCKS && origin.scheme == .http } ?? false
+        targetPrefix = isRelayed ? origin.description : ""
     }
 
     /// What the error of a timeout calls the limit of a phase.

@@ -4,9 +4,10 @@ import HTTP1
 import HTTPMessage
 public import NetworkCore
 
-/// Another proxy on the way to origins, such as a company's; it is spoken to in plain HTTP.
+/// Another proxy on the way to origins, such as a company's; it is spoken to in plain HTTP, or SOCKS5.
 ///
-/// Requests to an `https` origin go through a tunnel, of which the proxy sees the origin's name
+/// A SOCKS5 proxy sees the names of all origins, and the content of what goes to an `http` origin. Of an
+/// HTTP proxy, requests to an `https` origin go through a tunnel, of which the proxy sees the origin's name
 /// alone; those to an `http` origin it can read, credentials included. It resolves the origins' names.
 public struct ParentProxy: Sendable {
     /// Its name or address.
@@ -15,12 +16,53 @@ public struct ParentProxy: Sendable {
     public let port: UInt16
     /// The value of `Proxy-Authorization`.
     private let authorization: Secret?
+    /// Whether it speaks SOCKS5 and not HTTP.
+    let isSOCKS: Bool
+    private let account: SOCKSHandshake.Account?
 
     /// A proxy without authentication.
     public init(host: String, port: UInt16) {
         self.host = host
         self.port = port
+        isSOCKS = false
+        account = nil
         authorization = nil
+    }
+
+    private init(socks host: String, port: UInt16, as account: SOCKSHandshake.Account?) {
+        self.host = host
+        self.port = port
+        self.account = account
+        isSOCKS = true
+        authorization = nil
+    }
+
+    /// A SOCKS5 proxy (RFC 1928), which resolves the origins' names.
+    ///
+    /// - Parameters:
+    ///   - host: its name or address.
+    ///   - port: its port.
+    ///   - username: of an account (RFC 1929), at most 255 bytes; `nil` without one.
+    ///   - password: of the account, at most 255 bytes.
+    /// - Returns: the proxy.
+    /// - Throws: `credential_unavailable` for a name or a password that is longer.
+    public static func socks5(
+        host: String,
+        port: UInt16 = 1080,
+        username: String? = nil,
+        password: Secret? = nil
+    ) throws(NetworkError) -> ParentProxy {
+        guard let username else { return ParentProxy(socks: host, port: port, as: nil) }
+        let password = password ?? Secret("")
+        guard (1...255).contains(username.utf8.count), password.reveal().utf8.count <= 255 else {
+            throw NetworkError(
+                .credentialUnavailable,
+                side: .proxy,
+                detail: "SOCKS5 takes user names and passwords of at most 255 bytes"
+            )
+        }
+        let account = SOCKSHandshake.Account(username: username, password: password)
+        return ParentProxy(socks: host, port: port, as: account)
     }
 
     /// A proxy that requires a user name and password (`Basic`, RFC 7617).
@@ -34,6 +76,8 @@ public struct ParentProxy: Sendable {
     ) throws(NetworkError) {
         self.host = host
         self.port = port
+        isSOCKS = false
+        account = nil
         authorization = try StaticAuthorizer.basic(username: username, password: password)
             .credential(until: nil).value
     }
@@ -85,7 +129,8 @@ public struct ParentProxy: Sendable {
         return Array(schemes.prefix(4))
     }
 
-    /// Asks the proxy for a tunnel (RFC 9110 §9.3.6), in which TLS with the origin then begins.
+    /// Asks the proxy for a tunnel: by SOCKS5, or by CONNECT (RFC 9110 §9.3.6), in which TLS with the
+    /// origin then begins.
     ///
     /// - Throws: `destination_unavailable` when the proxy refuses, and what reading and writing throw.
     func openTunnel(
@@ -96,7 +141,23 @@ public struct ParentProxy: Sendable {
     ) async throws(NetworkError) {
         let fault = await socket.abortingWhenCancelled { () -> NetworkError? in
             do throws(NetworkError) {
-                try await askForTunnel(over: socket, to: origin, until: deadline, within: setting)
+                if isSOCKS {
+                    let handshake = SOCKSHandshake(
+                        over: socket,
+                        as: account,
+                        until: deadline,
+                        with: name,
+                        within: setting
+                    )
+                    try await handshake.run(to: origin)
+                } else {
+                    try await askForTunnel(
+                        over: socket,
+                        to: origin,
+                        until: deadline,
+                        within: setting
+                    )
+                }
                 return nil
             } catch {
                 return error

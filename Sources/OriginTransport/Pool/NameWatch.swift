@@ -20,8 +20,8 @@ final class NameWatch {
     private var asked: UInt64?
     private var addresses: Set<SocketAddress>?
 
-    init(host: String) {
-        isFollowed = SocketAddress(ip: host, port: 0) == nil
+    init(host: String?) {
+        isFollowed = host.map { SocketAddress(ip: $0, port: 0) == nil } ?? false
     }
 
     /// Whether to ask; the first call only starts the time, since the name was just looked up.

@@ -50,7 +50,9 @@ package final class OriginPool: UpstreamConnectionOwner {
     ) {
         peer = UpstreamPeer(origin, options, serving: service)
         uploads = UploadShare(of: options.connections)
-        names = NameWatch(host: options.proxy?.host ?? origin.host)
+        names = NameWatch(
+            host: options.unixSocket == nil ? options.proxy?.host ?? origin.host : nil
+        )
         self.tls = tls
         self.loop = loop
     }
@@ -335,6 +337,32 @@ package final class OriginPool: UpstreamConnectionOwner {
         until limit: UInt64
     ) async throws -> UpstreamConnection {
         let deadline = min(loop.deadline(after: peer.options.connectTimeout), limit)
+        let socket = try await reach(&context, until: deadline)
+        guard let tls else { return UpstreamConnection(socket, to: peer, of: self) }
+        let connected = loop.now
+        do throws(IOError) {
+            try await socket.startTLS(
+                tls,
+                serverName: peer.options.serverName ?? peer.origin.host,
+                until: deadline
+            )
+        } catch {
+            socket.close()
+            throw peer.error(error, in: .handshake)
+        }
+        context.timings.tls = Duration(elapsed: loop.now - connected)
+        if socket.peerLacksPin { onUnpinnedPeer?() }
+        return UpstreamConnection(socket, to: peer, of: self)
+    }
+
+    /// A connection over which the origin is spoken to, in TLS or in the clear.
+    private func reach(
+        _ context: inout RequestContext,
+        until deadline: UInt64
+    ) async throws(NetworkError) -> StreamSocket {
+        if let path = peer.options.unixSocket {
+            return try await reach(path, &context, until: deadline)
+        }
         let socket = try await HostDialer.connect(
             to: peer.options.proxy?.host ?? peer.origin.host,
             port: peer.options.proxy?.port ?? peer.origin.port,
@@ -346,8 +374,7 @@ package final class OriginPool: UpstreamConnectionOwner {
             until: deadline,
             timings: &context.timings
         )
-        guard let tls else { return UpstreamConnection(socket, to: peer, of: self) }
-        if let proxy = peer.options.proxy {
+        if let proxy = peer.options.proxy, proxy.isSOCKS || tls != nil {
             let reached = loop.now
             do throws(NetworkError) {
                 try await proxy.openTunnel(
@@ -364,19 +391,30 @@ package final class OriginPool: UpstreamConnectionOwner {
             context.timings.connect =
                 (context.timings.connect ?? .zero) + Duration(elapsed: loop.now - reached)
         }
-        let connected = loop.now
-        do throws(IOError) {
-            try await socket.startTLS(
-                tls,
-                serverName: peer.options.serverName ?? peer.origin.host,
-                until: deadline
-            )
-        } catch {
-            socket.close()
-            throw peer.error(error, in: .handshake)
+        return socket
+    }
+
+    /// A connection to a unix socket.
+    private func reach(
+        _ path: String,
+        _ context: inout RequestContext,
+        until deadline: UInt64
+    ) async throws(NetworkError) -> StreamSocket {
+        let started = loop.now
+        guard let address = SocketAddress(unixPath: path) else {
+            throw UpstreamOptions.unusable("unixSocket", "a path of 1 to 107 bytes", path)
         }
-        context.timings.tls = Duration(elapsed: loop.now - connected)
-        if socket.peerLacksPin { onUnpinnedPeer?() }
-        return UpstreamConnection(socket, to: peer, of: self)
+        do throws(IOError) {
+            let socket = try await Dialer.connect(to: address, on: loop, until: deadline)
+            context.timings.connect = Duration(elapsed: loop.now - started)
+            return socket
+        } catch {
+            throw FaultTable.error(
+                error,
+                in: .connecting,
+                to: "the unix socket \(path)",
+                after: peer.setting(of: .connecting)
+            )
+        }
     }
 }

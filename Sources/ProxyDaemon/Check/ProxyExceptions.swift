@@ -44,18 +44,10 @@ package struct ProxyExceptions: Sendable {
     /// Whether a host is an address in a network such as `10.0.0.0/8`.
     private static func isInNetwork(_ host: String, _ text: String) -> Bool {
         let parts = text.split(separator: "/", omittingEmptySubsequences: false)
-        guard parts.count == 2, let length = UInt32(parts[1]), let address = IPAddress(host),
+        guard parts.count == 2, let length = Int(parts[1]), let address = IPAddress(host),
             let network = IPAddress(String(parts[0]))
         else { return false }
-        switch (address, network) {
-        case (.v4(let address), .v4(let network)):
-            guard length <= 32 else { return false }
-            return length == 0 || (address ^ network) >> (32 - length) == 0
-        case (.v6(let address), .v6(let network)):
-            guard length <= 128 else { return false }
-            return length == 0 || (address ^ network) >> (128 - UInt128(length)) == 0
-        default: return false
-        }
+        return address.isIn(network, length: length)
     }
 }
 

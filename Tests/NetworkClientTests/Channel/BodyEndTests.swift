@@ -128,12 +128,18 @@ import Testing
     @Test func `an upload says how much was sent`() async throws {
         let origin = try await OriginServer.start { _ in Raw.ok("done") }
         let manager = try manager()
-        _ = try await manager.upload(request(origin, .put), .data(Data(count: 1000), contentType: "a/b"))
+        _ = try await manager.upload(
+            request(origin, .put),
+            .data(Data(count: 1000), contentType: "a/b")
+        )
         let pieces = AsyncStream<Data> { continuation in
             for _ in 0..<3 { continuation.yield(Data(count: 200_000)) }
             continuation.finish()
         }
-        _ = try await manager.upload(request(origin, .put), .stream(SequenceBody(pieces), contentType: "a/b"))
+        _ = try await manager.upload(
+            request(origin, .put),
+            .stream(SequenceBody(pieces), contentType: "a/b")
+        )
         #expect(events.all == ["received 4 sent 1000", "received 4 sent 600000"])
     }
 
