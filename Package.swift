@@ -22,15 +22,23 @@ let package = Package(
         .library(name: "OAuth", targets: ["OAuth"]),
         .library(name: "OriginTransport", targets: ["OriginTransport"]),
         .library(name: "NetworkTesting", targets: ["NetworkTesting"]),
+        // Each brings a package of the ecosystem, which only its users build.
+        .library(name: "NetworkLifecycle", targets: ["NetworkLifecycle"]),
+        .library(name: "NetworkMetrics", targets: ["NetworkMetrics"]),
+        .library(name: "NetworkTracing", targets: ["NetworkTracing"]),
         .executable(name: "netproxy", targets: ["netproxy"]),
     ],
     dependencies: [
         // The commands, their help and their completion scripts.
         .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
         // Where the library's logger writes to: what the app chose.
-        .package(url: "https://github.com/apple/swift-log", exact: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         // The ecosystem's requests, responses and fields, bridged to and from ours.
-        .package(url: "https://github.com/apple/swift-http-types", exact: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
+        // Graceful shutdown, metrics and spans, for the products of these names alone.
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
     ],
     targets: [
         .systemLibrary(
@@ -48,13 +56,10 @@ let package = Package(
             pkgConfig: "yaml-0.1",
             providers: [.apt(["libyaml-dev"])]
         ),
-        .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
-        .systemLibrary(
-            name: "CBrotli",
-            pkgConfig: "libbrotlidec",
-            providers: [.apt(["libbrotli-dev"])]
-        ),
-        .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
+        // Without pkg-config, which would warn those who build the daemon alone and need none of them.
+        .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"])]),
+        .systemLibrary(name: "CBrotli", providers: [.apt(["libbrotli-dev"])]),
+        .systemLibrary(name: "CZstd", providers: [.apt(["libzstd-dev"])]),
         .systemLibrary(name: "CSystem"),
         .target(name: "Bytes", swiftSettings: strict),
         .target(name: "System", dependencies: ["Bytes", "CSystem"], swiftSettings: strict),
@@ -102,6 +107,27 @@ let package = Package(
         .target(
             name: "NetworkTesting",
             dependencies: ["NetworkClient", "NetworkCore", "HTTPMessage", "Bytes"],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "NetworkLifecycle",
+            dependencies: [
+                "NetworkClient",
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+            ],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "NetworkMetrics",
+            dependencies: ["NetworkClient", .product(name: "Metrics", package: "swift-metrics")],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "NetworkTracing",
+            dependencies: [
+                "NetworkClient",
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
+            ],
             swiftSettings: strict
         ),
         .target(
@@ -204,6 +230,17 @@ let package = Package(
                 "Bytes", "EventIO", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
+            ],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "NetworkProductsTests",
+            dependencies: [
+                "NetworkLifecycle", "NetworkMetrics", "NetworkTracing", "NetworkClient",
+                "NetworkTesting", "TestSupport",
+                .product(name: "MetricsTestKit", package: "swift-metrics"),
+                .product(name: "InMemoryTracing", package: "swift-distributed-tracing"),
+                .product(name: "ServiceLifecycleTestKit", package: "swift-service-lifecycle"),
             ],
             swiftSettings: strict
         ),
