@@ -22,7 +22,7 @@ public final class PooledTransport: HTTPTransport {
         var inFlight = 0
         var isShut = false
         var isDrained = false
-        /// Whom to tell when all has ended.
+        /// The waits for the end of all.
         var waiters: [ShutdownWaiter] = []
     }
 
@@ -252,7 +252,7 @@ public final class PooledTransport: HTTPTransport {
     }
 }
 
-/// Somebody who waits for a shutdown, told once.
+/// A wait for a shutdown, which ends once.
 private final class ShutdownWaiter: Sendable {
     private let continuation: Mutex<CheckedContinuation<Bool, Never>?>
 

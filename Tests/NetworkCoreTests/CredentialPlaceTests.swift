@@ -119,7 +119,7 @@ import Testing
         let authorizer = try StaticAuthorizer.bearer(Secret("ours"))
         let upstream = Upstream { _, count in Response(status: count == 0 ? 503 : 200) }
         var policy = RetryPolicy()
-        policy.attempts = 1
+        policy.retries = 1
         var stack = InterceptorStack()
         stack.retry = RetryInterceptor(
             policy: policy,

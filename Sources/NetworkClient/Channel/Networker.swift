@@ -35,7 +35,7 @@ extension Networker {
         _ endpoint: Item,
         as type: Value.Type = Value.self,
         options: CallOptions = CallOptions(),
-        completion: @escaping @Sendable (Result<Value, NetworkError>) -> Void
+        @_inheritActorContext completion: @escaping NetworkManager<Item>.Completion<Value>
     ) -> CallHandle {
         networkManager.request(endpoint, as: type, options: options, completion: completion)
     }

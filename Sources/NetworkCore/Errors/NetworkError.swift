@@ -197,7 +197,9 @@ public struct NetworkError: Error, Sendable, CustomStringConvertible {
     }
 
     package static var cancelled: NetworkError {
-        NetworkError(.cancelled, side: .downstream, detail: "the caller gave up")
+        var error = NetworkError(.cancelled, side: .downstream, detail: "the caller gave up")
+        error.underlying = CancellationError()
+        return error
     }
 
     /// The request cannot be sent as it was asked for, so no server has acted on it.

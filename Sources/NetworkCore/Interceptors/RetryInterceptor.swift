@@ -44,7 +44,7 @@ public struct RetryInterceptor: RequestInterceptor {
     ) async throws -> Response {
         // The chain has counted a request whose first attempt it made.
         if !next.hasFirstOutcome { budget.countRequest(now: second) }
-        let limit = context.retryLimit ?? policy.attempts
+        let limit = context.retryLimit ?? policy.retries
         var request = request
         var buffer: ReplayBuffer?
         if let source = request.body.readOnceSource {

@@ -3,10 +3,10 @@ import Synchronization
 /// Which failures are retried, how often, and after which wait: a value, so that the interceptor
 /// only acts.
 public struct RetryPolicy: Sendable {
-    /// How many attempts beyond the first.
+    /// How often a request is sent again at most.
     ///
     /// Default 2.
-    public var attempts = 2
+    public var retries = 2
     /// Statuses that are repeated, for idempotent methods only.
     ///
     /// Default 502, 503, 504.

@@ -18,7 +18,7 @@ extension InterceptorStack {
         if !editor.isIdle { headers = editor }
         if retrying.attempts > 0 {
             var policy = RetryPolicy()
-            policy.attempts = retrying.attempts
+            policy.retries = retrying.attempts
             policy.statuses = Set(retrying.status)
             policy.base = retrying.backoff.base
             policy.maximum = retrying.backoff.max

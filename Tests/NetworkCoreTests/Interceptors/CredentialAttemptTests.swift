@@ -8,7 +8,7 @@ import Testing
     /// One more attempt after a failure, at once.
     private var retry: RetryInterceptor {
         var once = RetryPolicy()
-        once.attempts = 1
+        once.retries = 1
         return RetryInterceptor(
             policy: once,
             budget: RetryBudget(),

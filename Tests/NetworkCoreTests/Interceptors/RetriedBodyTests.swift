@@ -12,7 +12,7 @@ import Testing
     ) -> RetryInterceptor {
         var policy = RetryPolicy()
         policy.base = .zero
-        policy.attempts = attempts
+        policy.retries = attempts
         return RetryInterceptor(policy: policy, budget: budget, replayLimit: limit)
     }
 

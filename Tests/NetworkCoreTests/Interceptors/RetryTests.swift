@@ -109,7 +109,7 @@ import Testing
             )
         }
         let error = await networkError {
-            try await RequestChain.retrying(upstream) { $0.attempts = attempts }.exchange().0
+            try await RequestChain.retrying(upstream) { $0.retries = attempts }.exchange().0
         }
         #expect(error?.detail == "fault \(attempts)")
         #expect(upstream.arrived.count == attempts + 1)
@@ -120,7 +120,7 @@ import Testing
         let upstream = Upstream { _, _ in throw NetworkError.refused }
         let clock = ManualClock()
         let chain = RequestChain.retrying(upstream, budget: budget, clock: clock) {
-            $0.attempts = 1000
+            $0.retries = 1000
         }
         var context = RequestContext()
         let error = await networkError { try await chain.send(.forTests(), context: &context) }

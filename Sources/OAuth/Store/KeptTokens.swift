@@ -1,0 +1,92 @@
+public import FoundationEssentials
+public import NetworkCore
+import Synchronization
+
+/// A place that keeps a few bytes, such as a keychain or a row of a database: all that a token store of your
+/// own has to be, where one process uses it.
+///
+///     actor Keychain: TokenKeeping {
+///         func store(_ tokens: Data) async throws { … }
+///         func get() async throws -> Data? { … }
+///         func remove() async throws { … }
+///     }
+///     let manager = OAuthManager(service: service, tokenStore: KeptTokens(in: keychain), …)
+///
+/// `TokenStoring` is for stores that several processes share.
+public protocol TokenKeeping: Sendable {
+    /// Keeps bytes, which are secret, in place of those that were there; they are durable on return.
+    func store(_ tokens: Data) async throws
+
+    /// The bytes that were stored last; `nil` if there are none.
+    func get() async throws -> Data?
+
+    /// Removes the bytes.
+    func remove() async throws
+}
+
+/// Stores tokens in what keeps bytes: locks and revisions are those of this process.
+public final class KeptTokens: TokenStoring {
+    private let place: any TokenKeeping
+    /// Only its lock is used.
+    private let queue = MemoryTokenStore()
+
+    /// Stores tokens in a place.
+    public init(in place: any TokenKeeping) {
+        self.place = place
+    }
+
+    /// Takes the lock; waiting calls get it in order.
+    ///
+    /// - Throws: `TokenStoreError.locked` at the deadline, `CancellationError`.
+    public func lock(
+        until deadline: ContinuousClock.Instant,
+        clock: any NetworkClock
+    ) async throws -> TokenStoreLock {
+        try await queue.lock(until: deadline, clock: clock)
+    }
+
+    /// Returns the stored record.
+    ///
+    /// - Throws: `TokenStoreError.unavailable` with what the place throws, `.unreadable` for bytes that are
+    ///   no tokens.
+    public func load(under lock: TokenStoreLock?) async throws -> TokenRecord? {
+        guard let bytes = try await asking({ try await place.get() }) else { return nil }
+        guard let record = TokenFile.decode(Array(bytes)) else {
+            throw TokenStoreError.unreadable("what the token store gave are no tokens of ours")
+        }
+        return record
+    }
+
+    /// Replaces the record of a revision.
+    ///
+    /// - Throws: `TokenStoreError.conflict`, `.unavailable`.
+    public func save(_ record: TokenRecord, replacing revision: Int) async throws {
+        try await check(revision)
+        let bytes = Data(try TokenFile.encode(record))
+        try await asking { try await place.store(bytes) }
+    }
+
+    /// Removes the record of a revision.
+    ///
+    /// - Throws: `TokenStoreError.conflict`, `.unavailable`.
+    public func remove(revision: Int) async throws {
+        try await check(revision)
+        try await asking { try await place.remove() }
+    }
+
+    private func check(_ revision: Int) async throws {
+        guard try await load(under: nil)?.revision ?? 0 == revision else {
+            throw TokenStoreError.conflict
+        }
+    }
+
+    private func asking<Result>(_ body: () async throws -> Result) async throws -> Result {
+        do {
+            return try await body()
+        } catch let error as TokenStoreError {
+            throw error
+        } catch {
+            throw TokenStoreError.unavailable("the token store failed: \(error)")
+        }
+    }
+}
