@@ -22,6 +22,11 @@ let package = Package(
         .library(name: "OAuth", targets: ["OAuth"]),
         .library(name: "OriginTransport", targets: ["OriginTransport"]),
         .library(name: "NetworkTesting", targets: ["NetworkTesting"]),
+        // The names of four older libraries, for programs that come from them.
+        .library(
+            name: "Dialects",
+            targets: ["MTNetwork", "NetLord", "NetworkSession", "TYCoreAPI"]
+        ),
         // Each brings a package of the ecosystem, which only its users build.
         .library(name: "NetworkLifecycle", targets: ["NetworkLifecycle"]),
         .library(name: "NetworkMetrics", targets: ["NetworkMetrics"]),
@@ -109,6 +114,10 @@ let package = Package(
             dependencies: ["NetworkClient", "NetworkCore", "HTTPMessage", "Bytes"],
             swiftSettings: strict
         ),
+        .target(name: "TYCoreAPI", dependencies: ["NetworkClient"], swiftSettings: strict),
+        .target(name: "NetLord", dependencies: ["NetworkClient"], swiftSettings: strict),
+        .target(name: "MTNetwork", dependencies: ["NetworkClient"], swiftSettings: strict),
+        .target(name: "NetworkSession", dependencies: ["NetworkClient"], swiftSettings: strict),
         .target(
             name: "NetworkLifecycle",
             dependencies: [

@@ -11,12 +11,15 @@ OAuth 2.0 server from PyPI, both started as in Tests/Interop. Prints `N passed, 
 
 import argparse
 import glob
+import http.server
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CHECKOUT = os.path.dirname(os.path.dirname(HERE))
@@ -121,6 +124,65 @@ def check_documentation(package, module):
         raise Failure("docc convert:\n" + "\n".join(warnings or [done.stdout[-2000:]]))
 
 
+SAMPLE = re.compile(r"^ *// sample\n(.*?)^ *// end$", re.M | re.S)
+
+
+def check_samples(package):
+    """The samples of four documents differ from them in one line of ten at most, each with its reason."""
+    lines, differing = 0, 0
+    for path in sorted(glob.glob(os.path.join(package, "Sources", "*Sample", "*.swift"))):
+        with open(path, encoding="utf-8") as file:
+            sample = SAMPLE.search(file.read())[1]
+        own = [line for line in sample.splitlines() if line.strip()]
+        lines += len(own)
+        differing += sum("// differs: " in line for line in own)
+    if differing * 10 > lines:
+        raise Failure(f"{differing} of {lines} lines of the samples differ from the documents")
+    return lines, differing
+
+
+class Asked(http.server.BaseHTTPRequestHandler):
+    """Answers with what it was asked: target and credential, and the content."""
+
+    protocol_version = "HTTP/1.1"
+
+    def answer(self):
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
+        credential = self.headers.get("Authorization", "none")
+        content = {"target": f"{self.path} {credential}", "authorization": credential, "body": body}
+        if self.path == "/broken":
+            content = {"message": "it broke"}
+        data = json.dumps(content).encode()
+        self.send_response(500 if self.path == "/broken" else 200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    do_GET = do_POST = answer
+
+    def log_message(self, *_):
+        pass
+
+
+def run_samples(package):
+    """The samples of four documents against a live server."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Asked)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        output = subprocess.run(
+            ["swift", "run", "--skip-build", "--package-path", package, "samples",
+             f"127.0.0.1:{server.server_port}"], stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=180,
+            env=clean_environment())
+    finally:
+        server.shutdown()
+    print(output.stdout, end="")
+    if output.returncode != 0:
+        raise Failure(f"the samples exited {output.returncode}")
+    return output.stdout.count("ok ")
+
+
 def run_live(package):
     """The example against real servers."""
     world = World(None)
@@ -175,10 +237,13 @@ def main():
         if not closing:
             raise Failure("the example's tests did not run")
         print(f"ok the example's tests: {closing[0]}", flush=True)
+        lines, differing = check_samples(package)
+        print(f"ok {differing} of {lines} lines of the documents' samples differ", flush=True)
+        passed = 1 + run_samples(package)
         for module in MODULES:
             check_documentation(package, module)
         print("ok every link of the documentation leads somewhere", flush=True)
-        passed = 2 + int(closing[1])
+        passed += 2 + int(closing[1])
         if options.live:
             passed += run_live(package)
     except Failure as failure:

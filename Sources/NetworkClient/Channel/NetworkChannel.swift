@@ -110,7 +110,8 @@ public struct NetworkChannel: Sendable {
 }
 
 extension NetworkChannel {
-    /// Opens a channel to one host, over its own connections.
+    /// Opens a channel to one host: over the connections that the process shares, or its own where it trusts
+    /// other servers than the system does.
     ///
     /// - Parameters:
     ///   - host: the only host that requests may go to, as `host` or `host:port`.
@@ -127,7 +128,7 @@ extension NetworkChannel {
         logger: (any NetworkLogger)? = nil
     ) throws {
         self.init(
-            transport: try PooledTransport(trust: trust),
+            transport: trust == .system ? SharedTransport() : try PooledTransport(trust: trust),
             host: host,
             authorizer: authorizer,
             interceptors: interceptors,

@@ -9,9 +9,9 @@ public protocol Endpoint: Sendable, CustomStringConvertible {
     var baseURL: BaseURL { get }
     /// The path below the base URL, with or without a slash in front.
     ///
-    /// Text: what no path may hold is percent-encoded, `#` too; `%2F` and its like stay as they are, and a
-    /// `?` is refused, since parameters go into the query. Put values in with `\(segment: value)`, which
-    /// leaves no byte of theirs a meaning.
+    /// Text: what no path may hold is percent-encoded, `#` too; `%2F` and its like stay as they are, and what
+    /// follows a `?` goes into the query, in front of the task's. Put values in with
+    /// `\(segment: value)`, which leaves no byte of theirs a meaning.
     var path: String { get }
     /// The method.
     ///
@@ -86,7 +86,8 @@ extension Endpoint {
 
     /// Base URL and path as one text, without the query.
     public var url: String {
-        baseURL.path.isEmpty && baseURL.origin == nil
+        let path = String(TargetPath(path).path)
+        return baseURL.path.isEmpty && baseURL.origin == nil
             ? "\(baseURL)\(path)"
             : "\(baseURL.origin?.description ?? "")\(PercentEncoding.join(baseURL.path, path))"
     }

@@ -38,3 +38,43 @@ extension HTTPTask {
         .data(Data(text.utf8), contentType: "text/plain; charset=utf-8")
     }
 }
+
+extension HTTPTask {
+    /// Parameters where the method has them, of values whose types are known at run time only; one that
+    /// cannot be encoded is an error of the request, with its name.
+    public static func parameters(any values: [String: Any]) -> HTTPTask {
+        .parameters(LateParameters(values))
+    }
+
+    /// Parameters in the query, as `parameters(any:)`.
+    public static func query(any values: [String: Any]) -> HTTPTask {
+        .query(LateParameters(values))
+    }
+
+    /// A JSON body, and parameters in the query, as `parameters(any:)`.
+    public static func jsonAndQuery(
+        _ body: any Encodable & Sendable,
+        any values: [String: Any]
+    ) -> HTTPTask {
+        .jsonAndQuery(body, query: LateParameters(values))
+    }
+
+    /// A form, and parameters in the query, as `parameters(any:)`.
+    public static func multipartAndQuery(
+        _ form: MultipartForm,
+        any values: [String: Any]
+    ) -> HTTPTask {
+        .multipartAndQuery(form, query: LateParameters(values))
+    }
+}
+
+/// Parameters that say when they are encoded what is wrong with them.
+private struct LateParameters: Encodable, Sendable {
+    private let parameters: Result<Parameters, NetworkError>
+
+    init(_ values: [String: Any]) {
+        parameters = Result { () throws(NetworkError) in try Parameters(values) }
+    }
+
+    func encode(to encoder: any Encoder) throws { try parameters.get().encode(to: encoder) }
+}

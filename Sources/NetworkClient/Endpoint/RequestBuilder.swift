@@ -162,15 +162,14 @@ public struct RequestBuilder: Sendable {
                     + "expected http(s)://host[:port][/path]"
             )
         }
-        guard !path.utf8.contains(UInt8(ascii: "?")) else {
-            throw NetworkError.unsendable(
-                "the path '\(path)' has a '?': put parameters into the query, a value into the path with "
-                    + "\\(segment: value), or use Request(url:) for a full URL"
-            )
-        }
+        let parts = TargetPath(self.path)
+        let path = String(parts.path)
         var query = try self.query.map { value throws(NetworkError) in try encodedQuery(value) }
         let (body, type, more) = try content()
         if let more { query.append(try encodedQuery(more)) }
+        if let own = parts.query {
+            query.insert(PercentEncoding.encode(String(own), Grammar.isTargetByte), at: 0)
+        }
         query.removeAll(where: \.isEmpty)
         var target = PercentEncoding.join(baseURL.path, path)
         guard TargetPath(target).staysUnder(baseURL.path.isEmpty ? "/" : baseURL.path) else {

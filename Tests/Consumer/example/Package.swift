@@ -6,15 +6,41 @@ import PackageDescription
 let strict: [SwiftSetting] = [.swiftLanguageMode(.v6), .treatAllWarnings(as: .error)]
 let client: Target.Dependency = .product(name: "NetworkClient", package: "netproxy")
 let testing: Target.Dependency = .product(name: "NetworkTesting", package: "netproxy")
+let dialects: Target.Dependency = .product(name: "Dialects", package: "netproxy")
+let types: Target.Dependency = .product(name: "HTTPTypes", package: "swift-http-types")
 
 let package = Package(
     name: "order-example",
-    dependencies: [.package(path: "../netproxy")],
+    dependencies: [
+        .package(path: "../netproxy"),
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
+    ],
     targets: [
         .target(name: "OrderAPI", dependencies: [client], swiftSettings: strict),
         .executableTarget(
             name: "orders",
             dependencies: ["OrderAPI", client],
+            swiftSettings: strict
+        ),
+        // What the documentation of generated clients is compiled against.
+        .target(name: "OpenAPIRuntime", dependencies: [types], swiftSettings: strict),
+        // The samples of four documents. An app of today is on the main actor unless it says otherwise.
+        .target(
+            name: "TYCoreAPISample",
+            dependencies: [dialects],
+            swiftSettings: strict + [
+                .defaultIsolation(MainActor.self),
+                .enableUpcomingFeature("InferIsolatedConformances"),
+            ]
+        ),
+        .target(name: "NetLordSample", dependencies: [dialects], swiftSettings: strict),
+        .target(name: "MTNetworkSample", dependencies: [dialects], swiftSettings: strict),
+        .target(name: "NetworkSessionSample", dependencies: [dialects], swiftSettings: strict),
+        .executableTarget(
+            name: "samples",
+            dependencies: [
+                "TYCoreAPISample", "NetLordSample", "MTNetworkSample", "NetworkSessionSample",
+            ],
             swiftSettings: strict
         ),
         .testTarget(
@@ -26,7 +52,7 @@ let package = Package(
         + Context.environment["BLOCKS", default: ""].split(separator: " ").map { name in
             .target(
                 name: String(name),
-                dependencies: [client, testing],
+                dependencies: [client, testing, types, "OpenAPIRuntime"],
                 path: "Sources/Blocks/\(name)",
                 swiftSettings: strict
             )

@@ -188,10 +188,22 @@ import Testing
         #expect(error?.detail.contains("the parameter a.b[1] is a value of type Odd") == true)
     }
 
-    @Test func `a path with a question mark is refused with a hint`() {
-        let error = #expect(throws: NetworkError.self) {
-            try RequestBuilder("https://a.test").path("/list?page=2").build()
-        }
-        #expect(error?.detail.contains("put parameters into the query") == true)
+    @Test(arguments: [
+        ("/list?page=2", "/v1/list?page=2&own=1"), ("/list?", "/v1/list?own=1"),
+        ("/a b?q=c d&e=é#f", "/v1/a%20b?q=c%20d&e=%C3%A9%23f&own=1"),
+        ("/x%3Fy", "/v1/x%3Fy?own=1"), ("?a", "/v1?a&own=1"),
+        ("/\(segment: "a?b")", "/v1/a%3Fb?own=1"),
+    ])
+    func `what follows a question mark in a path goes into the query`(path: String, target: String)
+        throws
+    {
+        let endpoint = PathEndpoint(
+            path,
+            of: "https://a.test/v1",
+            task: .query(["own": 1] as QueryItems)
+        )
+        #expect(try RequestBuilder(endpoint).build().target == target)
+        #expect(!endpoint.url.contains("page"))
     }
+
 }
