@@ -65,9 +65,9 @@ let package = Package(
         .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "CBrotli", providers: [.apt(["libbrotli-dev"])]),
         .systemLibrary(name: "CZstd", providers: [.apt(["libzstd-dev"])]),
-        .systemLibrary(name: "CSystem"),
+        .systemLibrary(name: "CNetproxy"),
         .target(name: "Bytes", swiftSettings: strict),
-        .target(name: "System", dependencies: ["Bytes", "CSystem"], swiftSettings: strict),
+        .target(name: "System", dependencies: ["Bytes", "CNetproxy"], swiftSettings: strict),
         .target(name: "HTTPMessage", dependencies: ["Bytes"], swiftSettings: strict),
         .target(
             name: "EventIO",

@@ -25,7 +25,7 @@ public struct ByteSlice: @unchecked Sendable {
     }
 
     /// Copies bytes into a new slab.
-    init(_ bytes: Span<UInt8>) {
+    package init(_ bytes: Span<UInt8>) {
         let slab = Slab.make(capacity: max(bytes.count, 1))
         // SAFETY: the slab is new, unshared, and holds at least `bytes.count` bytes.
         unsafe bytes.withUnsafeBytes { source in

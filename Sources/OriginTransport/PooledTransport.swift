@@ -10,7 +10,8 @@ import System
 public final class PooledTransport: HTTPTransport {
     private let loop: EventLoop
     private let options: UpstreamOptions
-    private let tls: TLSContext
+    /// The system's authorities take 4 MB, and are read for the first `https` origin only.
+    private let tls: LazyTLS
     private let ownsLoop: Bool
     private let pools = Mutex(Pools())
 
@@ -37,7 +38,7 @@ public final class PooledTransport: HTTPTransport {
         try options.check()
         do {
             // The files first: a loop that has started runs until it is stopped.
-            let tls = try TLSContext(options.tls())
+            let tls = try LazyTLS(options.tls())
             let loop = try EventLoop()
             try loop.start()
             self.init(options, tls, loop, ownsLoop: true)
@@ -52,12 +53,12 @@ public final class PooledTransport: HTTPTransport {
         on loop: EventLoop,
         ownsLoop: Bool = false
     ) throws {
-        self.init(options, try TLSContext(options.tls()), loop, ownsLoop: ownsLoop)
+        self.init(options, try LazyTLS(options.tls()), loop, ownsLoop: ownsLoop)
     }
 
     private init(
         _ options: UpstreamOptions,
-        _ tls: TLSContext,
+        _ tls: LazyTLS,
         _ loop: EventLoop,
         ownsLoop: Bool
     ) {
@@ -205,7 +206,7 @@ public final class PooledTransport: HTTPTransport {
         _ request: Request,
         _ context: inout RequestContext
     ) async throws -> Response {
-        let pool = pool(for: request.origin)
+        let pool = try pool(for: request.origin)
         pool.users += 1
         defer { pool.users -= 1 }
         var response = try await LoopTransport(pool).send(request, context: &context)
@@ -228,7 +229,7 @@ public final class PooledTransport: HTTPTransport {
             && Grammar.isTarget(request.origin.authority.utf8.span)
     }
 
-    private func pool(for origin: Origin) -> OriginPool {
+    private func pool(for origin: Origin) throws(NetworkError) -> OriginPool {
         let known = pools.withLock { $0.known[origin] }
         if let known { return known.value }
         var options = options
@@ -236,7 +237,7 @@ public final class PooledTransport: HTTPTransport {
         let pool = OriginPool(
             origin,
             options: options,
-            tls: origin.scheme == .https ? tls : nil,
+            tls: origin.scheme == .https ? try tls.context() : nil,
             on: loop,
             serving: .callers
         )
@@ -249,6 +250,32 @@ public final class PooledTransport: HTTPTransport {
             pools.known[origin] = LoopBound(pool, on: loop)
         }
         return pool
+    }
+}
+
+/// What is demanded of TLS peers, read when it is first needed; files that a program names are read at once,
+/// so that it hears of their faults when it names them.
+private final class LazyTLS: Sendable {
+    private let options: TLSContext.Options
+    private let made: Mutex<TLSContext?>
+
+    init(_ options: TLSContext.Options) throws(IOError) {
+        self.options = options
+        let namesFiles = options.authorities != nil || options.certificate != nil
+        made = Mutex(namesFiles ? try TLSContext(options) : nil)
+    }
+
+    func context() throws(NetworkError) -> TLSContext {
+        do throws(IOError) {
+            return try made.withLock { (made) throws(IOError) in
+                if let made { return made }
+                let context = try TLSContext(options)
+                made = context
+                return context
+            }
+        } catch {
+            throw NetworkError(.proxyInternalError, side: .proxy, detail: "\(error)")
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-import CSystem
+import CNetproxy
 
 /// The memory that `malloc` manages, of the whole process.
 package enum HeapMemory {

@@ -1,4 +1,4 @@
-import CSystem
+import CNetproxy
 
 /// Keeps what is in the memory of this process, such as tokens, in there.
 package enum MemoryPrivacy {

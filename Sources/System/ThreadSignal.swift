@@ -1,4 +1,4 @@
-import CSystem
+import CNetproxy
 import Glibc
 
 /// What a thread sleeps on until another thread has something for it.

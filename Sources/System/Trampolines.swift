@@ -1,4 +1,4 @@
-import CSystem
+import CNetproxy
 import Glibc
 
 // The entry points from C. Each converts its arguments and makes one call.

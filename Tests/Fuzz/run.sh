@@ -46,7 +46,7 @@ link() {
     swiftc -O -g -parse-as-library -swift-version 6 -package-name "$(package_name)" \
         -enable-experimental-feature Lifetimes \
         "${sanitizers[@]}" -I "$scratch/release/Modules" -module-name "${name}Fuzzer" \
-        -I Sources/CLibevent -I Sources/CSystem -I Sources/COpenSSL -I Sources/CYAML \
+        -I Sources/CLibevent -I Sources/CNetproxy -I Sources/COpenSSL -I Sources/CYAML \
         Tests/Fuzz/Input.swift "Tests/Fuzz/${name}Fuzzer.swift" "${objects[@]}" "${more[@]}" \
         -o "$scratch/${name}Fuzzer" 2> "$scratch/link.txt" || {
         cat "$scratch/link.txt"

@@ -44,7 +44,7 @@ extension Request {
             origin: origin,
             target: String(target),
             headers: headers,
-            body: content.map { .bytes(ByteSlice(Array($0))) } ?? .empty
+            body: content.map(DataBody.body) ?? .empty
         )
     }
 

@@ -98,7 +98,7 @@ public struct MultipartForm: Sendable {
             pieces.append(.bytes(head))
             let content: MultipartPiece
             switch part.content {
-            case .data(let data): content = .bytes(ByteSlice(Array(data)))
+            case .data(let data): content = .bytes(ByteSlice(data.span))
             case .file(let path):
                 content = .file(try FileContent.open(path))
             }

@@ -228,7 +228,7 @@ public struct RequestBuilder: Sendable {
         case .multipart(let form): return (try form.body(), form.contentType, nil)
         case .multipartAndQuery(let form, let query):
             return (try form.body(), form.contentType, query)
-        case .data(let data, let type): return (.bytes(ByteSlice(Array(data))), type, nil)
+        case .data(let data, let type): return (DataBody.body(data), type, nil)
         case .file(let path, let type): return (try FileContent.body(path: path), type, nil)
         case .stream(let source, let length, let type):
             return (.stream(source, length: length), type, nil)
@@ -237,7 +237,7 @@ public struct RequestBuilder: Sendable {
 
     private func json(_ value: any Encodable & Sendable) throws(NetworkError) -> HTTPBody {
         do {
-            return .bytes(ByteSlice(Array(try (encoder ?? JSONEncoder()).encode(value))))
+            return .bytes(ByteSlice(try (encoder ?? JSONEncoder()).encode(value).span))
         } catch {
             throw RequestBuilder.unencodable("the JSON body", error)
         }

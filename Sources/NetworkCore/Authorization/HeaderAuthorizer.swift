@@ -3,7 +3,7 @@
 ///
 ///     struct Session: HeaderAuthorizing {
 ///         var isSignedIn: Bool { true }
-///         func authorize() async throws -> HTTPHeaders { [.bearer(token)] }
+///         func authorize() async throws -> HTTPHeaders { HTTPHeaders([.bearer(token)]) }
 ///     }
 ///     channel.authorizer = HeaderAuthorizer(Session())
 public protocol HeaderAuthorizing: Sendable {

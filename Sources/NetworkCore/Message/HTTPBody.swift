@@ -1,3 +1,5 @@
+import Bytes
+
 /// The content of a message (RFC 9110 §6.4).
 public enum HTTPBody: Sendable {
     /// No content.
@@ -56,7 +58,8 @@ public enum HTTPBody: Sendable {
                 throw NetworkError.tooLarge(limit: limit)
             }
             guard let second = try await source.nextUnlessCancelled() else { return first }
-            var collected = first.array
+            var collected = SlabWriter(expecting: length ?? 4 * (first.count + second.count))
+            collected.append(first.span)
             collected.append(second.span)
             while collected.count <= limit, let piece = try await source.nextUnlessCancelled() {
                 collected.append(piece.span)
@@ -65,7 +68,7 @@ public enum HTTPBody: Sendable {
                 source.cancel()
                 throw NetworkError.tooLarge(limit: limit)
             }
-            return ByteSlice(collected)
+            return collected.finish()
         }
     }
 

@@ -27,6 +27,9 @@ final class UpstreamBody: BodySource {
 
     func buffered() -> ByteSlice? { connection.value.piece(of: exchange) }
 
+    /// The next piece, if it takes no wait.
+    func pieceAtHand() -> ByteSlice? { connection.value.piece(of: exchange, orFromSocket: true) }
+
     func trailers() -> HTTPHeaders? { end.withLock { $0 } }
 
     func end(with trailers: HTTPHeaders?) {

@@ -71,16 +71,17 @@ extension UpstreamConnection {
         return isLong && !socket.isEncrypted ? Slab.largeCapacity : Slab.standardCapacity
     }
 
-    /// Returns the content that has already been read, or nil if a wait is needed.
-    func piece(of exchange: Int) -> ByteSlice? {
-        guard exchange == self.exchange, !buffer.isEmpty, let rest = body?.remaining,
+    /// Content that takes no wait, or nil; its end and every fault are left to `nextPiece`.
+    func piece(of exchange: Int, orFromSocket reads: Bool = false) -> ByteSlice? {
+        guard exchange == self.exchange, let rest = body?.remaining,
             bodyLimit == .max || loop.now < bodyLimit
-        else {
-            return nil
+        else { return nil }
+        if buffer.isEmpty {
+            guard reads, rest > 0, (try? socket.readNow(into: buffer, minimum: readSize)) ?? 0 > 0
+            else { return nil }
         }
-        guard rest > buffer.count, case .piece(let piece)? = try? body?.next(from: buffer) else {
-            return nil
-        }
-        return piece
+        let next = rest > buffer.count ? try? body?.next(from: buffer) : nil
+        if case .piece(let piece)? = next { return piece }
+        return nil
     }
 }

@@ -1,4 +1,4 @@
-import CSystem
+import CNetproxy
 import Glibc
 
 /// A running helper program and the pipes to it.

@@ -1,4 +1,4 @@
-import CSystem
+import CNetproxy
 import Glibc
 
 /// A program to start with posix_spawn(3): none of our code runs in the new process.

@@ -1,0 +1,22 @@
+import Testing
+
+@testable import Bytes
+
+@Suite struct SlabWriterTests {
+    @Test(arguments: [0, 1, 100_000])
+    func `pieces become one slice, whatever was expected`(expected: Int) {
+        var writer = SlabWriter(expecting: expected)
+        var all: [UInt8] = []
+        for number in 0..<50 {
+            let piece = [UInt8](repeating: UInt8(number), count: number * 97)
+            writer.append(piece.span)
+            all += piece
+            #expect(writer.count == all.count)
+        }
+        #expect(writer.finish().array == all)
+    }
+
+    @Test func `nothing is an empty slice`() {
+        #expect(SlabWriter(expecting: 10).finish().isEmpty)
+    }
+}
