@@ -43,7 +43,7 @@ public final class PooledTransport: HTTPTransport {
             try loop.start()
             self.init(options, tls, loop, ownsLoop: true)
         } catch let error as IOError {
-            throw NetworkError(.proxyInternalError, side: .proxy, detail: "\(error)")
+            throw NetworkError(.internalError, side: .proxy, detail: "\(error)")
         }
     }
 
@@ -274,7 +274,7 @@ private final class LazyTLS: Sendable {
                 return context
             }
         } catch {
-            throw NetworkError(.proxyInternalError, side: .proxy, detail: "\(error)")
+            throw NetworkError(.internalError, side: .proxy, detail: "\(error)")
         }
     }
 }

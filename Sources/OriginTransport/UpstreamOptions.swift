@@ -118,7 +118,7 @@ extension UpstreamOptions {
         _ found: String
     ) -> NetworkError {
         NetworkError(
-            .proxyInternalError,
+            .internalError,
             side: .proxy,
             detail: "UpstreamOptions.\(option): expected \(expected), found '\(found)'"
         )

@@ -154,7 +154,7 @@ public struct MultipartForm: Sendable {
 
     private static func randomBoundary() -> String {
         let bits = String(UInt64.random(in: .min ... .max), radix: 36)
-        return "netproxy-\(bits)-\(String(UInt64.random(in: .min ... .max), radix: 36))"
+        return "part-\(bits)-\(String(UInt64.random(in: .min ... .max), radix: 36))"
     }
 }
 

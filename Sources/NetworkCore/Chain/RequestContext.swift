@@ -37,7 +37,7 @@ public struct RequestContext: Sendable {
     /// The status of the last attempt.
     public var upstreamStatus: HTTPStatus?
     /// Whether the last answer was HTTP/1.0: what `Via` calls it by.
-    public var speaksHTTP10 = false
+    package var speaksHTTP10 = false
     /// Gets each interim answer (1xx but 100 and 101) before the final one.
     public var onInformational: (@Sendable (HTTPStatus, HTTPHeaders) async throws -> Void)?
     /// What the next attempt is signed with, if that credential is for this exchange only.
@@ -145,7 +145,7 @@ public struct AuthorizationFacts: Sendable {
         set { waitTaken.value = newValue }
     }
     /// Whether the app's own credential was replaced.
-    public var overrodeClient = false
+    package var overrodeClient = false
     /// Why a 401 was not followed by a replay.
     public var notReplayed: NotReplayed?
     private var ageTaken = MeasuredTime()

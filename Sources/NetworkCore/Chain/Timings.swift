@@ -66,3 +66,19 @@ struct MeasuredTime: Sendable {
         }
     }
 }
+
+extension Timings: CustomStringConvertible {
+    /// The phases that happened, such as `connect 0.5 ms, first byte 12.25 ms`.
+    public var description: String {
+        let phases = [
+            ("queue", queue), ("dns", dns), ("connect", connect), ("tls", tls),
+            ("first byte", firstByte),
+        ]
+        let words = phases.compactMap { name, time in
+            time.map {
+                "\(name) \(Double($0.components.attoseconds / 1_000_000_000_000) / 1000 + Double($0.components.seconds) * 1000) ms"
+            }
+        }
+        return words.joined(separator: ", ")
+    }
+}

@@ -1,6 +1,7 @@
 /// What went wrong, in the words of RFC 9209 §2.3 and some of our own.
 ///
-/// The raw value is the word in the log, in `Proxy-Status` and in the problem detail.
+/// The raw value is the word in the log, and in the daemon's `Proxy-Status` and problem detail; what only a
+/// daemon can meet is its SPI.
 @nonexhaustive
 public enum ErrorKind: String, Sendable, CaseIterable {
     /// Resolving the name took too long.
@@ -41,19 +42,19 @@ public enum ErrorKind: String, Sendable, CaseIterable {
     /// The response breaks the rules of HTTP/1.1.
     case httpProtocolError = "http_protocol_error"
     /// Something in this process failed: a file, an option, foreign code (see `underlying`).
-    case proxyInternalError = "proxy_internal_error"
+    case internalError = "proxy_internal_error"
     /// The request has come through this proxy before; the daemon's only.
-    case proxyLoopDetected = "proxy_loop_detected"
+    @_spi(Proxying) case proxyLoopDetected = "proxy_loop_detected"
     /// The token endpoint failed, and no usable token is left; trying later may help.
     case credentialUnavailable = "credential_unavailable"
     /// A user must sign in.
     case reauthorizationRequired = "reauthorization_required"
     /// No channel claims the request.
-    case noChannel = "no_channel"
+    @_spi(Proxying) case noChannel = "no_channel"
     /// The head of a request took too long to arrive.
-    case requestHeadTimeout = "request_head_timeout"
+    @_spi(Proxying) case requestHeadTimeout = "request_head_timeout"
     /// The content of a request arrived too slowly.
-    case requestBodyTimeout = "request_body_timeout"
+    @_spi(Proxying) case requestBodyTimeout = "request_body_timeout"
     /// The endpoint does not accept the response; the error keeps it.
     case unacceptableResponse = "unacceptable_response"
     /// The content of the response is not what was asked for.

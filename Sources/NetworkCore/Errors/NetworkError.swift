@@ -188,7 +188,7 @@ public struct NetworkError: Error, Sendable, CustomStringConvertible {
         if let error = error as? NetworkError { return error }
         if error is CancellationError { return .cancelled }
         var failure = NetworkError(
-            .proxyInternalError,
+            .internalError,
             side: .proxy,
             detail: "the call failed with \(type(of: error))"
         )
@@ -276,7 +276,7 @@ extension NetworkError {
             if error is CancellationError { return error }
             let source = source()
             var failure = NetworkError(
-                .proxyInternalError,
+                .internalError,
                 side: .proxy,
                 detail: "\(source.name) failed with \(type(of: error))"
             )

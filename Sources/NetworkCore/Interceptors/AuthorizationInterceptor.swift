@@ -2,7 +2,7 @@
 /// meant for.
 public struct AuthorizationInterceptor: RequestInterceptor {
     /// What happens to a request that brings its own credential.
-    public enum ClientCredentialPolicy: String, Sendable {
+    package enum ClientCredentialPolicy: String, Sendable {
         /// The channel's credential replaces it.
         case replace
         /// It is sent as it is, without the channel's.
@@ -24,13 +24,28 @@ public struct AuthorizationInterceptor: RequestInterceptor {
     ///   - place: where it goes; `nil` for the authorizer's own field.
     ///   - origins: where the credential may go, in the sense of RFC 9700 §4.9.1; a request to any
     ///     other origin goes without it.
-    ///   - onClientCredential: what happens to a credential the request brings.
     ///   - refusals: which answers may mean that the credential was refused. Default: a 401.
     public init(
         authorizer: any Authorizing,
         place: CredentialPlace? = nil,
         origins: [Origin],
-        onClientCredential: ClientCredentialPolicy = .replace,
+        refusals: RefusalRule = RefusalRule()
+    ) {
+        self.init(
+            authorizer: authorizer,
+            place: place,
+            origins: origins,
+            onClientCredential: .replace,
+            refusals: refusals
+        )
+    }
+
+    /// As above, with what happens to a credential that the request brings.
+    package init(
+        authorizer: any Authorizing,
+        place: CredentialPlace? = nil,
+        origins: [Origin],
+        onClientCredential: ClientCredentialPolicy,
         refusals: RefusalRule = RefusalRule()
     ) {
         self.refusals = refusals

@@ -150,7 +150,7 @@ public final class ReplayBuffer: Sendable {
                     return piece
                 } catch let error as FileError {
                     throw NetworkError(
-                        .proxyInternalError,
+                        .internalError,
                         side: .proxy,
                         detail: "content that was kept for another attempt cannot be read: \(error)"
                     )
@@ -301,7 +301,7 @@ public final class ReplayBuffer: Sendable {
         detail: "the body is being sent by another attempt"
     )
     private static let lost = NetworkError(
-        .proxyInternalError,
+        .internalError,
         side: .proxy,
         detail: "the body cannot be sent a second time"
     )

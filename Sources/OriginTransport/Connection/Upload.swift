@@ -1,7 +1,7 @@
 import Bytes
 import EventIO
 import HTTP1
-import NetworkCore
+@_spi(Proxying) import NetworkCore
 
 /// The content of a request that streams, sent by a separate task: the origin may answer before it
 /// has read all of it.

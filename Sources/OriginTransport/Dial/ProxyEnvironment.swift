@@ -89,7 +89,7 @@ public struct ProxyEnvironment: Sendable {
         guard isSOCKS || scheme == "http", let authority = Authority(String(rest)) else {
             // Not the text: it may hold a password.
             throw NetworkError(
-                .proxyInternalError,
+                .internalError,
                 side: .proxy,
                 detail: "\(variable): expected [http://|socks5://][name:password@]host[:port]"
             )

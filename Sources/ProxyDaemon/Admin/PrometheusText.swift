@@ -1,4 +1,4 @@
-import NetworkCore
+@_spi(Proxying) import NetworkCore
 
 /// The counters in the text format that Prometheus reads (version 0.0.4).
 ///

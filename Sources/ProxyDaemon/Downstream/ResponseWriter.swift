@@ -184,7 +184,7 @@ struct ResponseWriter: ~Copyable {
             try body.end(trailers: trailers, into: output)
         } catch is BodyWriter.LengthMismatch {
             throw NetworkError(
-                .proxyInternalError,
+                .internalError,
                 side: .proxy,
                 detail: BodyWriter.LengthMismatch.reason
             )

@@ -62,7 +62,7 @@ final class Tunnel {
             if failure == nil {
                 failure =
                     error as? NetworkError
-                    ?? NetworkError(.proxyInternalError, side: .proxy, detail: "\(error)")
+                    ?? NetworkError(.internalError, side: .proxy, detail: "\(error)")
             }
             // Also ends the waits of the other direction.
             source.close()

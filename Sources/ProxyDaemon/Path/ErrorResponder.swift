@@ -1,6 +1,6 @@
 import Bytes
 import HTTPMessage
-import NetworkCore
+@_spi(Proxying) import NetworkCore
 import RequestLog
 
 /// Turns an error into the response that an app gets, with the error's own status or that of its kind.
@@ -24,7 +24,7 @@ enum ErrorResponder {
         case .noChannel: 404
         case .proxyLoopDetected: 508
         case .cancelled: 499
-        case .proxyInternalError: 500
+        case .internalError: 500
         }
     }
 
@@ -98,7 +98,7 @@ enum ErrorResponder {
         case .httpResponseContentCoding: "The upstream's response cannot be decoded"
         case .httpResponseTimeout: "The upstream did not respond in time"
         case .httpProtocolError: "The upstream's response is malformed"
-        case .proxyInternalError: "Internal error in netproxy"
+        case .internalError: "Internal error in netproxy"
         case .proxyLoopDetected: "Proxy loop detected"
         case .credentialUnavailable: "No usable token"
         case .reauthorizationRequired: "Sign-in required"

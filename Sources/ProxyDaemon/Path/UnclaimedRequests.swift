@@ -1,7 +1,7 @@
 import EventIO
 import HTTP1
 import HTTPMessage
-import NetworkCore
+@_spi(Proxying) import NetworkCore
 
 /// Requests that no channel claims: decides which of them the configuration allows.
 struct UnclaimedRequests {

@@ -1,7 +1,7 @@
 import EventIO
 import HTTP1
 import HTTPMessage
-import NetworkCore
+@_spi(Proxying) import NetworkCore
 
 /// Where a request goes, and what is special about some of its fields.
 struct ForwardPlan {

@@ -1,7 +1,7 @@
 import Bytes
 import HTTP1
 import HTTPMessage
-import NetworkCore
+@_spi(Proxying) import NetworkCore
 import ProxyConfig
 
 /// The rule that chose the channel of a request.

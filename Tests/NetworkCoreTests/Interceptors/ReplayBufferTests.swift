@@ -10,7 +10,7 @@ import Testing
 
     private func source(_ body: HTTPBody) throws -> any BodySource {
         guard case .stream(let source, _) = body else {
-            throw NetworkError(.proxyInternalError, side: .proxy, detail: "no stream")
+            throw NetworkError(.internalError, side: .proxy, detail: "no stream")
         }
         return source
     }

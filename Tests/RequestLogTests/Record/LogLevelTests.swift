@@ -1,4 +1,4 @@
-import NetworkCore
+@_spi(Proxying) import NetworkCore
 import RequestLog
 import Testing
 
