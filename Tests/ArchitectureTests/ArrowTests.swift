@@ -54,6 +54,20 @@ import Testing
         #expect(try Set(SourceTree.targets()) == Set(Self.allowed.keys))
     }
 
+    /// A package graph has no two targets of one name: with one of these, no program that uses NIO, directly
+    /// or not, could use the library.
+    @Test(arguments: [
+        "CSystem", "SystemPackage", "CNIOLinux", "CNIOLLHTTP", "NIO", "NIOCore", "NIOHTTP1",
+        "HTTPTypes", "Crypto", "X509", "Logging", "Metrics", "Tracing", "AsyncHTTPClient",
+        "Hummingbird", "Yams", "CYaml", "Atomics", "Algorithms", "Configuration",
+    ])
+    func `no target has the name of one of the server ecosystem`(name: String) throws {
+        let manifest = try SourceTree.text(of: "Package.swift")
+        #expect(!manifest.contains("arget(name: \"\(name)\""))
+        #expect(!manifest.contains("            name: \"\(name)\",\n            dependencies"))
+        #expect(!manifest.contains("ibrary(name: \"\(name)\""))
+    }
+
     @Test func `HTTP1 knows no system`() throws {
         #expect(try SourceTree.imports(of: "HTTP1").isDisjoint(with: Self.system))
     }

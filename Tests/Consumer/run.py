@@ -5,8 +5,9 @@
 
 Builds the example package with warnings as errors, and with it every Swift code block of the
 library's documentation and of the README; runs the example's own tests; checks the documentation's
-links with docc. With --live, also runs the example against nginx with a private authority and an
-OAuth 2.0 server from PyPI, both started as in Tests/Interop. Prints `N passed, N failed`.
+links with docc; runs the samples of four documents against a server. With --live, also runs the example
+against nginx with a private authority and an OAuth 2.0 server from PyPI, and a program against httpbin
+under gunicorn, all started as in Tests/Interop. Prints `N passed, N failed`.
 """
 
 import argparse
@@ -27,7 +28,7 @@ CHECKOUT = os.path.dirname(os.path.dirname(HERE))
 MODULES = ["NetworkClient", "OAuth"]
 sys.path.insert(0, os.path.join(CHECKOUT, "Tests", "Interop"))
 
-from harness import Failure, clean_environment  # noqa: E402
+from harness import Child, Failure, clean_environment, free_port  # noqa: E402
 from world import World  # noqa: E402
 
 
@@ -183,6 +184,25 @@ def run_samples(package):
     return output.stdout.count("ok ")
 
 
+def run_httpbin(package, world):
+    """The library against httpbin under gunicorn."""
+    port = free_port()
+    server = Child([world.python, "-m", "gunicorn", "--bind", f"127.0.0.1:{port}", "--threads", "8",
+                    "--no-control-socket", "httpbin:app"], world.directory, "httpbin")
+    try:
+        server.wait_for_port(port)
+        output = subprocess.run(
+            ["swift", "run", "--skip-build", "--package-path", package, "httpbin",
+             f"http://127.0.0.1:{port}"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True, timeout=180, env=clean_environment())
+    finally:
+        server.stop()
+    print(output.stdout, end="")
+    if output.returncode != 0:
+        raise Failure(f"httpbin's client exited {output.returncode}")
+    return output.stdout.count("ok ")
+
+
 def run_live(package):
     """The example against real servers."""
     world = World(None)
@@ -205,7 +225,7 @@ def run_live(package):
         requests = len(world.auth.token_requests(client))
         if requests != 2:
             raise Failure(f"expected 2 token requests, found {requests}")
-        return output.stdout.count("ok ")
+        return output.stdout.count("ok ") + run_httpbin(package, world)
     finally:
         world.stop(keep=False)
 

@@ -22,6 +22,7 @@ let package = Package(
             dependencies: ["OrderAPI", client],
             swiftSettings: strict
         ),
+        .executableTarget(name: "httpbin", dependencies: [client], swiftSettings: strict),
         // What the documentation of generated clients is compiled against.
         .target(name: "OpenAPIRuntime", dependencies: [types], swiftSettings: strict),
         // The samples of four documents. An app of today is on the main actor unless it says otherwise.
