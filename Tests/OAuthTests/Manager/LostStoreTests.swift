@@ -60,7 +60,11 @@ import Testing
             await Task.yield()
         }
         store.failsSaving = false
-        await harness.clock.untilSomebodySleeps()
+        // The attempt that was under way may have saved them already: then none sleeps any more.
+        _ = await eventually {
+            if harness.clock.sleepers > 0 { return true }
+            return await !harness.manager.status().isUnsaved
+        }
         let saved = await eventually {
             harness.clock.advance(by: .seconds(15))
             return await !harness.manager.status().isUnsaved
