@@ -1,10 +1,13 @@
+import Bytes
 import EventIO
 import Foundation
+import HTTP1
 import NetworkClient
 import NetworkCore
-import OriginTransport
 import TestSupport
 import Testing
+
+@testable import OriginTransport
 
 /// The ways to an origin that are not a connection to its own address.
 @Suite struct RouteTests {
@@ -30,6 +33,25 @@ import Testing
             #expect(response.status == 200)
             #expect(response.context.upstreamAddress == "unix:\(path)")
         }
+    }
+
+    @Test(arguments: [nil, "/run/a.sock"])
+    func `a proxy is spoken to only if the connection goes there`(path: String?) throws {
+        var options = UpstreamOptions()
+        options.unixSocket = path
+        options.proxy = try ParentProxy(
+            host: "proxy.test",
+            port: 1,
+            username: "me",
+            password: Secret("c4nary")
+        )
+        let request = try Request(url: "http://a.test/x")
+        let output = OutputBuffer()
+        UpstreamPeer(request.origin, options, serving: .callers)
+            .encodeHead(of: request, .none, into: output)
+        let head = String(decoding: output.span.array, as: UTF8.self)
+        #expect(head.hasPrefix("GET /x HTTP/1.1\r\n") == (path != nil))
+        #expect(head.contains("Proxy-Authorization") == (path == nil))
     }
 
     @Test func `a unix socket that is not there or has no path is an error that names it`()

@@ -10,7 +10,8 @@ public struct NetworkChannel: Sendable {
     public var transport: any HTTPTransport
     /// The only host that requests may go to, as `host` or `host:port`; `nil` allows every host.
     ///
-    /// It binds what the program asks for; `redirects` says where the host may send it on to. A request for another one is refused before it is signed or sent (`http_request_denied`).
+    /// A request for another one is refused before it is signed or sent (`http_request_denied`). That binds what
+    /// the program asks for; `redirects` says where the host may send it on to.
     public var host: String?
     /// Supplies the credential.
     public var authorizer: (any Authorizing)?

@@ -27,7 +27,9 @@ package final class UpstreamPeer {
         self.origin = origin
         self.options = options
         self.service = service
-        let isRelayed = options.proxy.map { !$0.isSOCKS && origin.scheme == .http } ?? false
+        // A unix socket leads to the server itself, whatever proxy is named.
+        let proxy = options.unixSocket == nil ? options.proxy : nil
+        let isRelayed = proxy.map { !$0.isSOCKS && origin.scheme == .http } ?? false
         targetPrefix = isRelayed ? origin.description : ""
     }
 

@@ -6,9 +6,8 @@ public import NetworkCore
 ///
 /// As curl reads them: the lower-case names win, `HTTP_PROXY` alone is not read, since a CGI program's client
 /// can set it, and an empty value names no proxy. A proxy is `[SCHEME://][NAME:PASSWORD@]HOST[:PORT]` with
-/// the scheme `http`, `socks5` or `socks5h`. An exception is a host, which covers the names below it,
-/// a network such as `10.0.0.0/8`, either with a port, or `*`. Servers on this machine are reached
-/// directly.
+/// the scheme `http`, `socks5` or `socks5h`. An exception is a host, perhaps with a port, which covers the
+/// names below it, a network such as `10.0.0.0/8`, or `*`. Servers on this machine are reached directly.
 public struct ProxyEnvironment: Sendable {
     private let proxies: [Origin.Scheme: ParentProxy]
     private let exceptions: [String]
