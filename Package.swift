@@ -57,6 +57,11 @@ let package = Package(
             providers: [.apt(["libssl-dev"])]
         ),
         .systemLibrary(
+            name: "CNghttp2",
+            pkgConfig: "libnghttp2",
+            providers: [.apt(["libnghttp2-dev"])]
+        ),
+        .systemLibrary(
             name: "CYAML",
             pkgConfig: "yaml-0.1",
             providers: [.apt(["libyaml-dev"])]
@@ -85,6 +90,12 @@ let package = Package(
             swiftSettings: strict
         ),
         .target(name: "HTTP1", dependencies: ["HTTPMessage", "Bytes"], swiftSettings: strict),
+        // HTTP/2: framing, HPACK and flow control by nghttp2, the rules of messages by `HTTP1`.
+        .target(
+            name: "HTTP2",
+            dependencies: ["HTTP1", "HTTPMessage", "Bytes", "CNghttp2"],
+            swiftSettings: strict
+        ),
         .target(
             name: "NetworkCore",
             dependencies: [
@@ -141,7 +152,9 @@ let package = Package(
         ),
         .target(
             name: "OriginTransport",
-            dependencies: ["NetworkCore", "HTTP1", "EventIO", "HTTPMessage", "System", "Bytes"],
+            dependencies: [
+                "NetworkCore", "HTTP2", "HTTP1", "EventIO", "HTTPMessage", "System", "Bytes",
+            ],
             swiftSettings: strict
         ),
         .target(
@@ -157,8 +170,8 @@ let package = Package(
         .target(
             name: "ProxyDaemon",
             dependencies: [
-                "ProxyConfig", "RequestLog", "OriginTransport", "OAuth", "NetworkCore", "HTTP1",
-                "EventIO", "HTTPMessage", "System", "Bytes",
+                "ProxyConfig", "RequestLog", "OriginTransport", "OAuth", "NetworkCore", "HTTP2",
+                "HTTP1", "EventIO", "HTTPMessage", "System", "Bytes",
             ],
             swiftSettings: strict
         ),
@@ -174,7 +187,8 @@ let package = Package(
             name: "TestSupport",
             dependencies: [
                 "NetworkTesting", "ProxyDaemon", "ProxyConfig", "OriginTransport", "EventIO",
-                "HTTP1", "OAuth", "NetworkCore", "HTTPMessage", "System", "Bytes", "COpenSSL",
+                "HTTP2", "HTTP1", "OAuth", "NetworkCore", "HTTPMessage", "System", "Bytes",
+                "COpenSSL",
             ],
             path: "Tests/TestSupport",
             swiftSettings: strict
@@ -213,6 +227,11 @@ let package = Package(
             swiftSettings: strict
         ),
         .testTarget(
+            name: "HTTP2Tests",
+            dependencies: ["HTTP2", "HTTP1", "HTTPMessage", "Bytes"],
+            swiftSettings: strict
+        ),
+        .testTarget(
             name: "NetworkCoreTests",
             dependencies: [
                 "OAuth", "NetworkCore", "NetworkTesting", "OriginTransport", "HTTPMessage",
@@ -226,7 +245,7 @@ let package = Package(
         .testTarget(
             name: "OriginTransportTests",
             dependencies: [
-                "OriginTransport", "NetworkClient", "NetworkCore", "HTTP1", "EventIO",
+                "OriginTransport", "NetworkClient", "NetworkCore", "HTTP2", "HTTP1", "EventIO",
                 "HTTPMessage",
                 "Bytes", "TestSupport",
             ],

@@ -132,6 +132,14 @@
         }
     }
 
+    /// Makes the ASCII letters of a range lower-case.
+    package func lowercase(_ range: Range<Int>) {
+        precondition(range.lowerBound >= 0 && range.upperBound <= count, "only bytes that it holds")
+        let bytes = unsafe memory.assumingMemoryBound(to: UInt8.self)
+        // SAFETY: the range lies within the written bytes.
+        for index in range where unsafe bytes[index] &- 0x41 < 26 { unsafe bytes[index] |= 0x20 }
+    }
+
     /// The address of the first byte, for a system call on the next line.
     package var unsafeAddress: UnsafeRawPointer { unsafe UnsafeRawPointer(memory) }
 

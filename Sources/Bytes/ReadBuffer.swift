@@ -56,6 +56,13 @@
         return slice
     }
 
+    /// A range of the unread bytes as a slice that shares the slab; they stay unread.
+    package func slice(_ range: Range<Int>) -> ByteSlice {
+        precondition(range.lowerBound >= 0 && range.upperBound <= count, "only unread bytes")
+        guard let slab = unsafe slab else { return ByteSlice([]) }
+        return unsafe ByteSlice(slab: slab, start: start + range.lowerBound, count: range.count)
+    }
+
     /// Takes the first `length` unread bytes out as a copy.
     public func copy(_ length: Int) -> ByteSlice {
         precondition(length >= 0 && length <= count, "only unread bytes can be taken")

@@ -1,7 +1,7 @@
 /// Where a connection's task waits elsewhere, so that the end of the connection ends the wait.
 ///
 /// What a cancellation handler around each wait does too, at a tenth of its cost: the task carries
-/// the relay as a task local, and what waits for it leaves its socket here. Not `Sendable`.
+/// the relay as a task local, and what waits for it leaves itself here. Not `Sendable`.
 package final class AbortRelay {
     /// The relay of the present task's connection.
     ///
@@ -20,7 +20,7 @@ package final class AbortRelay {
         }
     }
 
-    private var waiting: StreamSocket?
+    private var waiting: (any Abortable)?
     private var isAborted = false
 
     /// Makes a relay.
@@ -29,15 +29,15 @@ package final class AbortRelay {
     /// Whether nobody waits through it.
     package var isFree: Bool { waiting == nil }
 
-    /// Has the end of the connection end the wait for this socket that follows.
+    /// Has the end of the connection end the wait that follows.
     ///
     /// - Throws: `.aborted` when the end has come already.
-    package func hold(_ socket: StreamSocket) throws(IOError) {
+    package func hold(_ waiter: any Abortable) throws(IOError) {
         guard !isAborted else {
-            socket.abort()
+            waiter.abort()
             throw .aborted
         }
-        waiting = socket
+        waiting = waiter
     }
 
     /// The wait is over.
@@ -51,3 +51,11 @@ package final class AbortRelay {
         waiting?.abort()
     }
 }
+
+/// Something whose waits can be ended.
+package protocol Abortable: AnyObject {
+    /// Ends every wait with `.aborted`.
+    func abort()
+}
+
+extension StreamSocket: Abortable {}

@@ -6,6 +6,8 @@ package struct BodyWriter: Sendable {
     /// A body that is longer or shorter than its Content-Length: the peer would look for the next
     /// message in the middle of this one, or the other way round.
     package struct LengthMismatch: Error {
+        package init() {}
+
         /// What went wrong, in the words of the log.
         package static let reason = "body length does not match Content-Length"
     }

@@ -9,27 +9,6 @@ struct ChunkedDecoder: Sendable {
         case extensions
     }
 
-    /// Fields that are meaningless or dangerous in a trailer section (RFC 9110 §6.5.1).
-    private static let dropped = KnownFieldSet.hopByHop.union(
-        KnownFieldSet(
-            .trailer,
-            .expect,
-            .authorization,
-            .cookie,
-            .setCookie,
-            .maxForwards,
-            .cacheControl,
-            .contentType,
-            .contentEncoding,
-            .contentRange,
-            .range,
-            .wwwAuthenticate,
-            .dpop,
-            .location,
-            .origin
-        )
-    )
-
     private let extensionLimit: Int
     private let extensionTotalLimit: Int
     private var place = Place.size
@@ -62,7 +41,7 @@ struct ChunkedDecoder: Sendable {
         guard place == .trailers else { return .needMore(consumed: index) }
         let section = bytes.extracting(index..<bytes.count)
         guard let length = try lines.scan(section) else { return .needMore(consumed: index) }
-        try parseTrailers(section.extracting(0..<length))
+        trailers = try TrailerSection.fields(of: section.extracting(0..<length), lines)
         return .end(consumed: index + length)
     }
 
@@ -111,16 +90,5 @@ struct ChunkedDecoder: Sendable {
         guard extensionSize <= extensionLimit,
             extensionTotal <= extensionTotalLimit
         else { throw .chunkExtensionTooLarge }
-    }
-
-    private mutating func parseTrailers(_ section: Span<UInt8>) throws(HTTP1Error) {
-        guard !lines.lineEnds.isEmpty else { return }
-        let fields = try FieldSection(section, lines: lines, from: 0, spare: 0)
-        guard fields.contentLength == nil, !fields.hasTransferEncoding, fields.hosts == 0 else {
-            throw .forbiddenTrailer
-        }
-        var kept = fields.headers
-        kept.remove(ChunkedDecoder.dropped)
-        trailers = kept.isEmpty ? nil : kept
     }
 }

@@ -1,4 +1,5 @@
 import EventIO
+import HTTPMessage
 package import NetworkCore
 
 /// Sends over the pool of one loop; called on that loop only.
@@ -25,6 +26,9 @@ package struct LoopTransport: HTTPTransport {
         let pool = pool.value
         let limit = context.hasDeadline ? try pool.limit(of: context) : .max
         context.attempts += 1
+        if pool.mayShare, !request.headers.contains(KnownField.upgrade) {
+            return try await share(request, over: pool, &context, until: limit)
+        }
         if request.body.isStream {
             return try await upload(request, over: pool, &context, until: limit)
         }
@@ -32,6 +36,76 @@ package struct LoopTransport: HTTPTransport {
             return try await connection.send(consume request, context: &context, until: limit)
         }
         let connection = try await pool.acquire(&context, until: limit)
+        return try await connection.send(request, context: &context, until: limit)
+    }
+
+    /// Sends a request on a connection that others use, too.
+    // Never inlined: see `upload`.
+    @inline(never)
+    private func share(
+        _ request: Request,
+        over pool: OriginPool,
+        _ context: inout RequestContext,
+        until limit: UInt64
+    ) async throws -> Response {
+        var refused = 0
+        while true {
+            let connection: HTTP2Connection
+            if let free = pool.takeShared() {
+                connection = free
+            } else {
+                switch try await pool.share(&context, until: limit) {
+                case .http2(let other): connection = other
+                case .http1(let fresh):
+                    return try await sendAlone(
+                        request,
+                        on: fresh,
+                        over: pool,
+                        &context,
+                        until: limit
+                    )
+                }
+            }
+            do {
+                let response = try await connection.send(request, context: &context, until: limit)
+                // RFC 9110 §15.5.20: another connection may be the right one.
+                guard response.status == 421, request.body.isInMemory, !pool.peer.insistsOnHTTP2
+                else {
+                    return response
+                }
+                response.body.cancel()
+                return try await sendAlone(request, on: nil, over: pool, &context, until: limit)
+            } catch let refusal as HTTP2Refusal {
+                refused += 1
+                guard request.body.isInMemory, refused <= 2 else { throw refusal.error }
+                guard case .needsHTTP1 = refusal else { continue }
+                guard !pool.peer.insistsOnHTTP2 else { throw refusal.error }
+                pool.speaksHTTP1()
+            }
+        }
+    }
+
+    /// Sends a request in HTTP/1.
+    private func sendAlone(
+        _ request: Request,
+        on fresh: UpstreamConnection?,
+        over pool: OriginPool,
+        _ context: inout RequestContext,
+        until limit: UInt64
+    ) async throws -> Response {
+        context.version = .http11
+        guard !request.body.isStream else {
+            fresh.map(pool.release)
+            return try await upload(request, over: pool, &context, until: limit)
+        }
+        let connection: UpstreamConnection
+        if let fresh {
+            connection = fresh
+        } else if let idle = pool.takeIdle(&context) {
+            connection = idle
+        } else {
+            connection = try await pool.acquire(&context, until: limit)
+        }
         return try await connection.send(request, context: &context, until: limit)
     }
 

@@ -11,6 +11,17 @@ public struct UpstreamOptions: Sendable {
         case tls13
     }
 
+    /// Which versions of HTTP an origin is spoken to in.
+    @nonexhaustive
+    public enum HTTPVersions: Sendable, Hashable {
+        /// With TLS what the origin chooses of HTTP/2 and HTTP/1.1 (ALPN, RFC 7301); without TLS HTTP/1.1.
+        case automatic
+        /// HTTP/1.1.
+        case http1
+        /// HTTP/2 and nothing else: chosen by ALPN with TLS, by prior knowledge without (RFC 9113 §3.3).
+        case http2
+    }
+
     /// How long resolving, connecting and the TLS handshake may take together.
     ///
     /// Default 10 s; `nil` leaves it to the system.
@@ -67,6 +78,10 @@ public struct UpstreamOptions: Sendable {
     ///
     ///     options.proxyEnvironment = try ProxyEnvironment()
     public var proxyEnvironment: ProxyEnvironment?
+    /// Which versions of HTTP are spoken.
+    ///
+    /// Default `automatic`.
+    public var versions = HTTPVersions.automatic
     /// The path of a unix socket on which the server of every origin listens, of 1 to 107 bytes, such as
     /// that of a container engine; no name is resolved and no proxy asked.
     public var unixSocket: String?

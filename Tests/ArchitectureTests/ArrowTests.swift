@@ -12,6 +12,7 @@ import Testing
         "YAML": ["CYAML"],
         "Decompression": ["Bytes", "CZlib", "CBrotli", "CZstd"],
         "HTTP1": ["HTTPMessage", "Bytes"],
+        "HTTP2": ["HTTP1", "HTTPMessage", "Bytes", "CNghttp2"],
         "NetworkCore": ["HTTPMessage", "System", "Bytes"],
         "OAuth": ["NetworkCore", "HTTPMessage", "System", "Bytes", "Cryptography"],
         "NetworkClient": [
@@ -26,12 +27,14 @@ import Testing
         "NetworkMetrics": ["NetworkClient", "Metrics"],
         "NetworkTracing": ["NetworkClient", "Tracing"],
         "NetworkTesting": ["NetworkClient", "NetworkCore", "HTTPMessage", "Bytes"],
-        "OriginTransport": ["NetworkCore", "HTTP1", "EventIO", "HTTPMessage", "System", "Bytes"],
+        "OriginTransport": [
+            "NetworkCore", "HTTP2", "HTTP1", "EventIO", "HTTPMessage", "System", "Bytes",
+        ],
         "RequestLog": ["NetworkCore", "HTTPMessage", "System", "Bytes"],
         "ProxyConfig": ["HTTPMessage", "Bytes", "YAML"],
         "ProxyDaemon": [
-            "ProxyConfig", "RequestLog", "OriginTransport", "OAuth", "NetworkCore", "HTTP1",
-            "EventIO", "HTTPMessage", "System", "Bytes",
+            "ProxyConfig", "RequestLog", "OriginTransport", "OAuth", "NetworkCore", "HTTP2",
+            "HTTP1", "EventIO", "HTTPMessage", "System", "Bytes",
         ],
         "netproxy": [
             "ProxyDaemon", "ProxyConfig", "RequestLog", "System", "Bytes", "ArgumentParser",
@@ -68,8 +71,8 @@ import Testing
         #expect(!manifest.contains("ibrary(name: \"\(name)\""))
     }
 
-    @Test func `HTTP1 knows no system`() throws {
-        #expect(try SourceTree.imports(of: "HTTP1").isDisjoint(with: Self.system))
+    @Test(arguments: ["HTTP1", "HTTP2"]) func `a codec knows no system`(target: String) throws {
+        #expect(try SourceTree.imports(of: target).isDisjoint(with: Self.system))
     }
 
     @Test func `no target imports Foundation, which brings 34 MB of ICU`() throws {

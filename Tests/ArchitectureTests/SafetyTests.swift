@@ -3,7 +3,7 @@ import Testing
 /// Unsafe code lives in the targets over the system and over C libraries, and does not escape from them.
 @Suite struct SafetyTests {
     private static let home: Set<String> = [
-        "Bytes", "System", "EventIO", "Cryptography", "YAML", "Decompression",
+        "Bytes", "System", "EventIO", "HTTP2", "Cryptography", "YAML", "Decompression",
     ]
 
     @Test(arguments: [
@@ -24,7 +24,7 @@ import Testing
         try expectAbsent(outside: []) { $0.contains(word) }
     }
 
-    @Test(arguments: ["System", "EventIO"])
+    @Test(arguments: ["System", "EventIO", "HTTP2"])
     func `a target has its C entry points in one file`(target: String) throws {
         let marks = ["takeUnretainedValue", "takeRetainedValue", "@convention(c)"]
         let lines = try SourceTree.code(of: target).filter { line in

@@ -186,7 +186,7 @@ import System
     }
 
     /// Flushes the entry when this turn ends, or at once if nothing else is ready.
-    func flushLater(_ entry: FlushEntry) {
+    package func flushLater(_ entry: FlushEntry) {
         let isLast = unsafe jobsLeft == 0 && jobs.isEmpty
         if unsafe flushes.add(entry, isLast: isLast) { flush() }
     }

@@ -1,7 +1,7 @@
 /// Something that has output to flush when the loop's turn ends.
-package class FlushEntry: TimerEntry {
+open class FlushEntry: TimerEntry {
     /// Called on the loop, once for each time that the entry was queued.
-    func flush() {}
+    open func flush() {}
 }
 
 /// The entries to flush at the end of the loop's turn, in their order.

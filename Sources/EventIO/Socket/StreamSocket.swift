@@ -193,7 +193,7 @@ import System
         updateTimer()
     }
 
-    override package func flush() { flushPosted() }
+    override public func flush() { flushPosted() }
 
     func updateTimer() {
         guard !isClosed else { return }

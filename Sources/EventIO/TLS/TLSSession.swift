@@ -12,7 +12,12 @@ import COpenSSL
     private(set) var lacksPin = false
 
     /// Prepares a client connection to `serverName`, a host name or an IP address.
-    init(_ context: TLSContext, serverName: String, over socket: StreamSocket) throws(IOError) {
+    init(
+        _ context: TLSContext,
+        serverName: String,
+        protocols: [String],
+        over socket: StreamSocket
+    ) throws(IOError) {
         guard let ssl = unsafe SSL_new(context.context), let bio = unsafe BIO_new(socketMethod)
         else { throw .system("OpenSSL: \(openSSLError())") }
         unsafe self.ssl = ssl
@@ -35,6 +40,9 @@ import COpenSSL
                 unsafe SSL_set1_host(ssl, serverName) == 1
                 && netproxy_SSL_set_server_name(ssl, serverName) == 1
         }
+        // RFC 7301 §3.1: each with its length before it.
+        let offer = protocols.flatMap { [UInt8($0.utf8.count)] + Array($0.utf8) }
+        if !offer.isEmpty { _ = unsafe SSL_set_alpn_protos(ssl, offer, UInt32(offer.count)) }
         ERR_clear_error()
         guard accepted else {
             throw .tlsCertificate("'\(serverName)' is not a valid TLS server name")
@@ -43,6 +51,16 @@ import COpenSSL
 
     deinit {
         unsafe SSL_free(ssl)
+    }
+
+    /// The protocol that the peer chose; `nil` if it chose none.
+    var chosenProtocol: String? {
+        var name: UnsafePointer<UInt8>?
+        var count: UInt32 = 0
+        unsafe SSL_get0_alpn_selected(ssl, &name, &count)
+        guard let name = unsafe name, count > 0 else { return nil }
+        let bytes = unsafe Span(_unsafeStart: name, count: Int(count))
+        return bytes.string(in: 0..<bytes.count)
     }
 
     /// Performs the handshake, and verifies the peer's name and pins.
@@ -206,16 +224,30 @@ extension StreamSocket {
     /// Whether the TLS peer has no pinned key, where that is only reported.
     package var peerLacksPin: Bool { unsafe tls?.lacksPin ?? false }
 
+    /// The protocol that the TLS peer chose (ALPN, RFC 7301); `nil` if it chose none.
+    package var chosenProtocol: String? { unsafe tls?.chosenProtocol }
+
     /// Performs a client's handshake; after it the socket reads and writes through TLS.
     ///
+    /// - Parameters:
+    ///   - context: what is demanded of the peer.
+    ///   - serverName: whom to ask for, and to verify.
+    ///   - protocols: what is offered, the first one preferred (ALPN); nothing if it is empty.
+    ///   - deadline: on the loop's clock.
     /// - Throws: `.tlsCertificate`, `.tlsProtocol`, `.aborted` when the task is cancelled, and what
     ///   reading throws.
     package func startTLS(
         _ context: TLSContext,
         serverName: String,
+        offering protocols: [String] = [],
         until deadline: UInt64
     ) async throws(IOError) {
-        let session = try TLSSession(context, serverName: serverName, over: self)
+        let session = try TLSSession(
+            context,
+            serverName: serverName,
+            protocols: protocols,
+            over: self
+        )
         let fault = await abortingWhenCancelled {
             await IOError.thrown { () async throws(IOError) in
                 try await session.handshake(self, until: deadline)

@@ -36,8 +36,8 @@ public struct RequestContext: Sendable {
     public var requiresFreshConnection = false
     /// The status of the last attempt.
     public var upstreamStatus: HTTPStatus?
-    /// Whether the last answer was HTTP/1.0: what `Via` calls it by.
-    package var speaksHTTP10 = false
+    /// Which HTTP the last answer was in: what the log and `Via` call it by.
+    package var version = HTTPVersion.http11
     /// Gets each interim answer (1xx but 100 and 101) before the final one.
     public var onInformational: (@Sendable (HTTPStatus, HTTPHeaders) async throws -> Void)?
     /// What the next attempt is signed with, if that credential is for this exchange only.
@@ -159,5 +159,21 @@ public struct AuthorizationFacts: Sendable {
     /// Starts the record for a kind of credential.
     public init(kind: String) {
         self.kind = kind
+    }
+}
+
+/// A version of HTTP, as the log names it.
+package enum HTTPVersion: String, Sendable {
+    case http10 = "HTTP/1.0"
+    case http11 = "HTTP/1.1"
+    case http2 = "HTTP/2"
+
+    /// What `Via` calls it (RFC 9110 §7.6.3).
+    package var number: String {
+        switch self {
+        case .http10: "1.0"
+        case .http11: "1.1"
+        case .http2: "2.0"
+        }
     }
 }

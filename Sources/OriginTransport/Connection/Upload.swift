@@ -21,8 +21,7 @@ final class Upload {
     }
 
     private let source: any BodySource
-    private let framing: BodyFraming
-    private let socket: StreamSocket
+    private let sink: any UploadSink
     private let peer: UpstreamPeer
     private var state: State
     private var task: Task<Void, Never>?
@@ -37,20 +36,17 @@ final class Upload {
     ///
     /// - Parameters:
     ///   - source: the content.
-    ///   - framing: its length, or chunks if that is unknown.
-    ///   - socket: where the head of the request has been sent.
-    ///   - peer: whose idle timeout limits each write.
+    ///   - sink: where the head of the request has been sent.
+    ///   - peer: who gets it.
     ///   - isExpecting: whether to wait until the origin asks for the content.
     init(
         _ source: any BodySource,
-        _ framing: BodyFraming,
-        over socket: StreamSocket,
+        to sink: any UploadSink,
         _ peer: UpstreamPeer,
         isExpecting: Bool
     ) {
         self.source = source
-        self.framing = framing
-        self.socket = socket
+        self.sink = sink
         self.peer = peer
         state = isExpecting ? .held(nil) : .sending
     }
@@ -88,8 +84,8 @@ final class Upload {
 
     /// Starts the task.
     func start() {
-        let upload = LoopBound(self, on: socket.loop)
-        task = Task(executorPreference: socket.loop) { await upload.value.run() }
+        let upload = LoopBound(self, on: sink.loop)
+        task = Task(executorPreference: sink.loop) { await upload.value.run() }
     }
 
     /// The origin asked for the content.
@@ -136,18 +132,14 @@ final class Upload {
 
     private func sendPieces() async throws {
         try Task.checkCancellation()
-        let output = socket.loop.outputs.take()
-        defer { socket.loop.outputs.give(output) }
-        var writer = BodyWriter(framing)
         do {
             while let piece = try await source.next() {
-                let content = try writer.frame(piece, into: output)
-                try await write(output, content)
+                try await write(piece)
                 try Task.checkCancellation()
             }
             // A cancelled source may just end: that is not the end of the content.
             try Task.checkCancellation()
-            try writer.end(into: output)
+            try await write(nil)
         } catch is BodyWriter.LengthMismatch {
             throw NetworkError(
                 .httpRequestError,
@@ -155,30 +147,27 @@ final class Upload {
                 detail: BodyWriter.LengthMismatch.reason
             )
         }
-        if output.count > 0 { try await write(output, nil) }
     }
 
     private struct WriteFault: Error {
         let fault: IOError
     }
 
-    /// Writes a piece; a cancelled task ends the wait for the kernel, and only that: the answer may be
-    /// on its way.
-    private func write(_ output: OutputBuffer, _ piece: ByteSlice?) async throws {
-        var piece = piece
-        do throws(IOError) {
-            guard let written = try socket.writeNow(output, &piece) else { return }
-            let idle = peer.options.idleTimeout
-            let bound = LoopBound(socket, on: socket.loop)
+    /// Writes a piece, or the end; a cancelled task ends the wait for the origin, and only that: the answer
+    /// may be on its way.
+    private func write(_ piece: ByteSlice?) async throws {
+        do {
+            guard try !sink.write(piece) else { return }
+            let bound = LoopBound(sink, on: sink.loop)
             let fault = await withTaskCancellationHandler {
-                await IOError.thrown { [piece] () async throws(IOError) in
-                    try await socket.write(output, piece, from: written, idle: idle)
+                await IOError.thrown { [sink] () async throws(IOError) in
+                    try await sink.finishWriting()
                 }
             } onCancel: {
                 bound.loop.submit { bound.value.cancelWrite() }
             }
             if let fault { throw fault }
-        } catch {
+        } catch let error as IOError {
             throw WriteFault(fault: error)
         }
     }
@@ -200,11 +189,79 @@ final class Upload {
 
     private func abort(with error: any Error) {
         state = .failed(error)
-        socket.abort()
+        sink.abort()
     }
 
     private static func isTimeout(_ error: any Error) -> Bool {
         let kind = (error as? NetworkError)?.kind
         return kind == .connectionReadTimeout || kind == .requestBodyTimeout
     }
+}
+
+/// Where the content of a request goes.
+protocol UploadSink: AnyObject {
+    var loop: EventLoop { get }
+
+    /// Takes the next piece, or the end.
+    ///
+    /// - Returns: whether all of it is on its way; otherwise `finishWriting()` waits for that.
+    /// - Throws: `IOError`, or `BodyWriter.LengthMismatch`.
+    func write(_ piece: ByteSlice?) throws -> Bool
+
+    /// Returns when the origin has taken what was written.
+    func finishWriting() async throws(IOError)
+
+    /// Ends the present wait with `.aborted`.
+    func cancelWrite()
+
+    /// Ends the exchange.
+    func abort()
+}
+
+/// Content that follows a head in HTTP/1.
+final class SocketUpload: UploadSink {
+    private let socket: StreamSocket
+    private let idle: Duration?
+    private var writer: BodyWriter
+    private let output = OutputBuffer()
+    /// What waits for the kernel.
+    private var rest: (piece: ByteSlice?, written: Int)?
+
+    var loop: EventLoop { socket.loop }
+
+    /// Begins after the head.
+    ///
+    /// - Parameters:
+    ///   - socket: where it was sent.
+    ///   - length: of the content; chunks if that is unknown.
+    ///   - idle: how long the kernel may take nothing.
+    init(over socket: StreamSocket, _ length: Int?, idle: Duration?) {
+        self.socket = socket
+        self.idle = idle
+        writer = BodyWriter(length.map { .length($0) } ?? .chunked)
+    }
+
+    func write(_ piece: ByteSlice?) throws -> Bool {
+        var content: ByteSlice?
+        if let piece {
+            content = try writer.frame(piece, into: output)
+        } else {
+            try writer.end(into: output)
+        }
+        guard output.count > 0 || content != nil,
+            let written = try socket.writeNow(output, &content)
+        else { return true }
+        rest = (content, written)
+        return false
+    }
+
+    func finishWriting() async throws(IOError) {
+        guard let (piece, written) = rest else { return }
+        rest = nil
+        try await socket.write(output, piece, from: written, idle: idle)
+    }
+
+    func cancelWrite() { socket.cancelWrite() }
+
+    func abort() { socket.abort() }
 }

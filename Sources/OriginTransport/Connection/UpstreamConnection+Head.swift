@@ -58,7 +58,7 @@ extension UpstreamConnection {
             if isFinal {
                 if head.status == 407, let refusal = peer.refusal(head.headers) { throw refusal }
                 context.upstreamStatus = head.status
-                context.speaksHTTP10 = head.version == .http10
+                if head.version == .http10 { context.version = .http10 }
             }
             self.head = consume head
             return isFinal ? .final : .interim

@@ -25,8 +25,7 @@ extension UpstreamConnection {
         if let rest = try start(consume request) { try await send(rest, until: limit) }
         let upload = Upload(
             source,
-            length.map { .length($0) } ?? .chunked,
-            over: socket,
+            to: SocketUpload(over: socket, length, idle: peer.options.idleTimeout),
             peer,
             isExpecting: isExpecting
         )

@@ -33,6 +33,30 @@ package final class UpstreamPeer {
         targetPrefix = isRelayed ? origin.description : ""
     }
 
+    /// Whether requests may share a connection, in HTTP/2.
+    var maySpeakHTTP2: Bool {
+        switch options.versions {
+        case .http1: false
+        case .http2: targetPrefix.isEmpty
+        case .automatic: origin.scheme == .https
+        }
+    }
+
+    /// What TLS offers to speak (RFC 7301), what is preferred first.
+    var offer: [String] {
+        switch options.versions {
+        case .http1: offersHTTP1
+        case .http2: ["h2"]
+        case .automatic: ["h2", "http/1.1"]
+        }
+    }
+
+    /// Whether nothing but HTTP/2 will do.
+    var insistsOnHTTP2: Bool { options.versions == .http2 }
+
+    /// What TLS offers for a connection in HTTP/1.
+    let offersHTTP1 = ["http/1.1"]
+
     /// What the error of a timeout calls the limit of a phase.
     func setting(of phase: TimeoutPhase) -> TimeSetting {
         let names = options.timeSettings

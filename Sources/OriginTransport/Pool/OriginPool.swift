@@ -4,21 +4,25 @@ package import NetworkCore
 /// The connections of one loop to one origin: kept alive, bounded, with a queue.
 ///
 /// Not `Sendable`: it never leaves its loop.
-package final class OriginPool: UpstreamConnectionOwner {
+package final class OriginPool: UpstreamConnectionOwner, HTTP2ConnectionOwner {
     package let peer: UpstreamPeer
     package let loop: EventLoop
-    private let tls: TLSContext?
+    let tls: TLSContext?
+    /// Connections in HTTP/2; `nil` where it is not spoken.
+    let shared: SharedConnections?
+    /// Whether requests look for a connection in HTTP/2 first.
+    var mayShare: Bool
     /// How long to watch for content after a response that must not have any.
     private static let silence = Duration.milliseconds(100)
 
-    private let idle = IdleConnections()
-    private let names: NameWatch
+    let idle = IdleConnections()
+    let names: NameWatch
     /// How long the machine had been suspended when that was last looked at.
     private var knownSuspension: Int64?
-    private var open = 0
+    var open = 0
     private let waiters = PoolQueue()
     private var uploads: UploadShare
-    private var isClosing = false
+    private(set) var isClosing = false
     /// How many callers use it now.
     var users = 0
     /// Called when a peer has none of the pinned keys, and pins are only reported.
@@ -27,7 +31,10 @@ package final class OriginPool: UpstreamConnectionOwner {
 
     /// How many connections are open, and how many of them wait for work.
     package var counts: (open: Int, idle: Int, queued: Int) {
-        (open, idle.count, waiters.count + uploads.waiters.count)
+        (
+            open, idle.count + (shared?.idleCount ?? 0),
+            waiters.count + uploads.waiters.count + (shared?.waiters.count ?? 0)
+        )
     }
 
     /// Whether it has no connection and no user.
@@ -55,6 +62,8 @@ package final class OriginPool: UpstreamConnectionOwner {
         )
         self.tls = tls
         self.loop = loop
+        mayShare = peer.maySpeakHTTP2
+        shared = mayShare ? SharedConnections() : nil
     }
 
     /// When an exchange must be over, on the loop's clock.
@@ -108,16 +117,22 @@ package final class OriginPool: UpstreamConnectionOwner {
             open += 1
         }
         do {
-            let connection = try await dial(&context, until: limit)
-            // Its address was looked up just now.
-            connection.nameGeneration = names.generation
-            context.upstreamAddress = connection.address
-            return connection
+            let socket = try await dial(offering: peer.offersHTTP1, &context, until: limit)
+            return adopt(socket, &context)
         } catch {
             slotFreed()
             throw limit <= loop.now
                 ? NetworkError.overdue(error, after: context.deadlineSetting) : error
         }
+    }
+
+    /// A connection in HTTP/1 over a socket that was opened just now.
+    func adopt(_ socket: StreamSocket, _ context: inout RequestContext) -> UpstreamConnection {
+        let connection = UpstreamConnection(socket, to: peer, of: self)
+        // Its address was looked up just now.
+        connection.nameGeneration = names.generation
+        context.upstreamAddress = connection.address
+        return connection
     }
 
     /// A connection for a request whose content is still to come, once fewer of those than their share
@@ -190,11 +205,12 @@ package final class OriginPool: UpstreamConnectionOwner {
     /// Closes the idle connections to an address where one was found dead.
     func distrust(_ address: String) {
         for connection in idle.all(where: { $0.address == address }) { connection.close() }
+        shared?.leave { $0.address == address }
     }
 
     /// Closes all idle connections after a suspension: in the meantime their peers, and every device on
     /// the way, have forgotten them, and no clock of ours has counted that time.
-    private func distrustAfterSuspension() {
+    func distrustAfterSuspension() {
         let present = loop.timeSuspended
         // A reading is too large by what the turn of the loop has taken so far.
         let known = min(knownSuspension ?? present, present)
@@ -202,6 +218,7 @@ package final class OriginPool: UpstreamConnectionOwner {
         guard present &- known > 2_000_000_000 else { return }
         knownSuspension = present
         while let connection = idle.take() { connection.close() }
+        shared?.leave { _ in true }
     }
 
     /// Whether the address of a connection is still one of its name's.
@@ -219,7 +236,7 @@ package final class OriginPool: UpstreamConnectionOwner {
 
     /// Looks the name up beside the traffic, and lets go of connections to addresses that it no longer
     /// has; exchanges under way end first.
-    private func followNames(maximumAge: Duration) {
+    func followNames(maximumAge: Duration) {
         names.begin(at: loop.now)
         let host = peer.options.proxy?.host ?? peer.origin.host
         let port = peer.options.proxy?.port ?? peer.origin.port
@@ -238,6 +255,7 @@ package final class OriginPool: UpstreamConnectionOwner {
             bound.value.names.learn(found)
             let idle = bound.value.idle
             for connection in idle.all(where: { !bound.value.isCurrent($0) }) { connection.close() }
+            bound.value.shared?.leave { !bound.value.names.admits($0.remote) }
         }
     }
 
@@ -248,6 +266,7 @@ package final class OriginPool: UpstreamConnectionOwner {
         isClosing = true
         self.onEmpty = onEmpty
         while let connection = idle.take() { connection.close() }
+        shared?.leave { _ in true }
         reportIfEmpty()
     }
 
@@ -257,13 +276,14 @@ package final class OriginPool: UpstreamConnectionOwner {
         report()
     }
 
-    private func slotFreed() {
+    func slotFreed() {
+        shared?.lookAgain()
         if let waiter = waiters.takeWaiting() { waiter.grant(nil) } else { open -= 1 }
         reportIfEmpty()
     }
 
     /// Waits for a released connection, or for the right to open one (nil).
-    private func wait(
+    func wait(
         in waiters: PoolQueue,
         wantsNew: Bool,
         _ context: inout RequestContext,
@@ -293,6 +313,7 @@ package final class OriginPool: UpstreamConnectionOwner {
             context.upstreamAddress = connection.address
             return connection
         case .slot: return nil
+        case .failed(let error): throw error
         case .timedOut:
             throw limit <= loop.now
                 ? NetworkError.overdueUnsent(after: context.deadlineSetting)
@@ -322,9 +343,10 @@ package final class OriginPool: UpstreamConnectionOwner {
         open += 1
         var context = RequestContext(requestID: "")
         do {
-            let connection = try await dial(&context, until: limit)
+            let socket = try await dial(offering: peer.offer, &context, until: limit)
             let taken = Duration(elapsed: loop.now - started)
-            connection.close()
+            socket.close()
+            slotFreed()
             return taken
         } catch {
             slotFreed()
@@ -332,18 +354,21 @@ package final class OriginPool: UpstreamConnectionOwner {
         }
     }
 
-    private func dial(
+    /// Opens a connection, with TLS where that is the scheme, which then offers `protocols`.
+    func dial(
+        offering protocols: [String],
         _ context: inout RequestContext,
         until limit: UInt64
-    ) async throws -> UpstreamConnection {
+    ) async throws -> StreamSocket {
         let deadline = min(loop.deadline(after: peer.options.connectTimeout), limit)
         let socket = try await reach(&context, until: deadline)
-        guard let tls else { return UpstreamConnection(socket, to: peer, of: self) }
+        guard let tls else { return socket }
         let connected = loop.now
         do throws(IOError) {
             try await socket.startTLS(
                 tls,
                 serverName: peer.options.serverName ?? peer.origin.host,
+                offering: protocols,
                 until: deadline
             )
         } catch {
@@ -352,7 +377,7 @@ package final class OriginPool: UpstreamConnectionOwner {
         }
         context.timings.tls = Duration(elapsed: loop.now - connected)
         if socket.peerLacksPin { onUnpinnedPeer?() }
-        return UpstreamConnection(socket, to: peer, of: self)
+        return socket
     }
 
     /// A connection over which the origin is spoken to, in TLS or in the clear.

@@ -127,6 +127,8 @@ final class PoolWaiter: TimerEntry {
         case slot
         case timedOut
         case cancelled
+        /// What it waited for has failed.
+        case failed(any Error)
     }
 
     /// Who sends the request: a channel of a program.
@@ -156,6 +158,8 @@ final class PoolWaiter: TimerEntry {
     }
 
     func cancel() { finish(.cancelled) }
+
+    func fail(_ error: any Error) { finish(.failed(error)) }
 
     override func fire() { finish(.timedOut) }
 

@@ -92,6 +92,7 @@ extension ChannelKey: RuledKey {
     var rule: KeyRule {
         switch self {
         case .upstream: .list(.url)
+        case .http: .choice(of: ChannelConfiguration.Versions.self)
         case .host: .text
         case .match: .map(MatchKey.self)
         case .log: .map(ChannelLogKey.self)

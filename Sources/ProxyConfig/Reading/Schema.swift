@@ -60,7 +60,7 @@ enum RotationKey: String, SectionKey {
 enum ChannelKey: String, SectionKey {
     static let example: String? = "{ upstream: https://api.example.com }"
 
-    case upstream, host, match, log, headers, trace, auth, retry, timeouts, pool, tls, access
+    case upstream, http, host, match, log, headers, trace, auth, retry, timeouts, pool, tls, access
     case rewrite, proxy, stub, exec
 }
 

@@ -17,6 +17,7 @@ struct ChannelReader {
         let configuration = ChannelConfiguration(
             name: name,
             upstreams: upstreams(),
+            versions: channel.choice(.http, default: .auto),
             host: channel.value(
                 .host,
                 expected: "upstream, app or a host name with or without a port",

@@ -5,6 +5,8 @@ package struct ChannelConfiguration: Sendable, Equatable {
     package var name: String
     /// At least one, unless there is a stub; the others are tried in order after the first.
     package var upstreams: [UpstreamURL]
+    /// Which versions of HTTP the upstreams are spoken to in.
+    package var versions: Versions
     package var host: SentHost
     package var match: Match
     package var log: LogOptions
@@ -44,6 +46,15 @@ package struct ChannelConfiguration: Sendable, Equatable {
             /// The `host:port` of that URL.
             case host
         }
+    }
+
+    /// Versions of HTTP.
+    package enum Versions: String, Sendable, CaseIterable {
+        /// What the upstream chooses with TLS, HTTP/1.1 without.
+        case auto
+        case http1
+        /// HTTP/2 and nothing else.
+        case http2
     }
 
     /// The requests that the channel handles.

@@ -11,7 +11,8 @@ package struct WrittenValues: Sendable, Hashable {
     /// The defaults of a channel's keys that are not written.
     package static let channelDefaults = [
         "auth.allow_insecure": "false", "auth.in": "header", "auth.on_client_credential": "replace",
-        "headers.via": "auto", "host": "upstream", "log.category": "network", "log.query": "keys",
+        "headers.via": "auto", "host": "upstream", "http": "auto", "log.category": "network",
+        "log.query": "keys",
         "match.strip": "true", "pool.connections": "128", "pool.idle": "90s", "pool.queue": "1024",
         "pool.wait": "5s", "proxy": "off", "retry.attempts": "2", "retry.backoff.base": "100ms",
         "retry.backoff.max": "2s", "retry.budget": "20%", "retry.replay_body": "64KiB",

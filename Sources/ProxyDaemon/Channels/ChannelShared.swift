@@ -201,6 +201,12 @@ extension UpstreamOptions {
         responseTimeout = channel.timeouts.response
         idleTimeout = channel.timeouts.idle
         serverName = channel.tls.serverName
+        versions =
+            switch channel.versions {
+            case .auto: .automatic
+            case .http1: .http1
+            case .http2: .http2
+            }
         self.proxy = proxy
     }
 }

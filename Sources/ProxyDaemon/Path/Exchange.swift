@@ -259,6 +259,7 @@ struct Exchange: ~Copyable {
             let target = channel?.shared.shown(destination.target) ?? destination.target
             noteDestination(destination.origin, target)
         }
+        if record.context.version == .http2 { record.protocolVersion = "HTTP/2" }
         record.bytesIn = bytesIn
         record.duration = Duration(elapsed: now &- started)
     }

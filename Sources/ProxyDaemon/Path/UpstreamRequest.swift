@@ -35,11 +35,13 @@ struct UpstreamRequest {
     let pseudonym: String
     private let via10: String
     private let via11: String
+    private let via20: String
 
     init(pseudonym: String) {
         self.pseudonym = pseudonym
         via10 = "1.0 \(pseudonym)"
         via11 = "1.1 \(pseudonym)"
+        via20 = "2.0 \(pseudonym)"
     }
 
     /// Makes the request, and takes the field section out of the head for it.
@@ -105,7 +107,11 @@ struct UpstreamRequest {
 
     /// The `Via` of a response: which version the upstream spoke, and who we are.
     func via(_ context: RequestContext) -> String {
-        context.speaksHTTP10 ? via10 : via11
+        switch context.version {
+        case .http10: via10
+        case .http11: via11
+        case .http2: via20
+        }
     }
 
     private func checkLoop(_ headers: HTTPHeaders) throws(NetworkError) {

@@ -1,0 +1,26 @@
+package import HTTP1
+package import HTTPMessage
+
+/// What a peer said on one connection, in the order in which it came.
+package enum HTTP2Event: Sendable {
+    /// A request; `ends` when it has no content.
+    case request(Int32, RequestHead, ends: Bool)
+    /// A response, interim or final; `ends` when it has no content.
+    case response(Int32, ResponseHead, ends: Bool)
+    /// A message that is refused. What was understood of a request's line is with it, for the record.
+    case malformed(Int32, HTTP2Fault, (method: HTTPMethod, path: String)?)
+    /// Content: the place of its bytes in what was received.
+    case content(Int32, Range<Int>)
+    /// The message is complete.
+    case ended(Int32, trailers: HTTPHeaders?)
+    /// Nothing more comes or goes on a stream.
+    case closed(Int32, HTTP2Code)
+    /// All content that was given to a stream is on its way.
+    case drained(Int32)
+    /// The peer answers no stream after this one.
+    case goAway(last: Int32, HTTP2Code)
+    /// The peer's settings have come.
+    case settings
+    /// The answer to a PING.
+    case pong
+}

@@ -1,0 +1,333 @@
+package import Bytes
+import CNghttp2
+import HTTP1
+package import HTTPMessage
+
+/// One HTTP/2 connection (RFC 9113) as a value: bytes in, events out; messages in, bytes out. It does no I/O.
+///
+/// nghttp2 frames, compresses and keeps count of windows. The messages themselves are held to the rules of
+/// `HTTP1`: see `FieldBlock` and `FieldLines`. Not `Sendable`.
+// SAFETY: nghttp2's session is made in `init`, freed in `deinit`, used on one thread, and calls back only
+// within calls of this class, which keep it alive.
+@safe package final class HTTP2Session {
+    /// Which end of the connection this is.
+    package enum Role: Sendable {
+        case client, server
+    }
+
+    package let role: Role
+    let limits: HTTP2Limits
+    private var session: OpaquePointer?
+    private(set) var streams: [Int32: HTTP2Stream] = [:]
+    var events: [HTTP2Event] = []
+    var block: FieldBlock
+    var requestDecoder: RequestHeadDecoder
+    var responseDecoder: ResponseHeadDecoder
+    var budget: FrameBudget
+    /// Why the peer is cut off, where this class decides that.
+    var overrun: String?
+    /// What nghttp2 said was wrong.
+    var complaint: String?
+    private var lines = FieldLines()
+    /// Where frames of content are written, while output is produced.
+    var output: OutputBuffer?
+    /// The first byte of what is being received.
+    var input: UnsafePointer<UInt8>?
+
+    /// Begins a connection: its first output is the preface, with our settings.
+    package init(_ role: Role, limits: HTTP2Limits = HTTP2Limits()) {
+        self.role = role
+        self.limits = limits
+        block = FieldBlock(limit: limits.messages.sectionSize)
+        requestDecoder = RequestHeadDecoder(limits: limits.messages)
+        responseDecoder = ResponseHeadDecoder(limits: limits.messages)
+        budget = FrameBudget(capacity: limits.idleFrames, perSecond: limits.idleFrameRate)
+        unsafe session = HTTP2Callbacks.makeSession(for: self)
+        submitSettings()
+    }
+
+    deinit {
+        unsafe nghttp2_session_del(session)
+    }
+
+    private func submitSettings() {
+        var entries: [nghttp2_settings_entry] = []
+        func add(_ id: nghttp2_settings_id, _ value: Int) {
+            entries.append(
+                nghttp2_settings_entry(
+                    settings_id: Int32(id.rawValue),
+                    value: UInt32(clamping: value)
+                )
+            )
+        }
+        switch role {
+        case .client: add(NGHTTP2_SETTINGS_ENABLE_PUSH, 0)
+        case .server:
+            add(NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, limits.streams)
+            add(NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1)
+        }
+        add(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, limits.window)
+        add(NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, limits.messages.sectionSize)
+        _ = unsafe nghttp2_submit_settings(session, none, entries, entries.count)
+        _ = unsafe nghttp2_session_set_local_window_size(
+            session,
+            none,
+            0,
+            Int32(clamping: limits.connectionWindow)
+        )
+    }
+
+    private var none: UInt8 { UInt8(NGHTTP2_FLAG_NONE.rawValue) }
+
+    // MARK: - In
+
+    /// Takes bytes from the peer; `takeEvents()` then tells what they say.
+    ///
+    /// - Parameters:
+    ///   - bytes: all that came, in order.
+    ///   - now: nanoseconds on any clock that only goes forward.
+    /// - Throws: `HTTP2ConnectionError` when the connection cannot go on; the events before it count.
+    package func receive(
+        _ bytes: Span<UInt8>,
+        now: UInt64
+    ) throws(HTTP2ConnectionError) {
+        budget.refill(now: now)
+        let taken = unsafe bytes.withUnsafeBufferPointer { bytes in
+            unsafe input = bytes.baseAddress
+            defer { unsafe input = nil }
+            return unsafe nghttp2_session_mem_recv(session, bytes.baseAddress, bytes.count)
+        }
+        guard taken < 0 else { return }
+        let words = unsafe nghttp2_strerror(Int32(clamping: taken))
+        let reason =
+            unsafe overrun ?? complaint ?? words.map { unsafe String(cString: $0) }
+            ?? "error \(taken)"
+        let code: HTTP2Code = overrun == nil ? .protocolError : .enhanceYourCalm
+        _ = unsafe nghttp2_session_terminate_session(session, code.rawValue)
+        throw HTTP2ConnectionError(reason: reason)
+    }
+
+    /// What the peer has said since the last call.
+    package func takeEvents() -> [HTTP2Event] {
+        guard !events.isEmpty else { return [] }
+        var taken: [HTTP2Event] = []
+        swap(&taken, &events)
+        return taken
+    }
+
+    /// Lets the peer send as much more on a stream as was read of its content.
+    package func consumed(_ count: Int, on stream: Int32) {
+        guard count > 0, streams[stream] != nil else { return }
+        _ = unsafe nghttp2_session_consume_stream(session, stream, count)
+    }
+
+    /// Lets the peer send more at a time on a stream; returns how much that is, in bytes.
+    package func growWindow(of stream: Int32) -> Int {
+        let size = Int(unsafe nghttp2_session_get_stream_local_window_size(session, stream))
+        let present = max(size, limits.window)
+        guard streams[stream] != nil, present < limits.largestWindow else { return present }
+        let larger = min(present * 2, limits.largestWindow)
+        _ = unsafe nghttp2_session_set_local_window_size(
+            session,
+            none,
+            stream,
+            Int32(clamping: larger)
+        )
+        return larger
+    }
+
+    // MARK: - Out
+
+    /// Whether there is output to produce.
+    package var wantsToSend: Bool { unsafe nghttp2_session_want_write(session) != 0 }
+
+    /// Whether the connection is over: nothing more is read, and all output was produced.
+    package var isOver: Bool {
+        unsafe nghttp2_session_want_read(session) == 0
+            && nghttp2_session_want_write(session) == 0
+    }
+
+    /// Appends output, up to some bytes more than `limit` in all.
+    ///
+    /// - Throws: `HTTP2ConnectionError` when there can be none.
+    package func produce(
+        into output: OutputBuffer,
+        upTo limit: Int
+    ) throws(HTTP2ConnectionError) {
+        self.output = output
+        defer { self.output = nil }
+        while output.count < limit {
+            var bytes: UnsafePointer<UInt8>?
+            let count = unsafe nghttp2_session_mem_send(session, &bytes)
+            guard count > 0, let bytes = unsafe bytes else {
+                guard count < 0 else { return }
+                throw HTTP2ConnectionError(reason: "nghttp2: error \(count)")
+            }
+            output.append(unsafe Span(_unsafeStart: bytes, count: count))
+        }
+    }
+
+    /// How many streams of ours the peer admits at a time.
+    package var admittedStreams: Int {
+        Int(
+            unsafe nghttp2_session_get_remote_settings(
+                session,
+                NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS
+            )
+        )
+    }
+
+    /// Begins a request.
+    ///
+    /// - Parameters:
+    ///   - head: as HTTP/1 writes it; its names become lower-case.
+    ///   - method: that of the head.
+    ///   - scheme: of the origin.
+    ///   - hasContent: whether `send` and `end` follow.
+    /// - Returns: the stream; `nil` when the connection takes no more requests.
+    package func sendRequest(
+        _ head: OutputBuffer,
+        method: HTTPMethod,
+        scheme: StaticString,
+        hasContent: Bool
+    ) -> Int32? {
+        // RFC 9113 §6.8: none after the peer's GOAWAY, or ours.
+        guard unsafe nghttp2_session_check_request_allowed(session) == 1 else { return nil }
+        let id = unsafe lines.request(head, scheme: scheme) { fields, count in
+            guard hasContent else {
+                return unsafe nghttp2_submit_request(session, nil, fields, count, nil, nil)
+            }
+            var provider = unsafe HTTP2Callbacks.provider
+            return unsafe nghttp2_submit_request(session, nil, fields, count, &provider, nil)
+        }
+        guard id > 0 else { return nil }
+        let stream = HTTP2Stream(method)
+        stream.isEnded = !hasContent
+        streams[id] = stream
+        return id
+    }
+
+    /// Begins a final response.
+    ///
+    /// - Parameters:
+    ///   - head: as HTTP/1 writes it; its names become lower-case.
+    ///   - stream: whose request it answers.
+    ///   - hasContent: whether `send` and `end` follow.
+    package func sendResponse(_ head: OutputBuffer, on stream: Int32, hasContent: Bool) {
+        guard let state = streams[stream] else { return }
+        state.isEnded = !hasContent
+        unsafe lines.response(head) { fields, count in
+            guard hasContent else {
+                _ = unsafe nghttp2_submit_response(session, stream, fields, count, nil)
+                return
+            }
+            var provider = unsafe HTTP2Callbacks.provider
+            _ = unsafe nghttp2_submit_response(session, stream, fields, count, &provider)
+        }
+    }
+
+    /// Sends an interim response; `head` is as HTTP/1 writes it.
+    package func sendInterim(_ head: OutputBuffer, on stream: Int32) {
+        guard streams[stream] != nil else { return }
+        unsafe lines.response(head) { fields, count in
+            _ = unsafe nghttp2_submit_headers(session, none, stream, nil, fields, count, nil)
+        }
+    }
+
+    /// Queues content; the event `drained` tells when it is on its way.
+    package func send(_ piece: ByteSlice, on stream: Int32) {
+        guard let state = streams[stream], !state.isEnded else { return }
+        state.queue(piece)
+        resume(stream, state)
+    }
+
+    /// Ends the message after its content.
+    ///
+    /// - Parameters:
+    ///   - stream: where it was begun.
+    ///   - trailers: what follows the content.
+    package func end(_ stream: Int32, trailers: HTTPHeaders? = nil) {
+        guard let state = streams[stream], !state.isEnded else { return }
+        state.isEnded = true
+        if let trailers, !trailers.isEmpty {
+            let section = OutputBuffer(capacity: 256)
+            trailers.encode(into: section)
+            state.trailers = section
+        }
+        resume(stream, state)
+    }
+
+    private func resume(_ id: Int32, _ state: HTTP2Stream) {
+        guard state.isDeferred else { return }
+        state.isDeferred = false
+        _ = unsafe nghttp2_session_resume_data(session, id)
+    }
+
+    /// Sends the trailers that end the message on a stream; called while its last content is packed.
+    func submitTrailers(_ section: OutputBuffer, on stream: Int32) {
+        unsafe lines.trailers(section) { fields, count in
+            _ = unsafe nghttp2_submit_trailer(session, stream, fields, count)
+        }
+    }
+
+    /// Ends a stream at once.
+    package func reset(_ stream: Int32, _ code: HTTP2Code) {
+        guard let state = streams[stream] else { return }
+        state.isRefused = true
+        state.drop()
+        _ = unsafe nghttp2_submit_rst_stream(session, none, stream, code.rawValue)
+    }
+
+    /// Asks the peer for an answer.
+    package func ping() {
+        _ = unsafe nghttp2_submit_ping(session, none, nil)
+    }
+
+    /// Tells the peer that no stream beyond those that it may have begun by now is answered; the streams
+    /// under way go on.
+    ///
+    /// - Parameter isLast: whether the streams that have come are the last; otherwise those that are on their
+    ///   way count, and a second call follows (RFC 9113 §6.8).
+    package func goAway(isLast: Bool) {
+        guard isLast else {
+            _ = unsafe nghttp2_submit_shutdown_notice(session)
+            return
+        }
+        let last = unsafe nghttp2_session_get_last_proc_stream_id(session)
+        _ = unsafe nghttp2_submit_goaway(session, none, last, HTTP2Code.noError.rawValue, nil, 0)
+    }
+
+    /// Ends the connection: the peer is told why, and nothing more is read.
+    package func terminate(_ code: HTTP2Code) {
+        _ = unsafe nghttp2_session_terminate_session(session, code.rawValue)
+    }
+
+    // MARK: - For the callbacks
+
+    func open(_ id: Int32, _ stream: HTTP2Stream) { streams[id] = stream }
+
+    func close(_ id: Int32) { streams[id] = nil }
+
+    /// Content has arrived: how much the peer may send on all streams together does not depend on who reads
+    /// what.
+    func arrived(_ count: Int, on stream: Int32, isDropped: Bool) {
+        _ = unsafe nghttp2_session_consume_connection(session, count)
+        if isDropped { _ = unsafe nghttp2_session_consume_stream(session, stream, count) }
+    }
+
+    /// Refuses the message of a stream: as a client there is nothing to say to the peer but that.
+    func refuse(_ id: Int32, _ stream: HTTP2Stream, _ fault: HTTP2Fault) {
+        guard !stream.isRefused else { return }
+        stream.isRefused = true
+        events.append(.malformed(id, fault, block.kind == .request ? block.requestLine : nil))
+        if role == .client {
+            stream.drop()
+            _ = unsafe nghttp2_submit_rst_stream(
+                session,
+                none,
+                id,
+                HTTP2Code.protocolError.rawValue
+            )
+        }
+    }
+}

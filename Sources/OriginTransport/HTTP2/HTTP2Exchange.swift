@@ -1,0 +1,255 @@
+import Bytes
+import EventIO
+import HTTP1
+import HTTP2
+import HTTPMessage
+import NetworkCore
+
+/// One exchange on a connection in HTTP/2: what has come of its answer, and who waits for it.
+///
+/// Not `Sendable`: it never leaves its loop.
+final class HTTP2Exchange: TimerEntry, Abortable {
+    /// Why there is no more to come of the answer.
+    enum Failure {
+        /// The origin ended the stream.
+        case reset(HTTP2Code)
+        /// The origin has not looked at the request, and says so.
+        case refused
+        /// The answer breaks the rules.
+        case malformed(HTTP2Fault)
+        /// The connection ended.
+        case connection(HTTP2WireEnd)
+    }
+
+    let id: Int32
+    let connection: HTTP2Connection
+    /// Heads that were not looked at yet, the final one last.
+    private var heads: [ResponseHead] = []
+    private var pieces: [ByteSlice] = []
+    /// Whether the whole answer is here.
+    private(set) var isEnded = false
+    private(set) var trailers: HTTPHeaders?
+    private(set) var failure: Failure?
+    /// Whether a head has come, final or interim.
+    private(set) var hasAnswered = false
+    /// Whether the stream is closed: nothing comes or goes on it.
+    private(set) var isClosed = false
+    var upload: Upload?
+    /// When the content must be complete, on the loop's clock, and what set that.
+    var bodyLimit = UInt64.max
+    var bodySetting: TimeSetting?
+    /// Bytes that came since the window last grew.
+    private var sinceGrowth = 0
+    private var window: Int
+    private var reader: CheckedContinuation<Void, Never>?
+    private var writer: CheckedContinuation<Void, Never>?
+    private var isAborted = false
+    private var isOverdue = false
+    private var isWriteCancelled = false
+    private var unsent = 0
+    /// Whether events have come since the reader was last resumed.
+    private var hasNews = false
+
+    var loop: EventLoop { connection.loop }
+
+    init(_ id: Int32, on connection: HTTP2Connection) {
+        self.id = id
+        self.connection = connection
+        window = connection.window
+        super.init()
+    }
+
+    // MARK: - What the connection reports
+
+    func took(_ head: ResponseHead, ends: Bool) {
+        hasAnswered = true
+        heads.append(head)
+        if ends { isEnded = true }
+        hasNews = true
+    }
+
+    func took(_ piece: ByteSlice) {
+        pieces.append(piece)
+        hasNews = true
+    }
+
+    func end(_ trailers: HTTPHeaders?) {
+        self.trailers = trailers
+        isEnded = true
+        hasNews = true
+    }
+
+    func fail(_ failure: Failure) {
+        // An answer that is whole stays so.
+        if !isEnded, self.failure == nil { self.failure = failure }
+        hasNews = true
+        resumeWriter()
+    }
+
+    func close() {
+        isClosed = true
+        hasNews = true
+        resumeWriter()
+    }
+
+    func drained() {
+        unsent = 0
+        resumeWriter()
+    }
+
+    /// All that has come is here.
+    func resumeIfNews() {
+        guard hasNews else { return }
+        hasNews = false
+        resumeReader()
+    }
+
+    // MARK: - Waiting
+
+    private func resumeReader() { reader.take()?.resume() }
+
+    private func resumeWriter() { writer.take()?.resume() }
+
+    func abort() {
+        isAborted = true
+        resumeReader()
+        resumeWriter()
+    }
+
+    override func fire() {
+        isOverdue = true
+        resumeReader()
+    }
+
+    /// Whether there is something to take, or nothing to wait for.
+    private var isReady: Bool {
+        !heads.isEmpty || !pieces.isEmpty || isEnded || failure != nil || isAborted
+    }
+
+    /// Returns when more of the answer is here.
+    ///
+    /// - Throws: `.timedOut`, `.aborted`.
+    func wait(until deadline: UInt64) async throws(IOError) {
+        guard !isReady else {
+            if isAborted { throw .aborted }
+            return
+        }
+        if connection.peer.service == .connections, let relay = AbortRelay.current?.relay,
+            relay.loop === loop
+        {
+            let relay = relay.value
+            if relay.isFree {
+                try relay.hold(self)
+                defer { relay.release() }
+                return try await waitForNews(until: deadline)
+            }
+        }
+        let bound = LoopBound(self, on: loop)
+        let fault = await withTaskCancellationHandler {
+            await IOError.thrown { () async throws(IOError) in
+                try await waitForNews(until: deadline)
+            }
+        } onCancel: {
+            bound.loop.submit { bound.value.abort() }
+        }
+        if let fault { throw fault }
+    }
+
+    private func waitForNews(until deadline: UInt64) async throws(IOError) {
+        isOverdue = false
+        if deadline < .max { loop.schedule(self, at: deadline) }
+        while !isReady, !isOverdue {
+            await withCheckedContinuation { reader = $0 }
+        }
+        if deadline < .max { loop.suspend(self) }
+        if isAborted { throw .aborted }
+        if !isReady { throw .timedOut }
+    }
+
+    // MARK: - Taking
+
+    func takeHead() -> ResponseHead? { heads.isEmpty ? nil : heads.removeFirst() }
+
+    /// Takes content that is here, and lets the origin send as much more.
+    func takePiece() -> ByteSlice? {
+        guard heads.isEmpty, !pieces.isEmpty else { return nil }
+        let piece = pieces.removeFirst()
+        consumed(piece.count)
+        return piece
+    }
+
+    /// All of the content, if it is here: as one piece.
+    func takeWhole() -> ByteSlice? {
+        guard isEnded, trailers == nil else { return nil }
+        switch pieces.count {
+        case 0: return ByteSlice([])
+        case 1: break
+        default:
+            var writer = SlabWriter(expecting: pieces.reduce(0) { $0 + $1.count })
+            for piece in pieces { writer.append(piece.span) }
+            let whole = writer.finish()
+            pieces = [whole]
+        }
+        let piece = pieces.removeFirst()
+        // Copied where that is cheap, so that it does not hold what came with it.
+        return piece.count <= HTTP2Exchange.copiedLength ? ByteSlice(piece.span) : piece
+    }
+
+    private static let copiedLength = 1024
+
+    /// Whether the content that is here is all there is, and short.
+    var isWholeAndShort: Bool {
+        isEnded && trailers == nil
+            && pieces.reduce(0) { $0 + $1.count } <= Slab.standardCapacity
+    }
+
+    private func consumed(_ count: Int) {
+        guard !isEnded, !isClosed else { return }
+        sinceGrowth += count
+        connection.consumed(count, on: id)
+        // Who has read all of a window before more came could have read faster than the origin may send.
+        if pieces.isEmpty, sinceGrowth >= window {
+            sinceGrowth = 0
+            window = connection.growWindow(of: id)
+        }
+    }
+
+    func dropContent() { pieces = [] }
+}
+
+/// The content of a request that streams.
+extension HTTP2Exchange: UploadSink {
+    func write(_ piece: ByteSlice?) throws -> Bool {
+        guard !isClosed, failure == nil else { throw IOError.closedByPeer }
+        guard let piece else {
+            try connection.endContent(on: self)
+            return true
+        }
+        try connection.send(piece, on: self)
+        unsent = piece.count
+        return unsent == 0
+    }
+
+    func finishWriting() async throws(IOError) {
+        isWriteCancelled = false
+        let deadline = loop.deadline(after: connection.peer.options.idleTimeout)
+        let timer = ActionTimer { [unowned self] in
+            isWriteCancelled = true
+            resumeWriter()
+        }
+        if deadline < .max { loop.schedule(timer, at: deadline) }
+        defer { loop.remove(timer) }
+        while unsent > 0, !isClosed, failure == nil, !isAborted, !isWriteCancelled {
+            await withCheckedContinuation { writer = $0 }
+        }
+        if isAborted { throw .aborted }
+        if unsent > 0 {
+            throw isWriteCancelled ? (loop.now >= deadline ? .timedOut : .aborted) : .closedByPeer
+        }
+    }
+
+    func cancelWrite() {
+        isWriteCancelled = true
+        resumeWriter()
+    }
+}

@@ -1,0 +1,231 @@
+import Bytes
+import HTTP1
+import HTTPMessage
+import Testing
+
+@testable import HTTP2
+
+/// Two sessions that speak with each other.
+final class Pair {
+    let client: HTTP2Session
+    let server: HTTP2Session
+    var clientEvents: [HTTP2Event] = []
+    var serverEvents: [HTTP2Event] = []
+    /// The content that each side got.
+    var clientContent: [UInt8] = []
+    var serverContent: [UInt8] = []
+    /// How many bytes each side gets at a time.
+    var step: Int
+
+    init(client: HTTP2Limits = HTTP2Limits(), server: HTTP2Limits = HTTP2Limits(), step: Int = .max)
+    {
+        self.client = HTTP2Session(.client, limits: client)
+        self.server = HTTP2Session(.server, limits: server)
+        self.step = step
+    }
+
+    /// Carries bytes until neither side has any.
+    func run() throws {
+        while client.wantsToSend || server.wantsToSend {
+            try carry(client, server) { event, bytes in
+                if case .content(_, let range) = event { serverContent += bytes[range] }
+                serverEvents.append(event)
+            }
+            try carry(server, client) { event, bytes in
+                if case .content(_, let range) = event { clientContent += bytes[range] }
+                clientEvents.append(event)
+            }
+        }
+    }
+
+    private func carry(
+        _ from: HTTP2Session,
+        _ to: HTTP2Session,
+        _ note: (HTTP2Event, ArraySlice<UInt8>) -> Void
+    ) throws {
+        let output = OutputBuffer()
+        try from.produce(into: output, upTo: 1 << 20)
+        let bytes = output.span.array
+        var start = 0
+        while start < bytes.count {
+            let end = min(
+                bytes.count,
+                start.addingReportingOverflow(step).overflow ? .max : start + step
+            )
+            let part = Array(bytes[start..<end])
+            try to.receive(part.span, now: 1)
+            for event in to.takeEvents() {
+                if case .content(let stream, let range) = event {
+                    to.consumed(range.count, on: stream)
+                }
+                note(event, part[...])
+            }
+            start = end
+        }
+    }
+
+    func request(
+        _ method: HTTPMethod = .get,
+        _ target: String = "/v1/42?x=1",
+        headers: HTTPHeaders = ["Accept": "*/*", "X-Mixed-Case": "Value"],
+        framing: BodyFraming = .none,
+        hasContent: Bool = false
+    ) -> Int32? {
+        let head = OutputBuffer()
+        HeadEncoder.encodeRequest(
+            method: method,
+            target: target,
+            host: "api.example.com",
+            headers: headers,
+            framing: framing,
+            into: head
+        )
+        return client.sendRequest(head, method: method, scheme: "https", hasContent: hasContent)
+    }
+
+    func respond(
+        _ stream: Int32,
+        _ status: HTTPStatus = 200,
+        headers: HTTPHeaders = ["X-Answer": "yes"],
+        framing: BodyFraming,
+        hasContent: Bool
+    ) {
+        let head = OutputBuffer()
+        HeadEncoder.encodeResponse(status: status, headers: headers, framing: framing, into: head)
+        server.sendResponse(head, on: stream, hasContent: hasContent)
+    }
+
+    var requests: [(stream: Int32, head: RequestHead, ends: Bool)] {
+        serverEvents.compactMap {
+            if case .request(let id, let head, let ends) = $0 { (id, head, ends) } else { nil }
+        }
+    }
+
+    var responses: [(stream: Int32, head: ResponseHead, ends: Bool)] {
+        clientEvents.compactMap {
+            if case .response(let id, let head, let ends) = $0 { (id, head, ends) } else { nil }
+        }
+    }
+}
+
+@Suite struct HTTP2SessionTests {
+    @Test(arguments: [Int.max, 1, 2, 7, 9, 10])
+    func `an exchange arrives at every chunk boundary`(step: Int) throws {
+        let pair = Pair(step: step)
+        let stream = try #require(pair.request())
+        try pair.run()
+        let (id, head, ends) = try #require(pair.requests.first)
+        #expect(id == stream && ends)
+        #expect(head.method == .get)
+        #expect(head.target.pathAndQuery == "/v1/42?x=1")
+        #expect(head.host?.description == "api.example.com")
+        #expect(head.headers[.accept] == "*/*")
+        #expect(head.headers[HTTPFieldName("x-mixed-case")] == "Value")
+        pair.respond(id, framing: .length(5), hasContent: true)
+        pair.server.send(ByteSlice("hello"), on: id)
+        pair.server.end(id)
+        try pair.run()
+        let answer = try #require(pair.responses.first)
+        #expect(answer.head.status == 200 && answer.head.framing == .length(5) && !answer.ends)
+        #expect(pair.clientContent == Array("hello".utf8))
+        #expect(
+            pair.clientEvents.contains { if case .ended(stream, nil) = $0 { true } else { false } }
+        )
+        #expect(
+            pair.clientEvents.contains {
+                if case .closed(stream, .noError) = $0 { true } else { false }
+            }
+        )
+    }
+
+    @Test(arguments: [Int.max, 1, 4096]) func `content and trailers go both ways`(step: Int) throws
+    {
+        let pair = Pair(step: step)
+        let content = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+        let stream = try #require(
+            pair.request(.post, framing: .chunked, hasContent: true)
+        )
+        pair.client.send(ByteSlice(content), on: stream)
+        pair.client.end(stream)
+        try pair.run()
+        #expect(pair.requests.first?.head.framing == .chunked)
+        #expect(pair.serverContent == content)
+        pair.respond(stream, framing: .chunked, hasContent: true)
+        for start in stride(from: 0, to: content.count, by: 50_000) {
+            pair.server.send(ByteSlice(Array(content[start..<(start + 50_000)])), on: stream)
+        }
+        pair.server.end(stream, trailers: ["Grpc-Status": "0", "X-Checksum": "abc"])
+        try pair.run()
+        #expect(pair.clientContent == content)
+        let trailers = pair.clientEvents.compactMap {
+            if case .ended(_, let trailers) = $0 { trailers } else { nil }
+        }
+        #expect(trailers.first?[HTTPFieldName("grpc-status")] == "0")
+        #expect(trailers.first?[HTTPFieldName("x-checksum")] == "abc")
+    }
+
+    @Test func `a reader that is slow holds no more than a window`() throws {
+        let server = HTTP2Session(.server)
+        let client = HTTP2Session(.client)
+        let pair = Pair()
+        _ = (server, client)
+        let stream = try #require(pair.request(.post, framing: .chunked, hasContent: true))
+        pair.client.send(ByteSlice([UInt8](repeating: 1, count: 2 << 20)), on: stream)
+        // By hand: nothing is consumed.
+        var received = 0
+        for _ in 0..<20 {
+            let output = OutputBuffer()
+            try pair.client.produce(into: output, upTo: 1 << 20)
+            try pair.server.receive(output.span, now: 1)
+            for event in pair.server.takeEvents() {
+                if case .content(_, let range) = event { received += range.count }
+            }
+            let back = OutputBuffer()
+            try pair.server.produce(into: back, upTo: 1 << 20)
+            try pair.client.receive(back.span, now: 1)
+        }
+        #expect(received == HTTP2Limits().window)
+    }
+
+    @Test func `a reset ends one stream and nothing else`() throws {
+        let pair = Pair()
+        let first = try #require(pair.request())
+        let second = try #require(pair.request())
+        try pair.run()
+        pair.client.reset(first, .cancel)
+        pair.respond(second, framing: .length(0), hasContent: false)
+        try pair.run()
+        #expect(
+            pair.serverEvents.contains {
+                if case .closed(first, .cancel) = $0 { true } else { false }
+            }
+        )
+        #expect(pair.responses.map(\.stream) == [second])
+    }
+
+    @Test func `cookies are one line again, and host stays the authority`() throws {
+        let pair = Pair()
+        _ = pair.request(headers: ["Cookie": "a=1", "Host": "else.example.com"])
+        try pair.run()
+        let head = try #require(pair.requests.first?.head)
+        #expect(head.headers.values(of: .cookie) == ["a=1"])
+        #expect(head.host?.description == "api.example.com")
+    }
+
+    @Test func `going away lets what is under way end`() throws {
+        let pair = Pair()
+        let stream = try #require(pair.request())
+        try pair.run()
+        pair.server.goAway(isLast: true)
+        try pair.run()
+        #expect(
+            pair.clientEvents.contains {
+                if case .goAway(stream, .noError) = $0 { true } else { false }
+            }
+        )
+        #expect(pair.request() == nil)
+        pair.respond(stream, framing: .length(0), hasContent: false)
+        try pair.run()
+        #expect(pair.responses.count == 1)
+    }
+}
