@@ -239,3 +239,18 @@ extension [UInt8] {
         String(decoding: self[range], as: UTF8.self)
     }
 }
+
+extension Span<UInt8> {
+    /// Whether the bytes are a text, in the same case.
+    package func isExactly(_ text: StaticString) -> Bool {
+        count == text.utf8CodeUnitCount && begins(with: text, first: count)
+    }
+
+    /// Whether the first bytes are the first ones of a text.
+    package func begins(with text: StaticString, first count: Int) -> Bool {
+        guard count <= self.count, count <= text.utf8CodeUnitCount else { return false }
+        // SAFETY: a static string's bytes live for ever, and the index is within them.
+        for index in 0..<count where unsafe self[index] != text.utf8Start[index] { return false }
+        return true
+    }
+}

@@ -30,6 +30,11 @@ extension RequestHead {
         refused(isHead(bytes) ? .head : .get, .origin("/"))
     }
 
+    /// The same of a request line that was read elsewhere.
+    package static func refused(_ method: HTTPMethod, path: String) -> RequestHead {
+        refused(method, .origin(path))
+    }
+
     /// A head of which only the request line counts, since something in it is wrong.
     static func refused(_ method: HTTPMethod, _ target: RequestTarget) -> RequestHead {
         RequestHead(

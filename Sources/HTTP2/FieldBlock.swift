@@ -53,12 +53,13 @@ struct FieldBlock {
         // What HTTP/1 would read as another line must not get that far.
         guard value.firstControl(in: 0..<value.count) == value.count || FieldBlock.isText(value)
         else { throw .malformedFieldValue }
-        if name[0] == UInt8(ascii: ":") { return try notePseudo(name, value) }
-        if !isInFields { try beginFields() }
-        for index in name.indices {
+        let isPseudo = name[0] == UInt8(ascii: ":")
+        for index in (isPseudo ? 1 : 0)..<name.count {
             let byte = name[index]
             guard Grammar.isTokenByte(byte), byte &- 0x41 >= 26 else { throw .malformedFieldName }
         }
+        if isPseudo { return try notePseudo(name, value) }
+        if !isInFields { try beginFields() }
         if !value.isEmpty {
             guard !Grammar.isWhitespace(value[0]), !Grammar.isWhitespace(value[value.count - 1])
             else { throw .malformedFieldValue }
@@ -180,7 +181,7 @@ struct FieldBlock {
 
     private mutating func beginRequest() throws(HTTP2Fault) {
         guard let method else { throw .missingPseudoField }
-        let isConnect = method.span.equals("CONNECT", in: 0..<method.count)
+        let isConnect = method.span.isExactly("CONNECT")
         output.append(method)
         output.append(0x20)
         if isConnect {
@@ -189,7 +190,7 @@ struct FieldBlock {
         } else {
             guard let path, let scheme else { throw .missingPseudoField }
             // Nothing but a path: no authority may hide in it.
-            let isOptions = method.span.equals("OPTIONS", in: 0..<method.count)
+            let isOptions = method.span.isExactly("OPTIONS")
             guard path[0] == UInt8(ascii: "/") || path == [UInt8(ascii: "*")] && isOptions else {
                 throw .message(.unsuitableTarget)
             }

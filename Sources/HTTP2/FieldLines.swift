@@ -25,7 +25,7 @@ import HTTPMessage
         extra.append(":method:scheme:authority:path")
         let schemeStart = extra.count
         extra.append(scheme)
-        let isConnect = head.span.equals("CONNECT", in: line.lowerBound..<methodEnd)
+        let isConnect = head.span.extracting(line.lowerBound..<methodEnd).isExactly("CONNECT")
         add(extra, 0..<7, head, line.lowerBound..<methodEnd)
         if !isConnect { add(extra, 7..<14, extra, schemeStart..<extra.count) }
         // The encoder writes Host first.

@@ -15,8 +15,8 @@ package enum HTTP2Event: Sendable {
     case ended(Int32, trailers: HTTPHeaders?)
     /// Nothing more comes or goes on a stream.
     case closed(Int32, HTTP2Code)
-    /// All content that was given to a stream is on its way.
-    case drained(Int32)
+    /// So many bytes of the content that was given to a stream are on their way.
+    case sent(Int32, Int)
     /// The peer answers no stream after this one.
     case goAway(last: Int32, HTTP2Code)
     /// The peer's settings have come.

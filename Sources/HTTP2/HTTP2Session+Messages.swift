@@ -6,6 +6,7 @@ import HTTPMessage
 extension HTTP2Session {
     /// A field block begins.
     func beginBlock(on id: Int32, opensRequest: Bool) {
+        isInBlock = true
         if opensRequest {
             open(id, HTTP2Stream(.get))
             return block.begin(.request)
@@ -16,6 +17,7 @@ extension HTTP2Session {
 
     /// A field block is complete.
     func endBlock(on id: Int32, endingMessage ends: Bool) {
+        isInBlock = false
         guard let stream = streams[id], !stream.isRefused else { return }
         block.end(endingMessage: ends)
         do throws(HTTP2Fault) {

@@ -25,7 +25,13 @@ package import HTTPMessage
     var responseDecoder: ResponseHeadDecoder
     var budget: FrameBudget
     /// Why the peer is cut off, where this class decides that.
-    var overrun: String?
+    var overrun: (code: HTTP2Code, reason: String)?
+    /// Whether a field block has begun and not ended: nothing else may come before its end.
+    package internal(set) var isInBlock = false
+    /// Whether the peer takes no more streams.
+    var hasGoneAway = false
+    /// Whether this side has ended the connection.
+    private var isEnding = false
     /// What nghttp2 said was wrong.
     var complaint: String?
     private var lines = FieldLines()
@@ -97,12 +103,18 @@ package import HTTPMessage
             defer { unsafe input = nil }
             return unsafe nghttp2_session_mem_recv(session, bytes.baseAddress, bytes.count)
         }
-        guard taken < 0 else { return }
+        if taken >= 0 {
+            // nghttp2 ends the connection for some of what comes without a word: it takes no requests then.
+            guard role == .client, !isEnding, !hasGoneAway, !streams.isEmpty,
+                unsafe nghttp2_session_check_request_allowed(session) == 0
+            else { return }
+            throw HTTP2ConnectionError(reason: complaint ?? "a frame where it must not be")
+        }
         let words = unsafe nghttp2_strerror(Int32(clamping: taken))
         let reason =
-            unsafe overrun ?? complaint ?? words.map { unsafe String(cString: $0) }
+            unsafe overrun?.reason ?? complaint ?? words.map { unsafe String(cString: $0) }
             ?? "error \(taken)"
-        let code: HTTP2Code = overrun == nil ? .protocolError : .enhanceYourCalm
+        let code = overrun?.code ?? .protocolError
         _ = unsafe nghttp2_session_terminate_session(session, code.rawValue)
         throw HTTP2ConnectionError(reason: reason)
     }
@@ -234,7 +246,7 @@ package import HTTPMessage
         }
     }
 
-    /// Queues content; the event `drained` tells when it is on its way.
+    /// Queues content; the event `sent` tells when it is on its way.
     package func send(_ piece: ByteSlice, on stream: Int32) {
         guard let state = streams[stream], !state.isEnded else { return }
         state.queue(piece)
@@ -278,6 +290,14 @@ package import HTTPMessage
         _ = unsafe nghttp2_submit_rst_stream(session, none, stream, code.rawValue)
     }
 
+    /// Ends a stream once what was given to it has been sent: nothing more is wanted of the peer.
+    package func stopUpload(on stream: Int32, _ code: HTTP2Code) {
+        guard let state = streams[stream] else { return }
+        state.isRefused = true
+        state.stopCode = code
+        if state.isSent { reset(stream, code) }
+    }
+
     /// Asks the peer for an answer.
     package func ping() {
         _ = unsafe nghttp2_submit_ping(session, none, nil)
@@ -299,6 +319,7 @@ package import HTTPMessage
 
     /// Ends the connection: the peer is told why, and nothing more is read.
     package func terminate(_ code: HTTP2Code) {
+        isEnding = true
         _ = unsafe nghttp2_session_terminate_session(session, code.rawValue)
     }
 
@@ -307,6 +328,12 @@ package import HTTPMessage
     func open(_ id: Int32, _ stream: HTTP2Stream) { streams[id] = stream }
 
     func close(_ id: Int32) { streams[id] = nil }
+
+    func sentEnd(of id: Int32) {
+        guard let stream = streams[id] else { return }
+        stream.isSent = true
+        if let code = stream.stopCode { reset(id, code) }
+    }
 
     /// Content has arrived: how much the peer may send on all streams together does not depend on who reads
     /// what.

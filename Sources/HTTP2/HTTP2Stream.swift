@@ -23,6 +23,10 @@ final class HTTP2Stream {
     var isEnded = false
     /// The fields that follow the content, as HTTP/1 writes them.
     var trailers: OutputBuffer?
+    /// Whether the end of our message is on its way.
+    var isSent = false
+    /// What the stream is reset with once that is so, since the peer goes on sending.
+    var stopCode: HTTP2Code?
     /// Whether nghttp2 waits for more content.
     var isDeferred = false
 

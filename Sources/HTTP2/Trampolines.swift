@@ -27,6 +27,7 @@ enum HTTP2Callbacks {
         unsafe nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, receivedFrame)
         unsafe nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, receivedContent)
         unsafe nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, closedStream)
+        unsafe nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, sentFrame)
         unsafe nghttp2_session_callbacks_set_send_data_callback(callbacks, sendContent)
         unsafe nghttp2_session_callbacks_set_error_callback2(callbacks, complain)
         // Windows follow the reader, and messages are held to the rules of HTTP/1.
@@ -70,7 +71,13 @@ private func beginFrame(
         return 0
     }
     guard session.budget.spend() else {
-        session.overrun = "too many frames that neither begin a message nor carry content"
+        let reason = "too many frames that neither begin a message nor carry content"
+        session.overrun = (.enhanceYourCalm, reason)
+        return NGHTTP2_ERR_CALLBACK_FAILURE.rawValue
+    }
+    // RFC 9113 §6.3, which nghttp2 does not look at where priorities mean nothing.
+    if header.type == UInt8(NGHTTP2_PRIORITY.rawValue), header.stream_id == 0 {
+        session.overrun = (.protocolError, "PRIORITY on no stream")
         return NGHTTP2_ERR_CALLBACK_FAILURE.rawValue
     }
     return 0
@@ -125,8 +132,26 @@ private func receivedFrame(
     case NGHTTP2_GOAWAY.rawValue:
         let last = unsafe frame.pointee.goaway.last_stream_id
         let code = HTTP2Code(rawValue: unsafe frame.pointee.goaway.error_code)
+        session.hasGoneAway = true
         session.events.append(.goAway(last: last, code))
     default: break
+    }
+    return 0
+}
+
+/// A frame is among the output.
+private func sentFrame(
+    _: OpaquePointer?,
+    _ frame: UnsafePointer<nghttp2_frame>?,
+    _ data: UnsafeMutableRawPointer?
+) -> Int32 {
+    guard let session = unsafe owner(data), let frame = unsafe frame else { return 0 }
+    let header = unsafe frame.pointee.hd
+    let isOfMessage =
+        header.type == UInt8(NGHTTP2_HEADERS.rawValue)
+        || header.type == UInt8(NGHTTP2_DATA.rawValue)
+    if isOfMessage, has(header.flags, NGHTTP2_FLAG_END_STREAM) {
+        session.sentEnd(of: header.stream_id)
     }
     return 0
 }
@@ -218,6 +243,6 @@ private func sendContent(
     guard let state = session.streams[stream] else { return 0 }
     state.take(count, into: output)
     session.budget.earn(4)
-    if count > 0, state.ready == 0 { session.events.append(.drained(stream)) }
+    if count > 0 { session.events.append(.sent(stream, count)) }
     return 0
 }

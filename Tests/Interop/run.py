@@ -24,6 +24,9 @@ import cases_demo  # noqa: F401
 import cases_faults  # noqa: F401
 import cases_fleet  # noqa: F401
 import cases_grants  # noqa: F401
+import cases_grpc  # noqa: F401
+import cases_http2  # noqa: F401
+import cases_http2_hostile  # noqa: F401
 import cases_messages  # noqa: F401
 import cases_pressure  # noqa: F401
 import cases_readme  # noqa: F401

@@ -3,8 +3,8 @@
 /// Stands outside `AuthorizationInterceptor`, so that the second attempt gets the new credential.
 /// Calls `next` at most twice, once more for an origin that does not know `Expect`, and once more for
 /// one that wants another proof of possession. A refusal that cannot be cured is passed through as the
-/// upstream sent it, with the reason in `context.authorization`. What counts as a refusal, besides a 401,
-/// is in a `RefusalRule`.
+/// upstream sent it, with the reason in `context.authorization`. What counts as a refusal, besides a 401
+/// and a gRPC call's UNAUTHENTICATED, is in a `RefusalRule`.
 public struct ReauthorizationInterceptor: RequestInterceptor {
     private let authorizer: any Authorizing
     private let replays: Bool
@@ -55,8 +55,9 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
         defer { buffer?.release() }
         var response = try await first(request, context: &context, next: next)
         while !accepts(response, context) {
-            let content = await readAhead(&response)
-            guard refusals.applies(to: response.status, content) else { return response }
+            let isRPC = isRPCRefusal(response, context)
+            let content = isRPC ? nil : await readAhead(&response)
+            guard isRPC || refusals.applies(to: response.status, content) else { return response }
             let (cause, credential): (RetryReason, Credential?)
             switch await decide(on: response, content, to: request, &context) {
             case .passThrough(let reason): return try leave(response, as: reason, &context)
@@ -96,7 +97,17 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
 
     /// Whether the credential was not refused.
     func accepts(_ response: borrowing Response, _ context: borrowing RequestContext) -> Bool {
-        !refusals.mayApply(to: response.status) || context.authorization == nil
+        !(refusals.mayApply(to: response.status) || isRPCRefusal(response, context))
+            || context.authorization == nil
+    }
+
+    /// Whether a gRPC call was answered with UNAUTHENTICATED, which is its 401.
+    private func isRPCRefusal(
+        _ response: borrowing Response,
+        _ context: borrowing RequestContext
+    ) -> Bool {
+        context.version == .http2
+            && RPCStatus(in: response.headers)?.rawValue == RPCStatus.unauthenticated.rawValue
     }
 
     /// Reads what helps to judge an answer: of a 401 what has arrived, since an API may say there what

@@ -76,11 +76,15 @@ extension HTTP2Connection {
     }
 
     func send(_ piece: ByteSlice, on exchange: HTTP2Exchange) throws {
+        var isLast = false
         if let left = announcedContent[exchange.id] {
             guard piece.count <= left else { throw BodyWriter.LengthMismatch() }
             announcedContent[exchange.id] = left - piece.count
+            isLast = piece.count == left
         }
         session.send(piece, on: exchange.id)
+        // With the last bytes: in a window that they have used up, there would be no room for it.
+        if isLast { session.end(exchange.id) }
         wire.flushSoon()
     }
 

@@ -16,7 +16,7 @@ extension HTTP2Connection: HTTP2WireUser {
         case .ended(let stream, let trailers): note(stream) { $0.end(trailers) }
         case .malformed(let stream, let fault, _): note(stream) { $0.fail(.malformed(fault)) }
         case .closed(let stream, let code): closed(stream, code)
-        case .drained(let stream): exchanges[stream]?.drained()
+        case .sent(let stream, let count): exchanges[stream]?.sent(count)
         case .goAway:
             isLeaving = true
             owner.leaves(self)
@@ -61,6 +61,7 @@ extension HTTP2Connection: HTTP2WireUser {
             exchange.close()
             exchange.resumeIfNews()
         }
+        receivedAll()
         owner.closed(self)
     }
 

@@ -165,6 +165,10 @@ final class HTTP2Connection: TimerEntry {
         while true {
             while let head = exchange.takeHead() {
                 guard head.status.kind == .informational else {
+                    // What is known to be broken is no answer.
+                    if let failure = exchange.failure {
+                        throw error(of: failure, on: exchange, .awaitingHead)
+                    }
                     context.upstreamStatus = head.status
                     return head
                 }
@@ -210,6 +214,9 @@ final class HTTP2Connection: TimerEntry {
         var headers = HTTPHeaders()
         swap(&headers, &head.headers)
         _ = HopByHop(removingFrom: &headers)
+        // A call that has failed before its first message, with head and trailers in one: what gRPC calls
+        // Trailers-Only, and can be judged as a whole.
+        if exchange.isEnded, let trailers = exchange.takeLoneTrailers() { headers.append(trailers) }
         if let upload = exchange.upload, upload.isHeld || head.status.kind != .successful {
             await upload.end()
         }

@@ -47,6 +47,8 @@ final class HTTP2Exchange: TimerEntry, Abortable {
     private var isOverdue = false
     private var isWriteCancelled = false
     private var unsent = 0
+    /// Whether some of it has been sent since the wait for that began.
+    private var hasProgress = false
     /// Whether events have come since the reader was last resumed.
     private var hasNews = false
 
@@ -92,8 +94,9 @@ final class HTTP2Exchange: TimerEntry, Abortable {
         resumeWriter()
     }
 
-    func drained() {
-        unsent = 0
+    func sent(_ count: Int) {
+        unsent -= count
+        hasProgress = true
         resumeWriter()
     }
 
@@ -197,6 +200,13 @@ final class HTTP2Exchange: TimerEntry, Abortable {
 
     private static let copiedLength = 1024
 
+    /// The trailers of an answer without content, if they tell the status of a call.
+    func takeLoneTrailers() -> HTTPHeaders? {
+        guard pieces.isEmpty, let trailers, trailers.contains(RPCStatus.field) else { return nil }
+        self.trailers = nil
+        return trailers
+    }
+
     /// Whether the content that is here is all there is, and short.
     var isWholeAndShort: Bool {
         isEnded && trailers == nil
@@ -225,27 +235,30 @@ extension HTTP2Exchange: UploadSink {
             try connection.endContent(on: self)
             return true
         }
-        try connection.send(piece, on: self)
         unsent = piece.count
+        // It may be sent before the call returns.
+        try connection.send(piece, on: self)
         return unsent == 0
     }
 
     func finishWriting() async throws(IOError) {
         isWriteCancelled = false
-        let deadline = loop.deadline(after: connection.peer.options.idleTimeout)
+        var isOverdue = false
         let timer = ActionTimer { [unowned self] in
-            isWriteCancelled = true
+            isOverdue = true
             resumeWriter()
         }
-        if deadline < .max { loop.schedule(timer, at: deadline) }
         defer { loop.remove(timer) }
-        while unsent > 0, !isClosed, failure == nil, !isAborted, !isWriteCancelled {
+        while unsent > 0, !isClosed, failure == nil, !isAborted, !isWriteCancelled, !isOverdue {
+            hasProgress = false
+            let deadline = loop.deadline(after: connection.peer.options.idleTimeout)
+            if deadline < .max { loop.schedule(timer, at: deadline) }
             await withCheckedContinuation { writer = $0 }
+            if hasProgress { isOverdue = false }
         }
-        if isAborted { throw .aborted }
-        if unsent > 0 {
-            throw isWriteCancelled ? (loop.now >= deadline ? .timedOut : .aborted) : .closedByPeer
-        }
+        if unsent == 0 { return }
+        if isOverdue { throw .timedOut }
+        throw isAborted || isWriteCancelled ? .aborted : .closedByPeer
     }
 
     func cancelWrite() {

@@ -23,6 +23,8 @@ package struct DaemonStatus: Sendable, Codable {
         package var errors: Int
         /// The same by error code; codes without an exchange are left out.
         package var errorsByWord: [String: Int]?
+        /// Calls of gRPC by their status, such as `OK`; statuses without a call are left out.
+        package var callsByStatus: [String: Int]?
         /// Attempts beyond the first.
         package var retries: Int
         /// Exchanges by class of status: `2xx`, or `none` if the client got no response.

@@ -99,6 +99,13 @@ struct PrometheusText {
             // From the start, or the increase to the first error would not be seen.
             PrometheusText.noErrors.merging(channel.errorsByWord ?? [:]) { $1 }
         }
+        write(
+            .counter,
+            "netproxy_grpc_calls_total",
+            "Finished calls of gRPC, by status.",
+            by: "grpc_status",
+            \.callsByStatus
+        )
         write(.counter, "netproxy_retries_total", "Attempts beyond the first.") {
             Double($0.retries)
         }

@@ -38,6 +38,7 @@ struct StatusCollector {
                     requests: counted.requests,
                     errors: counted.errors.values.reduce(0, +),
                     errorsByWord: counted.errorWords,
+                    callsByStatus: counted.callNames,
                     retries: counted.retries,
                     statuses: counted.statuses,
                     bytesIn: counted.bytesIn,

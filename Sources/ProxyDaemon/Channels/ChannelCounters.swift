@@ -18,6 +18,8 @@ struct ChannelCounters: Sendable {
     var retries = 0
     /// Exchanges that ended with one of netproxy's own errors, by error code.
     var errors: [ErrorKind: Int] = [:]
+    /// Calls of gRPC, by their status.
+    var calls: [RPCStatus: Int] = [:]
     /// From the complete head to the last byte to the client.
     var durations = DurationHistogram()
     /// From when the request of the last attempt went out to the head of the response.
@@ -35,6 +37,11 @@ struct ChannelCounters: Sendable {
         // A retry that the budget refused was not sent.
         retries += record.context.retries.count { $0 != .budgetExhausted }
         if let error = record.error { errors[error, default: 0] += 1 }
+        if let status = record.rpcStatus {
+            // Codes that have no name count together: an upstream must not make the table grow.
+            let isNamed = RPCStatus.names.indices.contains(status.rawValue)
+            calls[isNamed ? status : ChannelCounters.otherStatus, default: 0] += 1
+        }
         durations.count(record.duration)
         if let firstByte = record.context.timings.firstByte { firstBytes.count(firstByte) }
         bytesIn += record.bytesIn
@@ -56,12 +63,25 @@ struct ChannelCounters: Sendable {
         return Dictionary(uniqueKeysWithValues: errors.map { ($0.key.rawValue, $0.value) })
     }
 
+    private static let otherStatus = RPCStatus(rawValue: -1)
+
+    /// By the name of the status, `other` without one; `nil` if there was no call.
+    var callNames: [String: Int]? {
+        guard !calls.isEmpty else { return nil }
+        return Dictionary(
+            uniqueKeysWithValues: calls.map { status, count in
+                (status == ChannelCounters.otherStatus ? "other" : status.name, count)
+            }
+        )
+    }
+
     static func + (left: ChannelCounters, right: ChannelCounters) -> ChannelCounters {
         var sum = left
         sum.requests += right.requests
         for index in sum.byClass.indices { sum.byClass[index] += right.byClass[index] }
         sum.retries += right.retries
         sum.errors.merge(right.errors, uniquingKeysWith: +)
+        sum.calls.merge(right.calls, uniquingKeysWith: +)
         sum.durations = left.durations + right.durations
         sum.firstBytes = left.firstBytes + right.firstBytes
         sum.bytesIn += right.bytesIn

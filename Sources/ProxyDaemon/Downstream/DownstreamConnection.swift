@@ -1,6 +1,7 @@
 import Bytes
 import EventIO
 import HTTP1
+import HTTP2
 import HTTPMessage
 import NetworkCore
 
@@ -32,7 +33,11 @@ final class DownstreamConnection {
     var pendingResponse: PendingResponse?
     /// Those that wait for the end of an interim response.
     private var interimWaiters: [CheckedContinuation<Void, Never>] = []
-    private let bounds: Bounds
+    let bounds: Bounds
+    /// Whether the app has begun with the preface of HTTP/2.
+    private(set) var speaksHTTP2 = false
+    /// What serves it since.
+    var session: (any StreamSession)?
 
     /// What one request may be, for all connections that began under one configuration.
     final class Bounds: Sendable {
@@ -45,19 +50,23 @@ final class DownstreamConnection {
         let parkDelay: Duration?
         /// How long an app may keep the connection open without a request.
         let keepAlive: UInt64
+        /// What a connection in HTTP/2 may ask for; `nil` where only HTTP/1 is spoken.
+        let http2: HTTP2Limits?
 
         init(
             limits: HTTP1Limits,
             headTimeout: Duration,
             bodyRate: Int?,
             parkDelay: Duration? = nil,
-            keepAlive: UInt64 = DownstreamState.keepAlive
+            keepAlive: UInt64 = DownstreamState.keepAlive,
+            http2: HTTP2Limits? = nil
         ) {
             self.limits = limits
             self.headTimeout = headTimeout
             self.bodyRate = bodyRate
             self.parkDelay = parkDelay
             self.keepAlive = keepAlive
+            self.http2 = http2
         }
     }
 
@@ -160,8 +169,9 @@ final class DownstreamConnection {
         state.beginReceiving()
         while true {
             if try decodeHead() { return true }
+            guard !speaksHTTP2 else { return false }
             // The empty line that some apps send after their content begins no request.
-            let hasBegun = reader?.decoder.hasBegun ?? false
+            let hasBegun = reader?.decoder.hasBegun ?? !buffer.isEmpty
             do throws(IOError) {
                 if let count = try socket.readNow(into: buffer) {
                     // A peer that goes away in the middle of a head waits for no answer.
@@ -221,6 +231,10 @@ final class DownstreamConnection {
     @inline(never)
     private func decodeHead() throws(HTTP1Error) -> Bool {
         guard !buffer.isEmpty else { return false }
+        if state.isUnused, bounds.http2 != nil, let isPreface = preface {
+            speaksHTTP2 = isPreface
+            return false
+        }
         let reader = reader ?? makeReader()
         let length = try buffer.withSpan { bytes throws(HTTP1Error) in
             guard let (head, length) = try reader.decoder.decode(bytes) else { return nil as Int? }
@@ -233,6 +247,19 @@ final class DownstreamConnection {
         // Its memory is still in the processor's caches, and the next read takes it from there.
         buffer.release(to: loop.slabs)
         return true
+    }
+
+    /// Whether the first bytes are the preface of HTTP/2 (RFC 9113 §3.4), or may become it (`false`); `nil`
+    /// where they are something else.
+    private var preface: Bool? {
+        buffer.withSpan { bytes in
+            let preface: StaticString = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+            let count = min(bytes.count, preface.utf8CodeUnitCount)
+            guard bytes[0] == UInt8(ascii: "P"), bytes.begins(with: preface, first: count) else {
+                return nil
+            }
+            return count == preface.utf8CodeUnitCount
+        }
     }
 
     private func makeReader() -> RequestReader {
@@ -351,6 +378,12 @@ final class DownstreamConnection {
 
     // MARK: - The end
 
+    /// Until when it may stay as it is, if it can be spared where there are too many; `nil` if it cannot.
+    var deadlineToSpare: UInt64? {
+        guard let session else { return state.deadlineToSpare(now: loop.now) }
+        return session.deadlineToSpare
+    }
+
     /// A new connection begins parked: its first request must be complete as soon as any other's head,
     /// counted from now.
     func beginParked() {
@@ -364,6 +397,7 @@ final class DownstreamConnection {
 
     /// Ends the connection after its exchange, or after a request that is about to come.
     func drain() {
+        if let session { return session.drain() }
         let timeout = bounds.headTimeout.nanoseconds
         perform(state.drain(now: loop.now, firstRequestWithin: timeout))
     }
@@ -371,6 +405,7 @@ final class DownstreamConnection {
     /// Ends the connection now, in the middle of what it does; an app whose response has not begun is
     /// told why.
     func cut() {
+        if let session { return session.cut() }
         service?.task.cancel()
         service?.relay.abort()
         perform(state.cut())
@@ -438,4 +473,16 @@ final class DownstreamConnection {
         buffer.release(to: loop.slabs)
         socket.close()
     }
+}
+
+/// What serves a connection in which requests share the way.
+protocol StreamSession: AnyObject {
+    /// Until when it may stay as it is, if it can be spared; `nil` while it has an exchange.
+    var deadlineToSpare: UInt64? { get }
+
+    /// Ends the connection after its exchanges, and after requests that are on their way.
+    func drain()
+
+    /// Ends the connection now; apps whose response has not begun are told why.
+    func cut()
 }

@@ -82,6 +82,8 @@ struct DownstreamState {
     private(set) var persists = false
     /// The number of requests so far.
     private var served = 0
+    /// Whether there was no request yet.
+    var isUnused: Bool { served == 0 }
     /// When the connection was accepted, if it began parked.
     private var opened: UInt64?
     /// Until when the connection may stay open without a request.

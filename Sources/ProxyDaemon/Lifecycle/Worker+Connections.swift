@@ -67,7 +67,7 @@ extension Worker {
     private func freeConnection() -> Bool {
         var first: (connection: DownstreamConnection, deadline: UInt64)?
         for connection in connections.values where !connection.socket.isAborted {
-            guard let deadline = connection.state.deadlineToSpare(now: loop.now) else { continue }
+            guard let deadline = connection.deadlineToSpare else { continue }
             if first.map({ deadline < $0.deadline }) ?? true { first = (connection, deadline) }
         }
         first?.connection.socket.abort()
@@ -128,6 +128,36 @@ extension Worker {
         loop.schedule(trimmer, at: loop.deadline(after: Worker.trimDelay))
     }
 
+    /// Serves a connection whose app speaks HTTP/2, until it is closed.
+    private func serveStreams(of connection: DownstreamConnection) async {
+        // The end of the app's half ends a stream only if it comes in the middle of a request.
+        connection.socket.onPeerClosed = nil
+        let session = AppSession(connection) { [unowned self] in serve($0) }
+        connection.session = session
+        await session.run()
+        connection.session = nil
+    }
+
+    /// One task for each stream; it never leaves the loop.
+    private func serve(_ stream: AppStream) {
+        let bound = LoopBound((worker: self, stream: stream), on: loop)
+        let relay = AbortRelay()
+        let reference = AbortRelay.Reference(relay, on: loop)
+        let task = Task(executorPreference: loop) {
+            await AbortRelay.$current.withValue(reference) {
+                let (worker, stream) = bound.value
+                if let refusal = stream.refusal {
+                    await worker.handler.refuse(refusal, on: stream)
+                } else {
+                    _ = await worker.handler.handle(on: stream)
+                }
+                stream.session.ended(stream)
+            }
+        }
+        stream.service = DownstreamConnection.Service(task: task, relay: relay)
+        stream.interim = handler.interimWriter(for: stream)
+    }
+
     private func run(_ connection: DownstreamConnection) async {
         do {
             while try await connection.nextHead() {
@@ -139,6 +169,7 @@ extension Worker {
             await handler.refuse(connection.overdueHead, on: connection)
         }
         if connection.state.isParked { return park(connection) }
+        if connection.speaksHTTP2 { await serveStreams(of: connection) }
         await connection.end()
         connection.service = nil
         connections[ObjectIdentifier(connection)] = nil

@@ -1,5 +1,6 @@
 import EventIO
 import HTTP1
+import HTTP2
 import HTTPMessage
 import NetworkCore
 import ProxyConfig
@@ -75,7 +76,8 @@ final class Worker {
                 limits: wire,
                 headTimeout: limits.headTimeout,
                 bodyRate: limits.bodyRate?.bytes,
-                parkDelay: Worker.parkDelay
+                parkDelay: Worker.parkDelay,
+                http2: HTTP2Limits()
             )
             connections = limits.connections
             mayPoll = configuration.busyPoll == .auto

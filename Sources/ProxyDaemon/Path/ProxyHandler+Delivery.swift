@@ -10,13 +10,13 @@ extension ProxyHandler {
     ///
     /// - Returns: whether the connection may be used for another request.
     @inline(__always)
-    func deliver(
+    func deliver<App: AppSide>(
         _ response: Response,
-        on app: DownstreamConnection,
+        on app: App,
         _ exchange: inout Exchange
     ) async -> Bool {
         let state = start(response, on: app, &exchange)
-        if state == .done, app.state.persists { return true }
+        if state == .done, app.persists { return true }
         return await finish(response, state, on: app, &exchange)
     }
 
@@ -24,62 +24,56 @@ extension ProxyHandler {
     ///
     /// - Returns: `idle` where the response opens a tunnel, or an interim response is being written.
     @inline(never)
-    private func start(
+    private func start<App: AppSide>(
         _ response: borrowing Response,
-        on app: DownstreamConnection,
+        on app: App,
         _ exchange: inout Exchange
     ) -> ResponseWriter.State {
         exchange.noteResponse(response)
-        if app.state.phase == .interim { return .idle }
+        if app.isWritingInterim { return .idle }
         if case .tunnel = response.body { return .idle }
         return write(response, on: app, &exchange)
     }
 
-    private func write(
+    private func write<App: AppSide>(
         _ response: borrowing Response,
-        on app: DownstreamConnection,
+        on app: App,
         _ exchange: inout Exchange
     ) -> ResponseWriter.State {
         exchange.status = response.status
-        var writer = ResponseWriter(
-            response,
-            to: exchange.head,
-            exchange.head.persistence,
-            on: app
-        )
-        do throws(NetworkError) {
-            try writer.start()
-        } catch {
-            giveUp(error, writer, on: app, &exchange)
-            return writer.state
-        }
-        let state = writer.state
-        if state == .done {
-            exchange.bytesOut = writer.bytesOut
+        let written = app.beginResponse(response, to: exchange.head, exchange.head.persistence)
+        switch written.state {
+        case .done:
+            exchange.bytesOut = written.bytesOut
             finish(&exchange, app)
-        } else {
-            app.pendingResponse = PendingResponse(writer)
+        case .broken: giveUp(written, on: app, &exchange)
+        case .idle, .head, .body: break
         }
-        return state
+        return written.state
     }
 
     /// Writes what has to wait.
     // Never inlined: what this waits with would enlarge the frame of responses that go out at once.
     @inline(never)
-    private func finish(
+    private func finish<App: AppSide>(
         _ response: Response,
         _ started: ResponseWriter.State,
-        on app: DownstreamConnection,
+        on app: App,
         _ exchange: inout Exchange
     ) async -> Bool {
         var state = started
         if state == .idle {
             await app.interimWritten()
             if case .tunnel(let upstream) = response.body {
+                // Only a connection has offered to switch.
+                guard let connection = app.connection else {
+                    upstream.close()
+                    return false
+                }
                 await tunnel(
                     to: upstream,
                     opening: TunnelOpening(switching: response),
-                    on: app,
+                    on: connection,
                     idle: app.request.idleSetting,
                     &exchange
                 )
@@ -87,32 +81,32 @@ extension ProxyHandler {
             }
             state = write(response, on: app, &exchange)
         }
-        if var writer = app.pendingResponse.take()?.take() {
-            do {
-                try await writer.finish()
-                exchange.bytesOut = writer.bytesOut
+        if state != .done, state != .broken {
+            let written = await app.finishResponse()
+            state = written.state
+            if let trailers = written.trailers { exchange.noteCall(trailers) }
+            if state == .done {
+                exchange.bytesOut = written.bytesOut
                 finish(&exchange, app)
-            } catch {
-                giveUp(NetworkError(ofExchange: error), writer, on: app, &exchange)
+            } else {
+                giveUp(written, on: app, &exchange)
             }
-            state = writer.state
         }
         guard state == .done else { return false }
-        if !app.state.persists { await app.closeAfterLingering() }
-        return app.state.persists
+        if !app.persists { await app.closeAfterLingering() }
+        return app.persists
     }
 
     /// Ends an exchange whose response broke off: the head is out, or some of it, and the only honest
     /// end is one that no app takes for a complete response.
     private func giveUp(
-        _ error: NetworkError,
-        _ writer: borrowing ResponseWriter,
-        on app: DownstreamConnection,
+        _ written: WrittenResponse,
+        on app: some AppSide,
         _ exchange: inout Exchange
     ) {
-        if !writer.isHeadOut { exchange.status = nil }
-        exchange.bytesOut = writer.bytesOut
-        exchange.fail(error, app.state.shutdown)
+        if !written.isHeadOut { exchange.status = nil }
+        exchange.bytesOut = written.bytesOut
+        exchange.fail(NetworkError(ofExchange: written.fault ?? CancellationError()), app.shutdown)
         finish(&exchange, app)
         app.reset()
     }
@@ -120,14 +114,14 @@ extension ProxyHandler {
     /// Writes to the app why there is no response, and the record to the log.
     ///
     /// - Returns: whether the connection may be used for another request.
-    func explain(
+    func explain<App: AppSide>(
         _ error: NetworkError,
-        on app: DownstreamConnection,
+        on app: App,
         _ exchange: inout Exchange
     ) async -> Bool {
         exchange.noteIntendedHost()
-        let error = error.kind == .cancelled && app.state.shutdown == .cut ? .drainEnded : error
-        exchange.fail(error, app.state.shutdown)
+        let error = error.kind == .cancelled && app.shutdown == .cut ? .drainEnded : error
+        exchange.fail(error, app.shutdown)
         guard error.kind != .cancelled else {
             finish(&exchange, app)
             app.reset()
@@ -140,6 +134,10 @@ extension ProxyHandler {
             signIn: exchange.channel?.shared.configuration.signIn,
             requestID: exchange.record.context.requestID
         )
+        if exchange.isCall {
+            response = CallResponder.response(to: error, as: response)
+            exchange.noteCall(response.headers)
+        }
         let page =
             exchange.channel == nil
             ? channels.listedOrigin(of: exchange.head.headers) : exchange.page
@@ -150,23 +148,22 @@ extension ProxyHandler {
         let persistence =
             error.kind == .httpRequestError || exchange.head.method == .connect
             ? .close : exchange.head.persistence
-        var writer = ResponseWriter(response, to: exchange.head, persistence, on: app)
-        do {
-            try await writer.write()
-            exchange.bytesOut = writer.bytesOut
-            finish(&exchange, app)
-            if !writer.persists { await app.closeAfterLingering() }
-            return writer.persists
-        } catch {
-            let cause = NetworkError(ofExchange: error)
-            if !writer.isHeadOut {
+        var written = app.beginResponse(response, to: exchange.head, persistence)
+        if written.state != .done, written.state != .broken { written = await app.finishResponse() }
+        guard written.state == .done else {
+            let cause = NetworkError(ofExchange: written.fault ?? CancellationError())
+            if !written.isHeadOut {
                 exchange.status = nil
-                if cause.kind == .cancelled { exchange.fail(cause, app.state.shutdown) }
+                if cause.kind == .cancelled { exchange.fail(cause, app.shutdown) }
             }
-            exchange.bytesOut = writer.bytesOut
+            exchange.bytesOut = written.bytesOut
             finish(&exchange, app)
             app.reset()
             return false
         }
+        exchange.bytesOut = written.bytesOut
+        finish(&exchange, app)
+        if !app.persists { await app.closeAfterLingering() }
+        return app.persists
     }
 }

@@ -11,7 +11,7 @@ extension ProxyHandler {
     func mapSecondTargets(
         in field: HTTPFieldName,
         of channel: Int,
-        on app: DownstreamConnection,
+        on app: some AppSide,
         _ exchange: inout Exchange
     ) throws(NetworkError) {
         let shared = channels.channels[channel].shared
@@ -39,7 +39,7 @@ extension ProxyHandler {
         _ target: RequestTarget,
         within channel: Int,
         as exchange: borrowing Exchange,
-        on app: DownstreamConnection
+        on app: some AppSide
     ) -> String? {
         var head = exchange.head
         var dedicated = exchange.dedicated
@@ -49,7 +49,7 @@ extension ProxyHandler {
                 head.becomeDirect()
             } else if let own = listenAddresses.listener(
                 namedBy: target,
-                localAddress: app.socket.localAddress
+                localAddress: app.localAddress
             ) {
                 head.becomeDirect()
                 dedicated = dedicated ?? own.channel

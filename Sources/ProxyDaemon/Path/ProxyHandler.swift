@@ -38,14 +38,15 @@ final class ProxyHandler {
     /// that is kept for each waiting request.
     ///
     /// - Returns: whether the connection may be used for another.
-    func handle(on app: DownstreamConnection) async -> Bool {
+    func handle<App: AppSide>(on app: App) async -> Bool {
         var exchange = begin(on: app)
         do throws(NetworkError) {
             var response: Response
             switch try prepare(on: app, &exchange) {
             case .answer(let own): response = own
             case .tunnel(let authority):
-                try await connect(to: authority, on: app, &exchange)
+                guard let connection = app.connection else { throw .noTunnel }
+                try await connect(to: authority, on: connection, &exchange)
                 return false
             case .send(var request):
                 // Held once, or its fields would be copied when they are edited.
@@ -92,7 +93,7 @@ final class ProxyHandler {
     @inline(never)
     private func gather(
         _ request: Request,
-        on app: DownstreamConnection
+        on app: some AppSide
     ) async throws(NetworkError) -> Request {
         var request = request
         request.body = try await app.gather(request.body)
@@ -112,14 +113,14 @@ final class ProxyHandler {
     /// Begins the exchange of the head that was read; a request that names this proxy in absolute-form
     /// becomes one in origin-form.
     @inline(never)
-    private func begin(on app: DownstreamConnection) -> Exchange {
+    private func begin(on app: some AppSide) -> Exchange {
         var head = app.takeHead()
         var dedicated = app.listener.channel
         let role = PerceivedRole(head.target)
         if case .absolute = head.target,
             let own = listenAddresses.listener(
                 namedBy: head.target,
-                localAddress: app.socket.localAddress
+                localAddress: app.localAddress
             )
         {
             head.becomeDirect()
@@ -129,13 +130,14 @@ final class ProxyHandler {
         exchange.dedicated = dedicated
         exchange.role = role
         exchange.noteRequest()
+        if app.version == .http2 { exchange.isCall = RPCStatus.isCall(exchange.head.headers) }
         return exchange
     }
 
     /// Decides where a request goes, and makes the one that goes upstream.
     @inline(never)
-    private func prepare(
-        on app: DownstreamConnection,
+    private func prepare<App: AppSide>(
+        on app: App,
         _ exchange: inout Exchange
     ) throws(NetworkError) -> Step {
         var plan: ForwardPlan
@@ -161,7 +163,7 @@ final class ProxyHandler {
         for field in plan.keyFields { exchange.head.headers.removeAll(like: field) }
         // RFC 9110 §15.2: HTTP/1.0 knows no interim responses.
         if exchange.head.version == .http11 {
-            exchange.record.context.onInformational = app.service?.interim
+            exchange.record.context.onInformational = app.interim
         }
         try exchange.channel?.checkTrace(exchange.head, target: plan.target)
         if let own = try lastStop(exchange.head) { return .answer(own) }
@@ -169,7 +171,8 @@ final class ProxyHandler {
             &exchange.head,
             &plan,
             body: app.requestBody(exchange.head.framing),
-            requestID: exchange.record.context.requestID
+            requestID: exchange.record.context.requestID,
+            over: app.version
         )
         if let channel = exchange.channel {
             exchange.beginTrace(in: &request, as: channel.trace)
@@ -188,8 +191,8 @@ final class ProxyHandler {
     }
 
     /// Finds the channel of a request, and checks that the app may use it this way.
-    private func planChannel(
-        on app: DownstreamConnection,
+    private func planChannel<App: AppSide>(
+        on app: App,
         _ exchange: inout Exchange
     ) throws(NetworkError) -> UnclaimedRequests.Plan {
         let table = channels
@@ -208,7 +211,7 @@ final class ProxyHandler {
         try access.checkPage(
             exchange.head,
             isChannelHost: { table.isChannelHost($0) },
-            localAddress: { app.socket.localAddress }
+            localAddress: { app.localAddress }
         )
         // Before anything else is asked for: a preflight can carry no key, and its method is not the
         // one that the page wants.
@@ -276,7 +279,7 @@ final class ProxyHandler {
     }
 
     /// Forwards interim responses to an app (RFC 9110 §15.2); made once for a task.
-    func interimWriter(for app: DownstreamConnection) -> InterimWriter {
+    func interimWriter<App: AppSide>(for app: App) -> InterimWriter {
         let bound = LoopBound(app, on: loop)
         let pseudonym = requests.pseudonym
         return { status, headers in
@@ -289,7 +292,7 @@ final class ProxyHandler {
     }
 
     /// Refuses a malformed request, and closes the connection.
-    func refuse(_ error: NetworkError, on app: DownstreamConnection) async {
+    func refuse<App: AppSide>(_ error: NetworkError, on app: App) async {
         app.request.idleTimeout = DownstreamConnection.CurrentRequest.idleTimeout
         app.request.hasChannelLimits = false
         let line = app.requestLine
@@ -304,7 +307,7 @@ final class ProxyHandler {
     }
 
     /// Ends an exchange: counts, logs and remembers it.
-    func finish(_ exchange: inout Exchange, _ app: DownstreamConnection) {
+    func finish(_ exchange: inout Exchange, _ app: some AppSide) {
         exchange.end(at: loop.now, bytesIn: app.request.bytesIn, by: app.peer.process)
         (exchange.channel?.tally ?? unclaimed).counters.count(&exchange.record)
         let log = exchange.channel?.log ?? channels.ownLog
@@ -312,5 +315,17 @@ final class ProxyHandler {
         recent.add(exchange.note, to: &exchange.record)
         console?.show(exchange.record, channel: exchange.channel?.name)
         onLogged?()
+    }
+}
+
+extension NetworkError {
+    /// A tunnel takes a whole connection.
+    fileprivate static var noTunnel: NetworkError {
+        NetworkError(
+            .httpRequestError,
+            side: .downstream,
+            detail: "CONNECT is served over HTTP/1.1 only",
+            status: 501
+        )
     }
 }

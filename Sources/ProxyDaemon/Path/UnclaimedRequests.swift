@@ -29,7 +29,7 @@ struct UnclaimedRequests {
     func plan(
         _ head: RequestHead,
         _ refusal: NetworkError,
-        on app: DownstreamConnection,
+        on app: some AppSide,
         showing keys: ShownKeys
     ) throws(NetworkError) -> Plan {
         switch head.target {
@@ -60,7 +60,7 @@ struct UnclaimedRequests {
                 head,
                 isChannelHost: isAdmitted,
                 userID: app.peer.userID,
-                localAddress: { app.socket.localAddress }
+                localAddress: { app.localAddress }
             )
             return .answer(MaxForwards.options)
         case .origin where refusal.kind == .noChannel:
@@ -68,7 +68,7 @@ struct UnclaimedRequests {
             try AccessPolicy().checkHost(
                 head,
                 isChannelHost: isAdmitted,
-                localAddress: { app.socket.localAddress }
+                localAddress: { app.localAddress }
             )
             guard !WebPagePolicy.isWebPage(head.headers) else { throw UnclaimedRequests.withheld }
             throw refusal

@@ -51,13 +51,15 @@ struct UpstreamRequest {
     ///   - plan: where it goes; learns which fields `Connection` may not remove.
     ///   - body: the content.
     ///   - requestID: its id, unless the app gave it one.
+    ///   - version: what it came in.
     /// - Returns: the upstream request.
     /// - Throws: `proxy_loop_detected` when the request passed here before.
     func make(
         _ head: inout RequestHead,
         _ plan: inout ForwardPlan,
         body: HTTPBody,
-        requestID: String
+        requestID: String,
+        over version: HTTPVersion
     ) throws(NetworkError) -> Request {
         let upgrade =
             head.headers.contains(KnownField.upgrade) ? try UpgradeOffer.protocols(of: head) : nil
@@ -91,7 +93,8 @@ struct UpstreamRequest {
             mayComeBack = headers[.xRequestId].map(RequestIDs.areMade) ?? false
         }
         if plan.announcesProxy || mayComeBack {
-            headers.append(.via, validated: head.version == .http10 ? via10 : via11)
+            let received = version == .http2 ? via20 : via11
+            headers.append(.via, validated: head.version == .http10 ? via10 : received)
         }
         if plan.fillsInUserAgent, !headers.contains(KnownField.userAgent) {
             headers.append(.userAgent, validated: OwnRequests.userAgent)

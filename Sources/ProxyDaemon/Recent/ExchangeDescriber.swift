@@ -212,6 +212,9 @@ struct ExchangeDescriber {
     private var response: String {
         var parts: [String] = []
         if let status = plain("status") { parts.append("status \(status)") }
+        if let code = line["grpc_status"]?.integer {
+            parts.append("gRPC status \(code) (\(RPCStatus(rawValue: code).name))")
+        }
         parts.append("\(plain("bytes_in") ?? "0") bytes in, \(plain("bytes_out") ?? "0") bytes out")
         parts.append("\(plain("duration_ms") ?? "0") ms in all")
         if let error = plain("error") {

@@ -56,6 +56,7 @@ package struct LineEncoder {
         plain(",\"protocol\":\"", record.protocolVersion, output)
         number(",\"status\":", record.status?.rawValue, output)
         number(",\"upstream_status\":", record.context.upstreamStatus?.rawValue, output)
+        number(",\"grpc_status\":", record.rpcStatus?.rawValue, output)
         number(",\"bytes_in\":", record.bytesIn, output)
         number(",\"bytes_out\":", record.bytesOut, output)
         output.append(",\"duration_ms\":")

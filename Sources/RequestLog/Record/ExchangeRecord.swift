@@ -35,6 +35,8 @@ package struct ExchangeRecord: Sendable {
 
     /// The status sent to the app; nil if no response head was sent.
     package var status: HTTPStatus?
+    /// The status of a gRPC call.
+    package var rpcStatus: RPCStatus?
     /// Content bytes from the app.
     package var bytesIn = 0
     /// Content bytes to the app.
@@ -82,19 +84,21 @@ package struct ExchangeRecord: Sendable {
         let code = status?.rawValue ?? 0
         return error != nil || code == 401 || code == 403 || code >= 500
             || !context.retries.isEmpty || context.authorization?.notReplayed != nil
+            || rpcStatus?.isTrouble == true
     }
 
     /// The severity of the line.
     ///
     /// `error`: a 5xx, or a response cut short for any reason except that the app disconnected.
     /// `warning`: a 4xx (also one from netproxy), an app that disconnected, a repeated attempt, a
-    /// 401 that could not be replayed. `info`: everything else.
+    /// 401 that could not be replayed, a gRPC call with a status other than OK. `info`: everything else.
     package var level: LogLevel {
         let code = status?.rawValue ?? 0
         if code >= 500 { return .error }
         if abortedBy == .client || code >= 400 { return .warning }
         if error != nil || abortedBy != nil { return .error }
         if !context.retries.isEmpty || context.authorization?.notReplayed != nil { return .warning }
+        if let rpcStatus, rpcStatus.rawValue != 0 { return .warning }
         return .info
     }
 }

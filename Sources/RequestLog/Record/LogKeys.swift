@@ -2,7 +2,8 @@
 package enum LogKeys {
     /// The keys with numbers as values.
     static let numbers: Set<String> = [
-        "status", "upstream_status", "bytes_in", "bytes_out", "duration_ms", "attempts",
+        "status", "upstream_status", "grpc_status", "bytes_in", "bytes_out", "duration_ms",
+        "attempts",
         "client_uid", "client_pid", "auth.generation", "auth.age_s", "auth.wait_ms",
         "timings.queue_ms",
         "timings.dns_ms", "timings.connect_ms", "timings.tls_ms", "timings.first_byte_ms",

@@ -48,7 +48,11 @@ import Testing
         _ form: Form,
         where isWanted: (CorpusCase) -> Bool
     ) async throws {
-        let cases = CorpusCase.all { $0 == .request }.filter { $0.topic == topic && isWanted($0) }
+        // A daemon answers a connection that opens in HTTP/2 in HTTP/2.
+        let preface = Array("PRI * HTTP/2.0\r\n".utf8)
+        let cases = CorpusCase.all { $0 == .request }.filter {
+            $0.topic == topic && !$0.bytes.starts(with: preface) && isWanted($0)
+        }
         guard !cases.isEmpty else { return }
         let origin = try await OriginServer.start { Raw.ok("\($0.startLine) \($0.body)") }
         try await DaemonHarness.run(
