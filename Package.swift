@@ -296,7 +296,7 @@ let package = Package(
             dependencies: [
                 "ProxyDaemon", "OriginTransport", "ProxyConfig", "RequestLog", "OAuth",
                 "NetworkCore",
-                "EventIO", "HTTP1", "HTTPMessage", "Bytes", "TestSupport",
+                "EventIO", "HTTP2", "HTTP1", "HTTPMessage", "Bytes", "TestSupport",
             ],
             swiftSettings: strict
         ),

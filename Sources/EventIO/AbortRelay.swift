@@ -20,24 +20,35 @@ package final class AbortRelay {
         }
     }
 
-    private var waiting: (any Abortable)?
+    private var waiting: StreamSocket?
+    /// What waits on a connection that others share.
+    private var sharing: (any Abortable)?
     private var isAborted = false
 
     /// Makes a relay.
     package init() {}
 
-    /// Whether nobody waits through it.
-    package var isFree: Bool { waiting == nil }
+    /// Whether nothing waits through it.
+    package var isFree: Bool { waiting == nil && sharing == nil }
 
-    /// Has the end of the connection end the wait that follows.
+    /// Has the end of the connection end the wait for this socket that follows.
     ///
     /// - Throws: `.aborted` when the end has come already.
-    package func hold(_ waiter: any Abortable) throws(IOError) {
+    package func hold(_ socket: StreamSocket) throws(IOError) {
+        guard !isAborted else {
+            socket.abort()
+            throw .aborted
+        }
+        waiting = socket
+    }
+
+    /// The same for what waits on a shared connection.
+    package func hold(sharing waiter: any Abortable) throws(IOError) {
         guard !isAborted else {
             waiter.abort()
             throw .aborted
         }
-        waiting = waiter
+        sharing = waiter
     }
 
     /// The wait is over.
@@ -45,10 +56,16 @@ package final class AbortRelay {
         waiting = nil
     }
 
+    /// The wait on a shared connection is over.
+    package func releaseShared() {
+        sharing = nil
+    }
+
     /// The connection has come to its end: so does the wait.
     package func abort() {
         isAborted = true
         waiting?.abort()
+        sharing?.abort()
     }
 }
 
@@ -57,5 +74,3 @@ package protocol Abortable: AnyObject {
     /// Ends every wait with `.aborted`.
     func abort()
 }
-
-extension StreamSocket: Abortable {}

@@ -144,6 +144,11 @@ package final class Wire: Sendable {
         }
     }
 
+    /// Takes the bytes that are here, or come next; nil at the end of the stream.
+    package func bytes() async throws -> [UInt8]? {
+        try await take { bytes in bytes.isEmpty ? nil : (bytes, bytes.count) }
+    }
+
     private func take<Result: Sendable>(
         _ parse: @escaping @Sendable ([UInt8]) -> (Result, Int)?
     ) async throws -> Result? {

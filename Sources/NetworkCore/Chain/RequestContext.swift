@@ -162,18 +162,10 @@ public struct AuthorizationFacts: Sendable {
     }
 }
 
-/// A version of HTTP, as the log names it.
-package enum HTTPVersion: String, Sendable {
-    case http10 = "HTTP/1.0"
-    case http11 = "HTTP/1.1"
-    case http2 = "HTTP/2"
-
-    /// What `Via` calls it (RFC 9110 §7.6.3).
-    package var number: String {
-        switch self {
-        case .http10: "1.0"
-        case .http11: "1.1"
-        case .http2: "2.0"
-        }
-    }
+/// A version of HTTP.
+// Without raw values: to compare it takes one instruction.
+package enum HTTPVersion: Sendable {
+    case http10
+    case http11
+    case http2
 }

@@ -142,8 +142,8 @@ final class HTTP2Exchange: TimerEntry, Abortable {
         {
             let relay = relay.value
             if relay.isFree {
-                try relay.hold(self)
-                defer { relay.release() }
+                try relay.hold(sharing: self)
+                defer { relay.releaseShared() }
                 return try await waitForNews(until: deadline)
             }
         }

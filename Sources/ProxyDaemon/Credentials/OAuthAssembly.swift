@@ -34,6 +34,8 @@ struct OAuthAssembly: Sendable {
         // wait for a slow server must not delay the others. A request without a connection has
         // presented nothing yet, and gives up while there is time for an answer.
         options.connections = 512
+        // A connection that breaks is then one request whose token may be lost, and not many.
+        options.versions = .http1
         options.timeSettings = .fixed("requests to an authorization server")
         options.responseTimeout = .seconds(10)
         options.queueTimeout = .seconds(1)

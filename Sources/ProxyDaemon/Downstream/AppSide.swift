@@ -77,10 +77,23 @@ struct WrittenResponse {
     var bytesOut = 0
     /// Whether the app may have any of the head.
     var isHeadOut = false
+    /// What only some responses have: in its own object, since all others are moved around without it.
+    private var rest: Rest?
+
+    private final class Rest {
+        let trailers: HTTPHeaders?
+        let fault: (any Error)?
+
+        init(_ trailers: HTTPHeaders?, _ fault: (any Error)?) {
+            self.trailers = trailers
+            self.fault = fault
+        }
+    }
+
     /// The fields that followed the content.
-    var trailers: HTTPHeaders?
+    var trailers: HTTPHeaders? { rest?.trailers }
     /// Why it broke off.
-    var fault: (any Error)?
+    var fault: (any Error)? { rest?.fault }
 
     init(_ state: ResponseWriter.State, bytesOut: Int = 0, isHeadOut: Bool = false) {
         self.state = state
@@ -88,10 +101,26 @@ struct WrittenResponse {
         self.isHeadOut = isHeadOut
     }
 
-    init(_ writer: borrowing ResponseWriter, _ fault: (any Error)? = nil) {
+    init(_ writer: borrowing ResponseWriter) {
         state = writer.state
         bytesOut = writer.bytesOut
         isHeadOut = writer.isHeadOut
-        self.fault = fault
+    }
+
+    init(_ writer: borrowing ResponseWriter, _ fault: any Error) {
+        self.init(writer)
+        rest = Rest(nil, fault)
+    }
+
+    /// It broke off.
+    mutating func fail(_ fault: any Error) {
+        state = .broken
+        rest = Rest(nil, fault)
+    }
+
+    /// It is complete.
+    mutating func finish(_ trailers: HTTPHeaders?) {
+        state = .done
+        if let trailers { rest = Rest(trailers, nil) }
     }
 }

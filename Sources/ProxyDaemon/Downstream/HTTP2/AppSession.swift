@@ -83,7 +83,7 @@ final class AppSession: TimerEntry, HTTP2WireUser, StreamSession {
     private func begin(_ stream: AppStream) {
         streams[stream.id] = stream
         working += 1
-        loop.suspend(self)
+        if shutdown == .none { loop.suspend(self) }
         serve(stream)
     }
 
@@ -91,7 +91,11 @@ final class AppSession: TimerEntry, HTTP2WireUser, StreamSession {
     func ended(_ stream: AppStream) {
         working -= 1
         if working == 0, !hasEnded {
-            if isLast { wire.close() } else { rest() }
+            if isLast {
+                wire.close()
+            } else if shutdown == .none {
+                rest()
+            }
         }
         finishIfOver()
     }

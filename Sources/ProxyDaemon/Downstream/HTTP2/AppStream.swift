@@ -287,7 +287,7 @@ final class AppStream: TimerEntry, AppSide {
         guard !isClosed, !isCut else {
             response.body.cancel()
             var broken = WrittenResponse(.broken)
-            broken.fault = NetworkError.clientGone
+            broken.fail(NetworkError.clientGone)
             return broken
         }
         hasBegunResponse = true
@@ -311,39 +311,34 @@ final class AppStream: TimerEntry, AppSide {
         var written = WrittenResponse(.body, isHeadOut: true)
         do {
             var left = pending.length ?? .max
-            var next = try await pending.source.next()
-            while let piece = next {
+            while left > 0, let piece = try await pending.source.next() {
                 left -= piece.count
-                guard left >= 0 else { throw BodyWriter.LengthMismatch() }
-                guard !isClosed, !isCut else { throw NetworkError.clientGone }
+                guard left >= 0, !isClosed, !isCut else {
+                    throw left < 0 ? BodyWriter.LengthMismatch() : NetworkError.clientGone
+                }
                 unsent = piece.count
-                // Of content whose length is known, the last piece is: only its trailers come after it.
-                let following = left == 0 ? try await pending.source.next() : nil
-                guard following == nil else { throw BodyWriter.LengthMismatch() }
+                // Of content whose length is known, the last piece is: only trailers may come after it.
+                if left == 0, try await pending.source.next() != nil {
+                    throw BodyWriter.LengthMismatch()
+                }
                 let isLast = left == 0 && pending.source.trailers() == nil
                 session.send(piece, on: id, isLast: isLast)
                 try await contentSent()
                 written.bytesOut += piece.count
-                if left > 0 { next = try await pending.source.next() }
             }
             guard pending.length == nil || left == 0 else { throw BodyWriter.LengthMismatch() }
-            written.trailers = pending.source.trailers()
-            session.end(on: id, trailers: written.trailers)
+            let trailers = pending.source.trailers()
+            session.end(on: id, trailers: trailers)
             endRequest()
-            written.state = .done
+            written.finish(trailers)
+            return written
         } catch is BodyWriter.LengthMismatch {
-            written.fault = NetworkError(
-                .internalError,
-                side: .proxy,
-                detail: BodyWriter.LengthMismatch.reason
-            )
+            let reason = BodyWriter.LengthMismatch.reason
+            written.fail(NetworkError(.internalError, side: .proxy, detail: reason))
         } catch {
-            written.fault = error
+            written.fail(error)
         }
-        if written.fault != nil {
-            pending.source.cancel()
-            written.state = .broken
-        }
+        pending.source.cancel()
         return written
     }
 

@@ -1,0 +1,250 @@
+import Bytes
+import EventIO
+import HTTP2
+import HTTPMessage
+import NetworkClient
+import NetworkCore
+import OriginTransport
+import Synchronization
+import TestSupport
+import Testing
+
+/// The library's transport and origins that speak HTTP/2.
+@Suite struct HTTP2TransportTests {
+    private func transport(_ change: (inout UpstreamOptions) -> Void = { _ in }) throws
+        -> PooledTransport
+    {
+        var options = UpstreamOptions()
+        options.versions = .http2
+        change(&options)
+        return try PooledTransport(options: options)
+    }
+
+    private func request(
+        _ origin: OriginServer,
+        _ target: String = "/",
+        method: HTTPMethod = .get,
+        body: HTTPBody = .empty
+    ) -> Request {
+        Request(
+            method: method,
+            origin: Origin(scheme: .http, host: "127.0.0.1", port: UInt16(origin.port)),
+            target: target,
+            body: body
+        )
+    }
+
+    private func text(
+        of transport: PooledTransport,
+        _ request: Request,
+        _ context: inout RequestContext
+    ) async throws -> String {
+        let response = try await transport.send(request, context: &context)
+        let content = try await response.body.collect(upTo: 1 << 24)
+        return "\(response.status.rawValue) \(String(decoding: content.array, as: UTF8.self))"
+    }
+
+    private func text(of transport: PooledTransport, _ request: Request) async throws -> String {
+        var context = RequestContext()
+        return try await text(of: transport, request, &context)
+    }
+
+    @Test func `exchanges share one connection`() async throws {
+        let origin = try await OriginServer.startHTTP2 { peer, message in
+            try await peer.respond(to: message.stream, 200, [:], message.target)
+        }
+        let transport = try transport()
+        let answers = try await withThrowingTaskGroup(of: String.self) { group in
+            for number in 0..<100 {
+                group.addTask { try await text(of: transport, request(origin, "/\(number)")) }
+            }
+            return try await group.reduce(into: Set()) { $0.insert($1) }
+        }
+        #expect(answers == Set((0..<100).map { "200 /\($0)" }))
+        #expect(origin.connections.count == 1)
+    }
+
+    @Test func `a limit of streams opens another connection, and then lets requests wait`()
+        async throws
+    {
+        let gate = Gate()
+        let origin = try await OriginServer.start { wire in
+            var limits = HTTP2Limits()
+            limits.streams = 2
+            let peer = HTTP2Peer(wire, as: .server, limits: limits)
+            try await peer.flush()
+            while let message = try await peer.next() {
+                try await gate.wait()
+                try await peer.respond(to: message.stream, 200, [:], message.target)
+            }
+        }
+        let transport = try transport { $0.connections = 2 }
+        // The limit is known once the settings have come.
+        gate.open()
+        #expect(try await text(of: transport, request(origin, "/first")) == "200 /first")
+        let answers = try await withThrowingTaskGroup(of: String.self) { group in
+            for number in 0..<20 {
+                group.addTask { try await text(of: transport, request(origin, "/\(number)")) }
+            }
+            return try await group.reduce(into: Set()) { $0.insert($1) }
+        }
+        #expect(answers.count == 20)
+        #expect(origin.connections.count <= 2)
+    }
+
+    @Test func `a caller that goes away resets its stream and nothing else`() async throws {
+        let resets = Mutex<[Int32: HTTP2Code]>([:])
+        let arrived = Gate()
+        let origin = try await OriginServer.start { wire in
+            let peer = HTTP2Peer(wire, as: .server)
+            try await peer.flush()
+            let slow = try await peer.next()
+            arrived.open()
+            try await peer.receive { !$0.resets.isEmpty }
+            resets.withLock { $0 = peer.resets }
+            #expect(peer.resets[slow?.stream ?? 0] == .cancel)
+            while let message = try await peer.next() {
+                try await peer.respond(to: message.stream, 200, [:], "still here")
+            }
+        }
+        let transport = try transport()
+        let call = Task { try await text(of: transport, request(origin, "/slow")) }
+        try await arrived.wait()
+        call.cancel()
+        let error = await #expect(throws: NetworkError.self) { try await call.value }
+        #expect(error?.kind == .cancelled)
+        #expect(try await text(of: transport, request(origin, "/next")) == "200 still here")
+        #expect(origin.connections.count == 1)
+    }
+
+    @Test(arguments: [HTTPMethod.get, .post])
+    func `a refused stream is sent again, whatever its method`(method: HTTPMethod) async throws {
+        let refused = Mutex(false)
+        let origin = try await OriginServer.startHTTP2 { peer, message in
+            let isFirst = refused.withLock { was in
+                defer { was = true }
+                return !was
+            }
+            if isFirst { return try await peer.reset(message.stream, .refusedStream) }
+            try await peer.respond(to: message.stream, 200, [:], message.body)
+        }
+        let body = HTTPBody.bytes(ByteSlice("once"))
+        let answer = try await text(
+            of: try transport(),
+            request(origin, method: method, body: body)
+        )
+        #expect(answer == "200 once")
+    }
+
+    @Test func `what a leaving origin has not looked at goes to another connection`() async throws {
+        let origin = try await OriginServer.start { wire in
+            let peer = HTTP2Peer(wire, as: .server)
+            try await peer.flush()
+            while let message = try await peer.next() {
+                if wire.number == 0, message.target == "/lost" {
+                    // GOAWAY with 1 as the last stream.
+                    try await peer.raw([0, 0, 8, 7, 0, 0, 0, 0, 0] + [0, 0, 0, 1, 0, 0, 0, 0])
+                    continue
+                }
+                try await peer.respond(to: message.stream, 200, [:], "\(wire.number)")
+            }
+        }
+        let transport = try transport()
+        #expect(try await text(of: transport, request(origin, "/kept")) == "200 0")
+        let lost = request(origin, "/lost", method: .post, body: .bytes(ByteSlice("x")))
+        #expect(try await text(of: transport, lost) == "200 1")
+    }
+
+    @Test func `a reader that takes nothing holds a window, and others go on`() async throws {
+        let sent = Mutex(0)
+        let origin = try await OriginServer.start { wire in
+            let peer = HTTP2Peer(wire, as: .server)
+            try await peer.flush()
+            while let message = try await peer.next() {
+                guard message.target == "/endless" else {
+                    try await peer.respond(to: message.stream, 200, [:], "quick")
+                    continue
+                }
+                try await peer.beginResponse(to: message.stream)
+                try await peer.send(String(repeating: "x", count: 3 << 20), on: message.stream)
+                sent.withLock { $0 = wire.number + 1 }
+            }
+        }
+        let transport = try transport()
+        var context = RequestContext()
+        let endless = try await transport.send(request(origin, "/endless"), context: &context)
+        for _ in 0..<20 {
+            #expect(try await text(of: transport, request(origin, "/quick")) == "200 quick")
+        }
+        #expect(origin.connections.count == 1)
+        guard case .stream(let source, _) = endless.body else {
+            Issue.record("the content does not stream")
+            return
+        }
+        var count = 0
+        while count < 3 << 20, let piece = try await source.next() { count += piece.count }
+        #expect(count == 3 << 20)
+        source.cancel()
+    }
+
+    @Test func `content of any length goes up, and comes back`() async throws {
+        let origin = try await OriginServer.startHTTP2 { peer, message in
+            try await peer.respond(to: message.stream, 200, [:], message.body, isChunked: true)
+        }
+        let transport = try transport()
+        for length in [0, 1, 16_384, 65_535, 65_536, 1 << 20] {
+            let body = String(repeating: "b", count: length)
+            let parts = stride(from: 0, to: length, by: 10_000).map { start in
+                String(repeating: "b", count: min(10_000, length - start))
+            }
+            let pieces = HTTPBody.stream(PiecedBody(parts), length: nil)
+            let answer = try await text(of: transport, request(origin, method: .put, body: pieces))
+            #expect(answer == "200 \(body)")
+        }
+        #expect(origin.connections.count == 1)
+    }
+
+    @Test func `a connection that ends takes its exchanges along`() async throws {
+        let origin = try await OriginServer.start { wire in
+            let peer = HTTP2Peer(wire, as: .server)
+            try await peer.flush()
+            for _ in 0..<3 { _ = try await peer.next() }
+            throw WireError.ended
+        }
+        let transport = try transport()
+        await withTaskGroup(of: ErrorKind?.self) { group in
+            for number in 0..<3 {
+                group.addTask {
+                    do {
+                        _ = try await text(of: transport, request(origin, "/\(number)"))
+                        return nil
+                    } catch {
+                        return (error as? NetworkError)?.kind
+                    }
+                }
+            }
+            for await kind in group { #expect(kind == .connectionTerminated) }
+        }
+    }
+
+    @Test func `an answer that does not come in time ends its stream only`() async throws {
+        let origin = try await OriginServer.startHTTP2 { peer, message in
+            if message.target == "/never" { return }
+            try await peer.respond(to: message.stream, 200, [:], "in time")
+        }
+        let transport = try transport { $0.responseTimeout = .milliseconds(500) }
+        #expect(try await text(of: transport, request(origin, "/first")) == "200 in time")
+        let error = await #expect(throws: NetworkError.self) {
+            try await text(of: transport, request(origin, "/never"))
+        }
+        #expect(error?.kind == .httpResponseTimeout)
+        #expect(try await text(of: transport, request(origin, "/second")) == "200 in time")
+        #expect(origin.connections.count == 1)
+    }
+
+    @Test func `an origin of HTTP/1 is not spoken to in HTTP/2 without being asked`() async throws {
+        let origin = try await OriginServer.start { _ in Raw.ok("plain") }
+        let transport = try PooledTransport()
+        #expect(try await text(of: transport, request(origin)) == "200 plain")
+    }
+}

@@ -1,0 +1,231 @@
+import Bytes
+import HTTP1
+package import HTTP2
+package import HTTPMessage
+
+/// One end of a connection in HTTP/2 that a test controls, over a `Wire`.
+///
+/// Used by one task; not `Sendable`.
+package final class HTTP2Peer {
+    /// A message as it has arrived.
+    package struct Message: Sendable {
+        package let stream: Int32
+        package var method = ""
+        package var target = ""
+        package var status = 0
+        package var headers: HTTPHeaders
+        package var content: [UInt8] = []
+        package var trailers: HTTPHeaders?
+
+        package init(stream: Int32, headers: HTTPHeaders) {
+            self.stream = stream
+            self.headers = headers
+        }
+
+        /// The content as text.
+        package var body: String { String(decoding: content, as: UTF8.self) }
+        /// The value of a field.
+        package subscript(_ name: String) -> String? { headers[HTTPFieldName(stringLiteral: name)] }
+    }
+
+    package let session: HTTP2Session
+    private let wire: Wire
+    private var open: [Int32: Message] = [:]
+    private var complete: [Message] = []
+    /// The heads of messages that are not complete.
+    package private(set) var begun: [Int32] = []
+    /// How streams were closed by the peer.
+    package private(set) var resets: [Int32: HTTP2Code] = [:]
+    package private(set) var interim: [Int] = []
+    /// The last stream of each GOAWAY.
+    package private(set) var goAways: [Int32] = []
+    /// Whether content is taken as it comes; otherwise windows stay as they are.
+    package var consumes = true
+
+    package init(_ wire: Wire, as role: HTTP2Session.Role, limits: HTTP2Limits = HTTP2Limits()) {
+        self.wire = wire
+        session = HTTP2Session(role, limits: limits)
+    }
+
+    // MARK: - Sending
+
+    /// Sends what the session has to say.
+    package func flush() async throws {
+        while session.wantsToSend {
+            let output = OutputBuffer()
+            try session.produce(into: output, upTo: 1 << 16)
+            guard output.count > 0 else { return }
+            try await wire.send(output.span.array)
+        }
+    }
+
+    /// Begins a request; `content` is all of it, or `nil` where `send` and `end` follow.
+    package func request(
+        _ method: HTTPMethod = .get,
+        _ target: String,
+        host: String = "localhost",
+        _ headers: HTTPHeaders = [:],
+        content: String? = ""
+    ) async throws -> Int32? {
+        let head = OutputBuffer()
+        let hasContent = content != ""
+        HeadEncoder.encodeRequest(
+            method: method,
+            target: target,
+            host: host,
+            headers: headers,
+            framing: content.map { $0.isEmpty ? .none : .length($0.utf8.count) } ?? .chunked,
+            into: head
+        )
+        // `TE` is the encoder's.
+        let te = headers[.te]
+        if let te { head.truncate(to: head.count - 2); head.append("TE: \(te)\r\n\r\n") }
+        let stream = session.sendRequest(
+            head,
+            method: method,
+            scheme: "http",
+            hasContent: hasContent
+        )
+        if let stream, let content, hasContent {
+            session.send(ByteSlice(content), on: stream)
+            session.end(stream)
+        }
+        try await flush()
+        return stream
+    }
+
+    /// Sends a response.
+    package func respond(
+        to stream: Int32,
+        _ status: HTTPStatus = 200,
+        _ headers: HTTPHeaders = [:],
+        _ content: String = "",
+        trailers: HTTPHeaders? = nil,
+        isChunked: Bool = false
+    ) async throws {
+        let head = OutputBuffer()
+        HeadEncoder.encodeResponse(
+            status: status,
+            headers: headers,
+            framing: isChunked || trailers != nil ? .chunked : .length(content.utf8.count),
+            into: head
+        )
+        let hasContent = !content.isEmpty || trailers != nil
+        session.sendResponse(head, on: stream, hasContent: hasContent)
+        if hasContent {
+            session.send(ByteSlice(content), on: stream)
+            session.end(stream, trailers: trailers)
+        }
+        try await flush()
+    }
+
+    /// Begins a response whose content follows.
+    package func beginResponse(to stream: Int32, _ headers: HTTPHeaders = [:]) async throws {
+        let head = OutputBuffer()
+        HeadEncoder.encodeResponse(status: 200, headers: headers, framing: .chunked, into: head)
+        session.sendResponse(head, on: stream, hasContent: true)
+        try await flush()
+    }
+
+    /// Sends a part of the content, or with `isLast` the rest.
+    package func send(_ content: String, on stream: Int32, isLast: Bool = false) async throws {
+        if !content.isEmpty { session.send(ByteSlice(content), on: stream) }
+        if isLast { session.end(stream) }
+        try await flush()
+    }
+
+    package func reset(_ stream: Int32, _ code: HTTP2Code) async throws {
+        session.reset(stream, code)
+        try await flush()
+    }
+
+    /// Sends a frame as it is.
+    package func raw(_ bytes: [UInt8]) async throws { try await wire.send(bytes) }
+
+    // MARK: - Receiving
+
+    /// Takes the next whole message; `nil` at the end of the connection.
+    package func next() async throws -> Message? {
+        while complete.isEmpty {
+            guard try await receive() else { return nil }
+        }
+        return complete.removeFirst()
+    }
+
+    /// Takes the message of a stream.
+    ///
+    /// - Throws: `WireError.ended` if there is none.
+    package func message(on stream: Int32?) async throws -> Message {
+        while true {
+            if let index = complete.firstIndex(where: { $0.stream == stream }) {
+                return complete.remove(at: index)
+            }
+            guard try await receive() else { throw WireError.ended }
+        }
+    }
+
+    /// Takes what has come until a condition holds.
+    ///
+    /// - Throws: `WireError.ended` at the end of the connection.
+    package func receive(until condition: (HTTP2Peer) -> Bool) async throws {
+        while !condition(self) {
+            guard try await receive() else { throw WireError.ended }
+        }
+    }
+
+    /// The content that has come on a stream so far.
+    package func content(on stream: Int32) -> [UInt8] { open[stream]?.content ?? [] }
+
+    private func receive() async throws -> Bool {
+        guard let bytes = try await wire.bytes() else { return false }
+        try session.receive(bytes.span, now: 1)
+        for event in session.takeEvents() { take(event, bytes) }
+        try await flush()
+        return true
+    }
+
+    private func take(_ event: HTTP2Event, _ bytes: [UInt8]) {
+        switch event {
+        case .request(let id, let head, let ends):
+            begun.append(id)
+            open[id] = Message(stream: id, headers: head.headers)
+            open[id]?.method = head.method.rawValue
+            open[id]?.target = head.target.pathAndQuery ?? ""
+            if ends { finish(id, nil) }
+        case .response(let id, let head, let ends):
+            guard head.status.kind != .informational else {
+                return interim.append(head.status.rawValue)
+            }
+            begun.append(id)
+            open[id] = Message(stream: id, headers: head.headers)
+            open[id]?.status = head.status.rawValue
+            if ends { finish(id, nil) }
+        case .content(let id, let range):
+            open[id]?.content += bytes[range]
+            if consumes { session.consumed(range.count, on: id) }
+        case .ended(let id, let trailers): finish(id, trailers)
+        case .closed(let id, let code): if code != .noError { resets[id] = code }
+        case .goAway(let last, _): goAways.append(last)
+        case .malformed, .sent, .settings, .pong: break
+        }
+    }
+
+    private func finish(_ id: Int32, _ trailers: HTTPHeaders?) {
+        guard var message = open.removeValue(forKey: id) else { return }
+        message.trailers = trailers
+        complete.append(message)
+    }
+}
+
+extension OriginServer {
+    /// Starts a server that speaks HTTP/2 with prior knowledge, and answers each request.
+    package static func startHTTP2(
+        _ answer: @escaping @Sendable (HTTP2Peer, HTTP2Peer.Message) async throws -> Void
+    ) async throws -> OriginServer {
+        try await start { wire in
+            let peer = HTTP2Peer(wire, as: .server)
+            try await peer.flush()
+            while let message = try await peer.next() { try await answer(peer, message) }
+        }
+    }
+}
