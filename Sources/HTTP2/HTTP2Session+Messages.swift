@@ -7,6 +7,7 @@ extension HTTP2Session {
     /// A field block begins.
     func beginBlock(on id: Int32, opensRequest: Bool) {
         isInBlock = true
+        continuations = 0
         if opensRequest {
             open(id, HTTP2Stream(.get))
             return block.begin(.request)

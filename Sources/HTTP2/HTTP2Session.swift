@@ -26,6 +26,8 @@ package import HTTPMessage
     var budget: FrameBudget
     /// Why the peer is cut off, where this class decides that.
     var overrun: (code: HTTP2Code, reason: String)?
+    /// How many frames have continued the present field block.
+    var continuations = 0
     /// Whether a field block has begun and not ended: nothing else may come before its end.
     package internal(set) var isInBlock = false
     /// Whether the peer takes no more streams.

@@ -34,7 +34,8 @@ enum HTTP2Callbacks {
         unsafe nghttp2_option_set_no_auto_window_update(options, 1)
         unsafe nghttp2_option_set_no_http_messaging(options, 1)
         unsafe nghttp2_option_set_no_closed_streams(options, 1)
-        unsafe nghttp2_option_set_max_continuations(options, owner.limits.continuations)
+        // It counts every call that brings a part of such a frame's head: `beginFrame` counts frames.
+        unsafe nghttp2_option_set_max_continuations(options, .max)
         unsafe nghttp2_option_set_max_outbound_ack(options, owner.limits.idleFrames)
         let data = unsafe Unmanaged.passUnretained(owner).toOpaque()
         let code =
@@ -69,6 +70,13 @@ private func beginFrame(
     guard isIdle else {
         if header.type == UInt8(NGHTTP2_DATA.rawValue) { session.budget.earn(1) }
         return 0
+    }
+    if header.type == UInt8(NGHTTP2_CONTINUATION.rawValue) {
+        session.continuations += 1
+        guard session.continuations <= session.limits.continuations else {
+            session.overrun = (.enhanceYourCalm, "a head in too many frames")
+            return NGHTTP2_ERR_CALLBACK_FAILURE.rawValue
+        }
     }
     guard session.budget.spend() else {
         let reason = "too many frames that neither begin a message nor carry content"

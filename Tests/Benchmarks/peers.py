@@ -87,7 +87,7 @@ class Peers:
         return child
 
     def upstream(self):
-        for name in ("upstream", "upstream_tls"):
+        for name in ("upstream", "upstream_tls", "upstream_h2"):
             self.port[name] = free_port()
         subprocess.run(
             [tool("openssl"), "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30",
@@ -137,7 +137,7 @@ class Peers:
         self.port[name] = free_port()
 
     def netproxy(self, program, name="netproxy", workers=1, channels=(), limits=""):
-        """One daemon with the channels `plain` and `tls`, and others like `plain`."""
+        """One daemon with the channels `plain`, `tls` and `h2`, and others like `plain`."""
         self.choose_port(name)
         self.configure(name, workers, channels, limits)
         return self.start(name, [os.path.abspath(program), "run", "--config",

@@ -8,7 +8,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 seconds=${1:-15}
-names=(Request Response Chunked Target Challenge Configuration)
+names=(Request Response Chunked Target Challenge Configuration HTTP2App HTTP2Origin)
 (($# > 1)) && names=("${@:2}")
 scratch=$PWD/.build-fuzz
 sanitizers=(-sanitize=fuzzer,address)
@@ -18,7 +18,7 @@ export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1
 
 build() {
     local target
-    for target in HTTP1 ProxyConfig; do
+    for target in HTTP1 HTTP2 ProxyConfig; do
         swift build --scratch-path "$scratch" -c release --target "$target" \
             -Xswiftc "${sanitizers[0]}"
     done
@@ -38,6 +38,10 @@ link() {
             modules=(ProxyConfig HTTPMessage Bytes YAML)
             more=(-lyaml)
             ;;
+        HTTP2*)
+            modules=(HTTP2 HTTP1 HTTPMessage Bytes)
+            more=(-lnghttp2 Tests/Fuzz/FuzzedSession.swift)
+            ;;
     esac
     for module in "${modules[@]}"; do
         mapfile -t -O "${#objects[@]}" objects < \
@@ -46,7 +50,7 @@ link() {
     swiftc -O -g -parse-as-library -swift-version 6 -package-name "$(package_name)" \
         -enable-experimental-feature Lifetimes \
         "${sanitizers[@]}" -I "$scratch/release/Modules" -module-name "${name}Fuzzer" \
-        -I Sources/CLibevent -I Sources/CNetproxy -I Sources/COpenSSL -I Sources/CYAML \
+        -I Sources/CLibevent -I Sources/CNetproxy -I Sources/COpenSSL -I Sources/CYAML -I Sources/CNghttp2 \
         Tests/Fuzz/Input.swift "Tests/Fuzz/${name}Fuzzer.swift" "${objects[@]}" "${more[@]}" \
         -o "$scratch/${name}Fuzzer" 2> "$scratch/link.txt" || {
         cat "$scratch/link.txt"

@@ -22,6 +22,31 @@ CHALLENGES = [
 ]
 
 
+def frame(kind, flags, stream, payload=b""):
+    return (len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big")
+            + payload)
+
+
+def literal(name, value):
+    """A field of HPACK that is not indexed."""
+    return bytes([0, len(name)]) + name + bytes([len(value)]) + value
+
+
+REQUEST = b"\x82\x86\x84" + literal(b":authority", b"a") + literal(b"x-field", b"value")
+RESPONSE = b"\x88" + literal(b"content-length", b"5")
+SETTINGS = frame(4, 0, 0)
+FRAMES = [
+    SETTINGS, SETTINGS + frame(4, 1, 0),
+    SETTINGS + frame(1, 5, 1, REQUEST), SETTINGS + frame(1, 4, 1, RESPONSE) + frame(0, 1, 1, b"hello"),
+    SETTINGS + frame(1, 4, 1, b"\x88") + frame(0, 0, 1, b"hello")
+    + frame(1, 5, 1, literal(b"grpc-status", b"0")),
+    SETTINGS + frame(1, 0, 1, REQUEST[:5]) + frame(9, 4, 1, REQUEST[5:]),
+    SETTINGS + frame(8, 0, 0, b"\0\0\1\0") + frame(6, 0, 0, bytes(8)) + frame(7, 0, 0, bytes(8)),
+    SETTINGS + frame(1, 5, 1, REQUEST) + frame(3, 0, 1, b"\0\0\0\x08") + frame(2, 0, 3, bytes(5)),
+    SETTINGS + frame(1, 5, 1, b"\x48\x03103") + frame(1, 5, 1, RESPONSE),
+]
+
+
 def write(directory, name, data):
     folder = os.path.join(directory, name)
     os.makedirs(folder, exist_ok=True)
@@ -43,6 +68,9 @@ def main():
             write(directory, "Target", words[1])
     for challenge in CHALLENGES:
         write(directory, "Challenge", challenge)
+    for data in FRAMES:
+        write(directory, "HTTP2App", data)
+        write(directory, "HTTP2Origin", data)
     with open(os.path.join(HERE, "..", "..", "config", "netproxy.example.yaml"), "rb") as file:
         example = file.read()
     included = (

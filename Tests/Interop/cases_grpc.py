@@ -9,6 +9,7 @@ import os
 import subprocess
 
 from harness import Child, Failure, case, check, clean_environment, equal, eventually, free_port
+from cases_readme import GUIDE, block
 from proxy import Netproxy
 from world import HERE, read_json_lines
 
@@ -215,3 +216,31 @@ def grpc_cancel_reaches_the_service(world):
         equal(calls, {"SayHellos": "CANCELLED", "SayHello": "OK"}, "calls that the service saw")
         line = record(proxy, "SayHellos")
         equal(line["aborted_by"], "client", "aborted_by in the log")
+
+
+# What follows the guide's block and the README's: a call, and a conversation.
+HELLO_WORLD = """
+say = channel.unary_unary("/hello.Greeter/SayHello", json.dumps, json.loads)
+print(say({"name": "world"})["text"])
+asked = iter([{"number": 1}, {"number": 2}])
+converse = channel.stream_stream("/hello.Greeter/Converse", json.dumps, json.loads)
+print(len(list(converse(asked))))
+"""
+
+
+@case
+def grpc_as_the_documents_say(world):
+    readme = block("python", "grpc.default_authority")
+    guide = block("python", "grpc.default_authority", f"{GUIDE}/Apps.md")
+    check("import grpc" in guide, "the guide's block imports grpc")
+    with Greeter(world) as greeter, Netproxy(world, {
+            "greeter": greeter.channel(world.auth.register())}) as proxy:
+        for text in (guide, "import grpc\n" + readme.replace("orders.localhost", "greeter.localhost")):
+            text = text.replace(":8080", f":{proxy.port}") + HELLO_WORLD.replace(
+                "json.dumps", "lambda message: json.dumps(message).encode()")
+            done = subprocess.run([world.python, "-c", "import json\n" + text],
+                                  stdin=subprocess.DEVNULL, capture_output=True, timeout=60,
+                                  env=clean_environment())
+            equal(done.stdout.decode().splitlines(), ["hello world", "2"],
+                  f"output ({done.stderr.decode()[-400:]})")
+        equal(record(proxy, "Converse")["grpc_status"], 0, "status in the log")

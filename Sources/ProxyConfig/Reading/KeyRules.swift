@@ -64,6 +64,18 @@ extension LimitsKey: RuledKey {
         case .headerSize, .targetSize: .size
         case .headTimeout: .duration
         case .bodyRate: .either([.size, .off])
+        case .http2: .either([.map(HTTP2Key.self), .off])
+        }
+    }
+}
+
+extension HTTP2Key: RuledKey {
+    var rule: KeyRule {
+        switch self {
+        case .streams: .number(1...10_000)
+        case .window: .size
+        case .continuations: .number(0...1000)
+        case .idleFrames: .number(10...1_000_000)
         }
     }
 }

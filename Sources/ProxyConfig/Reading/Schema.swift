@@ -45,6 +45,14 @@ enum LimitsKey: String, SectionKey {
     case targetSize = "target_size"
     case headTimeout = "head_timeout"
     case bodyRate = "body_rate"
+    case http2
+}
+
+enum HTTP2Key: String, SectionKey {
+    static let example: String? = "{ streams: 128 }"
+
+    case streams, window, continuations
+    case idleFrames = "idle_frames"
 }
 
 enum LogKey: String, SectionKey {
@@ -205,6 +213,7 @@ package enum ConfigurationSchema {
     /// Every key path, with `*` for the name of a channel.
     package static let keyPaths: [String] =
         paths(RootKey.self, under: "") + paths(LimitsKey.self, under: "limits.")
+        + paths(HTTP2Key.self, under: "limits.http2.")
         + paths(LogKey.self, under: "log.") + paths(RotationKey.self, under: "log.rotate.")
         + paths(ChannelKey.self, under: "channels.*.")
         + paths(MatchKey.self, under: "channels.*.match.")

@@ -49,6 +49,7 @@ struct ChannelReader {
         checkRules(of: configuration)
         checkClientCertificate(of: configuration)
         checkPins(of: configuration)
+        checkVersions(of: configuration)
         checkProofKey(of: configuration, in: authentication.section)
         return configuration
     }
@@ -97,6 +98,17 @@ struct ChannelReader {
         reading.require(
             "an http:// upstream has no certificate to pin",
             at: channel.section(.tls, TLSKey.self).place(of: .pins)
+        )
+    }
+
+    /// A proxy reads a plain request, which it forwards in HTTP/1.1.
+    private func checkVersions(of configuration: ChannelConfiguration) {
+        guard configuration.versions == .http2, configuration.proxy != nil,
+            configuration.upstreams.contains(where: { $0.origin.scheme == .http })
+        else { return }
+        reading.report(
+            "http2 cannot go to an http:// upstream through a proxy, which forwards HTTP/1.1",
+            at: channel.place(of: .http)
         )
     }
 

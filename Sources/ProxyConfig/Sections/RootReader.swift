@@ -69,7 +69,22 @@ struct RootReader {
                     .bodyRate,
                     in: ByteCount(1)...ByteCount.mebibytes(1),
                     default: ByteCount(240)
-                )
+                ),
+            http2: limits.isOff(.http2) ? nil : http2(in: limits)
+        )
+    }
+
+    private func http2(in limits: Section<LimitsKey>) -> ProxyConfiguration.Limits.HTTP2 {
+        let http2 = limits.section(.http2, HTTP2Key.self)
+        return ProxyConfiguration.Limits.HTTP2(
+            streams: http2.integer(.streams, in: 1...10_000, default: 128),
+            window: http2.size(
+                .window,
+                in: ByteCount.kibibytes(1)...ByteCount.mebibytes(4),
+                default: .kibibytes(256)
+            ),
+            continuations: http2.integer(.continuations, in: 0...1000, default: 8),
+            idleFrames: http2.integer(.idleFrames, in: 10...1_000_000, default: 1000)
         )
     }
 

@@ -77,7 +77,7 @@ final class Worker {
                 headTimeout: limits.headTimeout,
                 bodyRate: limits.bodyRate?.bytes,
                 parkDelay: Worker.parkDelay,
-                http2: HTTP2Limits()
+                http2: limits.http2.map(HTTP2Limits.init)
             )
             connections = limits.connections
             mayPoll = configuration.busyPoll == .auto
@@ -290,4 +290,15 @@ final class Worker {
 /// A channel that is no longer in force, for as long as an exchange uses it.
 private struct RetiredChannel {
     weak var channel: Channel?
+}
+
+extension HTTP2Limits {
+    /// What the configuration says.
+    fileprivate init(_ configured: ProxyConfiguration.Limits.HTTP2) {
+        self.init()
+        streams = configured.streams
+        window = configured.window.bytes
+        continuations = configured.continuations
+        idleFrames = configured.idleFrames
+    }
 }
