@@ -254,3 +254,40 @@ extension Span<UInt8> {
         return true
     }
 }
+
+extension Span<UInt8> {
+    /// The bytes of a text, which lives for ever.
+    @_lifetime(immortal)
+    package init(of text: StaticString) {
+        // SAFETY: a static string's bytes live for ever.
+        let bytes = unsafe Span<UInt8>(
+            _unsafeStart: text.utf8Start,
+            count: text.utf8CodeUnitCount
+        )
+        self = unsafe _overrideLifetime(bytes, copying: ())
+    }
+
+    /// A hash of the bytes that goes on from another, eight bytes at a time; not for what an adversary may
+    /// choose to collide.
+    package func hash(from seed: UInt64) -> UInt64 {
+        var hash = (seed ^ UInt64(count)) &* 0x9E37_79B9_7F4A_7C15
+        unsafe withUnsafeBytes { bytes in
+            let count = bytes.count
+            var index = 0
+            while index + 8 <= count {
+                // SAFETY: eight bytes are left.
+                let word = unsafe bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+                hash = (hash ^ word) &* 0xFF51_AFD7_ED55_8CCD
+                hash ^= hash >> 32
+                index += 8
+            }
+            while index < count {
+                let byte = unsafe bytes[index]
+                hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3
+                index += 1
+            }
+        }
+        hash ^= hash >> 29
+        return hash
+    }
+}

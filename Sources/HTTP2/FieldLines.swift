@@ -1,94 +1,100 @@
 import Bytes
-import CNghttp2
 import HTTPMessage
 
-/// The lines of a head as HTTP/1 writes it, as the fields of HTTP/2: the encoder of HTTP/1 decides what is
-/// in a head, for both.
-// SAFETY: the pointers are to the output's bytes, and are used before the caller changes it.
-@safe struct FieldLines {
-    private var fields: [nghttp2_nv] = unsafe []
-    /// The texts that no head holds.
-    private let extra = OutputBuffer(capacity: 64)
+/// The lines of a head as HTTP/1 writes it, as a field block of HTTP/2: the encoder of HTTP/1 decides what is in a
+/// head, for both.
+enum FieldLines {
+    /// What a text is.
+    enum Kind {
+        /// A request for an origin of this scheme.
+        case request(StaticString)
+        case response, trailers
+    }
 
-    /// Reads a request's head.
-    ///
-    /// `submit` gets the fields.
-    mutating func request<Result>(
-        _ head: OutputBuffer,
-        scheme: StaticString,
-        _ submit: (UnsafePointer<nghttp2_nv>?, Int) -> Result
-    ) -> Result {
-        unsafe fields.removeAll(keepingCapacity: true)
-        let line = nextLine(head, from: 0)
-        let (methodEnd, targetEnd) = FieldLines.parts(of: head.span, line)
-        extra.removeAll()
-        extra.append(":method:scheme:authority:path")
-        let schemeStart = extra.count
-        extra.append(scheme)
-        let isConnect = head.span.extracting(line.lowerBound..<methodEnd).isExactly("CONNECT")
-        add(extra, 0..<7, head, line.lowerBound..<methodEnd)
-        if !isConnect { add(extra, 7..<14, extra, schemeStart..<extra.count) }
+    /// Writes the block of a text, whose names become lower-case.
+    static func encode(
+        _ text: OutputBuffer,
+        _ kind: Kind,
+        with encoder: inout FieldEncoder,
+        into output: OutputBuffer
+    ) {
+        encoder.begin(output)
+        switch kind {
+        case .request(let scheme): encodeRequest(text, scheme, &encoder, output)
+        case .response:
+            append(":status", text.span.extracting(9..<12), &encoder, output)
+            addFields(text, from: line(of: text, from: 0).upperBound + 2, &encoder, output)
+        case .trailers: addFields(text, from: 0, &encoder, output)
+        }
+    }
+
+    private static func encodeRequest(
+        _ text: OutputBuffer,
+        _ scheme: StaticString,
+        _ encoder: inout FieldEncoder,
+        _ output: OutputBuffer
+    ) {
+        let first = line(of: text, from: 0)
+        let methodEnd = text.span.firstIndex(of: 0x20, from: first.lowerBound) ?? first.upperBound
+        let targetEnd = text.span.firstIndex(of: 0x20, from: methodEnd + 1) ?? first.upperBound
+        let method = text.span.extracting(first.lowerBound..<methodEnd)
+        let isConnect = method.isExactly("CONNECT")
         // The encoder writes Host first.
-        let host = nextLine(head, from: line.upperBound + 2)
-        let colon = host.lowerBound + 4
-        add(extra, 14..<24, head, min(colon + 2, host.upperBound)..<host.upperBound)
-        if !isConnect { add(extra, 24..<29, head, (methodEnd + 1)..<targetEnd) }
-        addFields(head, from: host.upperBound + 2)
-        return unsafe fields.withUnsafeBufferPointer { unsafe submit($0.baseAddress, $0.count) }
+        let host = line(of: text, from: first.upperBound + 2)
+        let authority = min(host.lowerBound + 6, host.upperBound)..<host.upperBound
+        append(":method", method, &encoder, output)
+        if !isConnect { append(":scheme", scheme, &encoder, output) }
+        append(":authority", text.span.extracting(authority), &encoder, output)
+        if !isConnect {
+            append(":path", text.span.extracting((methodEnd + 1)..<targetEnd), &encoder, output)
+        }
+        addFields(text, from: host.upperBound + 2, &encoder, output)
     }
 
-    /// Reads a response's head.
-    mutating func response<Result>(
-        _ head: OutputBuffer,
-        _ submit: (UnsafePointer<nghttp2_nv>?, Int) -> Result
-    ) -> Result {
-        unsafe fields.removeAll(keepingCapacity: true)
-        let line = nextLine(head, from: 0)
-        extra.removeAll()
-        extra.append(":status")
-        add(extra, 0..<7, head, 9..<12)
-        addFields(head, from: line.upperBound + 2)
-        return unsafe fields.withUnsafeBufferPointer { unsafe submit($0.baseAddress, $0.count) }
+    private static func append(
+        _ name: StaticString,
+        _ value: Span<UInt8>,
+        _ encoder: inout FieldEncoder,
+        _ output: OutputBuffer
+    ) {
+        encoder.append(Span(of: name), value, to: output)
     }
 
-    /// Reads trailer fields.
-    mutating func trailers<Result>(
-        _ section: OutputBuffer,
-        _ submit: (UnsafePointer<nghttp2_nv>?, Int) -> Result
-    ) -> Result {
-        unsafe fields.removeAll(keepingCapacity: true)
-        addFields(section, from: 0)
-        return unsafe fields.withUnsafeBufferPointer { unsafe submit($0.baseAddress, $0.count) }
+    private static func append(
+        _ name: StaticString,
+        _ value: StaticString,
+        _ encoder: inout FieldEncoder,
+        _ output: OutputBuffer
+    ) {
+        encoder.append(Span(of: name), Span(of: value), to: output)
     }
 
-    private func nextLine(_ head: OutputBuffer, from start: Int) -> Range<Int> {
-        let end = head.span.firstIndex(of: 0x0D, from: start) ?? head.count
-        return start..<end
+    private static func line(of text: OutputBuffer, from start: Int) -> Range<Int> {
+        start..<(text.span.firstIndex(of: 0x0D, from: start) ?? text.count)
     }
 
-    private static func parts(of head: Span<UInt8>, _ line: Range<Int>) -> (Int, Int) {
-        let methodEnd = head.firstIndex(of: 0x20, from: line.lowerBound) ?? line.upperBound
-        let targetEnd = head.firstIndex(of: 0x20, from: methodEnd + 1) ?? line.upperBound
-        return (methodEnd, targetEnd)
-    }
-
-    private mutating func addFields(_ head: OutputBuffer, from start: Int) {
+    private static func addFields(
+        _ text: OutputBuffer,
+        from start: Int,
+        _ encoder: inout FieldEncoder,
+        _ output: OutputBuffer
+    ) {
         var start = start
-        while start < head.count {
-            let line = nextLine(head, from: start)
+        while start < text.count {
+            let line = line(of: text, from: start)
             start = line.upperBound + 2
             guard !line.isEmpty,
-                let colon = head.span.firstIndex(of: UInt8(ascii: ":"), from: line.lowerBound),
+                let colon = text.span.firstIndex(of: UInt8(ascii: ":"), from: line.lowerBound),
                 colon < line.upperBound
             else { continue }
             let name = line.lowerBound..<colon
             var value = (colon + 1)..<line.upperBound
-            while !value.isEmpty, Grammar.isWhitespace(head.span[value.lowerBound]) {
+            while !value.isEmpty, Grammar.isWhitespace(text.span[value.lowerBound]) {
                 value = (value.lowerBound + 1)..<value.upperBound
             }
-            guard !FieldLines.isOfConnection(head.span, name) else { continue }
-            head.lowercase(name)
-            add(head, name, head, value)
+            guard !isOfConnection(text.span, name) else { continue }
+            text.lowercase(name)
+            encoder.append(text.span.extracting(name), text.span.extracting(value), to: output)
         }
     }
 
@@ -102,30 +108,5 @@ import HTTPMessage
         case 17: head.equals("transfer-encoding", in: name)
         default: false
         }
-    }
-
-    private mutating func add(
-        _ names: OutputBuffer,
-        _ name: Range<Int>,
-        _ values: OutputBuffer,
-        _ value: Range<Int>
-    ) {
-        unsafe fields.append(
-            nghttp2_nv(
-                name: FieldLines.pointer(names, name.lowerBound),
-                value: FieldLines.pointer(values, value.lowerBound),
-                namelen: name.count,
-                valuelen: value.count,
-                flags: UInt8(NGHTTP2_NV_FLAG_NONE.rawValue)
-            )
-        )
-    }
-
-    private static func pointer(_ buffer: OutputBuffer, _ offset: Int)
-        -> UnsafeMutablePointer<UInt8>
-    {
-        unsafe UnsafeMutablePointer(
-            mutating: (buffer.unsafeAddress + offset).assumingMemoryBound(to: UInt8.self)
-        )
     }
 }

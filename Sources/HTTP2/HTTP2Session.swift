@@ -36,7 +36,12 @@ package import HTTPMessage
     private var isEnding = false
     /// What nghttp2 said was wrong.
     var complaint: String?
-    private var lines = FieldLines()
+    private var encoder = FieldEncoder()
+    private let encoded = OutputBuffer(capacity: 1024)
+    /// The head of the frame that is being written.
+    private var headToWrite: (text: OutputBuffer, kind: FieldLines.Kind)?
+    /// Buffers for heads that wait.
+    private var spare: [OutputBuffer] = []
     /// Where frames of content are written, while output is produced.
     var output: OutputBuffer?
     /// The first byte of what is being received.
@@ -177,8 +182,56 @@ package import HTTPMessage
                 guard count < 0 else { return }
                 throw HTTP2ConnectionError(reason: "nghttp2: error \(count)")
             }
+            guard unsafe !writeHead(of: bytes, count, into: output) else { continue }
             output.append(unsafe Span(_unsafeStart: bytes, count: count))
         }
+    }
+
+    /// Writes the fields of a head in the place of what nghttp2 has put into its frame; returns whether the frame
+    /// is one that begins a head.
+    private func writeHead(
+        of bytes: UnsafePointer<UInt8>,
+        _ count: Int,
+        into output: OutputBuffer
+    ) -> Bool {
+        let frame = unsafe Span(_unsafeStart: bytes, count: count)
+        guard frame.count >= 9, frame[3] == UInt8(NGHTTP2_HEADERS.rawValue) else { return false }
+        guard let (text, kind) = headToWrite.take() else { return false }
+        let admitted = unsafe nghttp2_session_get_remote_settings(
+            session,
+            NGHTTP2_SETTINGS_HEADER_TABLE_SIZE
+        )
+        encoder.admit(Int(admitted))
+        let encoded = encoded
+        encoded.removeAll()
+        FieldLines.encode(text, kind, with: &encoder, into: encoded)
+        text.removeAll()
+        if spare.count < 64 { spare.append(text) }
+        let ends = frame[4] & UInt8(NGHTTP2_FLAG_END_STREAM.rawValue)
+        var start = 0
+        repeat {
+            let end = min(start + HTTP2Session.frameSize, encoded.count)
+            let isLast = end == encoded.count
+            let type = start == 0 ? NGHTTP2_HEADERS.rawValue : NGHTTP2_CONTINUATION.rawValue
+            let last = isLast ? UInt8(NGHTTP2_FLAG_END_HEADERS.rawValue) : 0
+            for shift in [16, 8, 0] { output.append(UInt8((end - start) >> shift & 255)) }
+            output.append(UInt8(type))
+            output.append((start == 0 ? ends : 0) | last)
+            output.append(frame.extracting(5..<9))
+            output.append(encoded.span.extracting(start..<end))
+            start = end
+        } while start < encoded.count
+        return true
+    }
+
+    /// The longest frame that every peer takes, in bytes.
+    private static let frameSize = 16_384
+
+    /// A copy of a head, to be kept until its frame is written.
+    private func kept(_ head: OutputBuffer) -> OutputBuffer {
+        let copy = spare.popLast() ?? OutputBuffer(capacity: 2048)
+        copy.append(head.span)
+        return copy
     }
 
     /// How many streams of ours the peer admits at a time.
@@ -194,7 +247,7 @@ package import HTTPMessage
     /// Begins a request.
     ///
     /// - Parameters:
-    ///   - head: as HTTP/1 writes it; its names become lower-case.
+    ///   - head: as HTTP/1 writes it.
     ///   - method: that of the head.
     ///   - scheme: of the origin.
     ///   - hasContent: whether `send` and `end` follow.
@@ -207,16 +260,17 @@ package import HTTPMessage
     ) -> Int32? {
         // RFC 9113 §6.8: none after the peer's GOAWAY, or ours.
         guard unsafe nghttp2_session_check_request_allowed(session) == 1 else { return nil }
-        let id = unsafe lines.request(head, scheme: scheme) { fields, count in
+        let id = unsafe HTTP2Callbacks.withPlaceholder { field in
             guard hasContent else {
-                return unsafe nghttp2_submit_request(session, nil, fields, count, nil, nil)
+                return unsafe nghttp2_submit_request(session, nil, field, 1, nil, nil)
             }
             var provider = unsafe HTTP2Callbacks.provider
-            return unsafe nghttp2_submit_request(session, nil, fields, count, &provider, nil)
+            return unsafe nghttp2_submit_request(session, nil, field, 1, &provider, nil)
         }
         guard id > 0 else { return nil }
         let stream = HTTP2Stream(method)
         stream.isEnded = !hasContent
+        stream.queue(kept(head), .request(scheme))
         streams[id] = stream
         return id
     }
@@ -224,27 +278,29 @@ package import HTTPMessage
     /// Begins a final response.
     ///
     /// - Parameters:
-    ///   - head: as HTTP/1 writes it; its names become lower-case.
+    ///   - head: as HTTP/1 writes it.
     ///   - stream: whose request it answers.
     ///   - hasContent: whether `send` and `end` follow.
     package func sendResponse(_ head: OutputBuffer, on stream: Int32, hasContent: Bool) {
         guard let state = streams[stream] else { return }
         state.isEnded = !hasContent
-        unsafe lines.response(head) { fields, count in
+        state.queue(kept(head), .response)
+        unsafe HTTP2Callbacks.withPlaceholder { field in
             guard hasContent else {
-                _ = unsafe nghttp2_submit_response(session, stream, fields, count, nil)
+                _ = unsafe nghttp2_submit_response(session, stream, field, 1, nil)
                 return
             }
             var provider = unsafe HTTP2Callbacks.provider
-            _ = unsafe nghttp2_submit_response(session, stream, fields, count, &provider)
+            _ = unsafe nghttp2_submit_response(session, stream, field, 1, &provider)
         }
     }
 
     /// Sends an interim response; `head` is as HTTP/1 writes it.
     package func sendInterim(_ head: OutputBuffer, on stream: Int32) {
-        guard streams[stream] != nil else { return }
-        unsafe lines.response(head) { fields, count in
-            _ = unsafe nghttp2_submit_headers(session, none, stream, nil, fields, count, nil)
+        guard let state = streams[stream] else { return }
+        state.queue(kept(head), .response)
+        unsafe HTTP2Callbacks.withPlaceholder { field in
+            _ = unsafe nghttp2_submit_headers(session, none, stream, nil, field, 1, nil)
         }
     }
 
@@ -279,8 +335,9 @@ package import HTTPMessage
 
     /// Sends the trailers that end the message on a stream; called while its last content is packed.
     func submitTrailers(_ section: OutputBuffer, on stream: Int32) {
-        unsafe lines.trailers(section) { fields, count in
-            _ = unsafe nghttp2_submit_trailer(session, stream, fields, count)
+        streams[stream]?.queue(kept(section), .trailers)
+        unsafe HTTP2Callbacks.withPlaceholder { field in
+            _ = unsafe nghttp2_submit_trailer(session, stream, field, 1)
         }
     }
 
@@ -330,6 +387,9 @@ package import HTTPMessage
     func open(_ id: Int32, _ stream: HTTP2Stream) { streams[id] = stream }
 
     func close(_ id: Int32) { streams[id] = nil }
+
+    /// A frame with a head is about to be written; its stream may be closed once it is.
+    func beginHead(on id: Int32) { headToWrite = streams[id]?.takeHead() }
 
     func sentEnd(of id: Int32) {
         guard let stream = streams[id] else { return }

@@ -15,6 +15,10 @@ final class HTTP2Stream {
     /// Whether the message may have content at all.
     var takesContent = true
 
+    /// The heads to send, in order, as HTTP/1 writes them: they are encoded when their frame is, since what is
+    /// encoded later may name it.
+    private(set) var heads: [(text: OutputBuffer, kind: FieldLines.Kind)] = []
+
     /// The content to send, in order.
     private(set) var pieces: [ByteSlice] = []
     /// How much of the first piece has been sent.
@@ -38,6 +42,12 @@ final class HTTP2Stream {
     var ready: Int { pieces.first.map { $0.count - offset } ?? 0 }
     /// Whether the first piece is the last one.
     var isLastPiece: Bool { pieces.count <= 1 }
+
+    func queue(_ head: OutputBuffer, _ kind: FieldLines.Kind) { heads.append((head, kind)) }
+
+    func takeHead() -> (text: OutputBuffer, kind: FieldLines.Kind)? {
+        heads.isEmpty ? nil : heads.removeFirst()
+    }
 
     func queue(_ piece: ByteSlice) {
         if piece.count > 0 { pieces.append(piece) }

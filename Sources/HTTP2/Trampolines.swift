@@ -10,6 +10,22 @@ enum HTTP2Callbacks {
         unsafe nghttp2_data_provider(source: nghttp2_data_source(fd: 0), read_callback: readContent)
     }
 
+    /// Lends a field that stands for those of a head: nghttp2 writes it from the table that every peer has, and
+    /// leaves its own alone; the session then writes the real ones in its place.
+    static func withPlaceholder<Result>(
+        _ body: (UnsafePointer<nghttp2_nv>) -> Result
+    ) -> Result {
+        let (name, value): (StaticString, StaticString) = (":method", "GET")
+        var field = unsafe nghttp2_nv(
+            name: UnsafeMutablePointer(mutating: name.utf8Start),
+            value: UnsafeMutablePointer(mutating: value.utf8Start),
+            namelen: name.utf8CodeUnitCount,
+            valuelen: value.utf8CodeUnitCount,
+            flags: UInt8(NGHTTP2_NV_FLAG_NONE.rawValue)
+        )
+        return unsafe body(&field)
+    }
+
     static func makeSession(for owner: HTTP2Session) -> OpaquePointer? {
         var callbacks: OpaquePointer?
         var options: OpaquePointer?
@@ -27,6 +43,7 @@ enum HTTP2Callbacks {
         unsafe nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, receivedFrame)
         unsafe nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, receivedContent)
         unsafe nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, closedStream)
+        unsafe nghttp2_session_callbacks_set_before_frame_send_callback(callbacks, beginsFrame)
         unsafe nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, sentFrame)
         unsafe nghttp2_session_callbacks_set_send_data_callback(callbacks, sendContent)
         unsafe nghttp2_session_callbacks_set_error_callback2(callbacks, complain)
@@ -144,6 +161,18 @@ private func receivedFrame(
         session.events.append(.goAway(last: last, code))
     default: break
     }
+    return 0
+}
+
+/// A frame is about to be among the output.
+private func beginsFrame(
+    _: OpaquePointer?,
+    _ frame: UnsafePointer<nghttp2_frame>?,
+    _ data: UnsafeMutableRawPointer?
+) -> Int32 {
+    guard let session = unsafe owner(data), let frame = unsafe frame else { return 0 }
+    let header = unsafe frame.pointee.hd
+    if header.type == UInt8(NGHTTP2_HEADERS.rawValue) { session.beginHead(on: header.stream_id) }
     return 0
 }
 
