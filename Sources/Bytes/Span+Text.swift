@@ -267,25 +267,29 @@ extension Span<UInt8> {
         self = unsafe _overrideLifetime(bytes, copying: ())
     }
 
-    /// A hash of the bytes that goes on from another, eight bytes at a time; not for what an adversary may
-    /// choose to collide.
+    /// A hash of the length, the first bytes and the last ones, which goes on from another; who takes equal
+    /// hashes for equal bytes compares these, too.
     package func hash(from seed: UInt64) -> UInt64 {
         var hash = (seed ^ UInt64(count)) &* 0x9E37_79B9_7F4A_7C15
         unsafe withUnsafeBytes { bytes in
             let count = bytes.count
-            var index = 0
-            while index + 8 <= count {
-                // SAFETY: eight bytes are left.
-                let word = unsafe bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+            func mix(_ word: UInt64) {
                 hash = (hash ^ word) &* 0xFF51_AFD7_ED55_8CCD
                 hash ^= hash >> 32
-                index += 8
             }
-            while index < count {
-                let byte = unsafe bytes[index]
-                hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3
-                index += 1
+            guard count >= 8 else {
+                for index in 0..<count { mix(UInt64(unsafe bytes[index])) }
+                return
             }
+            // SAFETY: eight bytes are there from each of these places.
+            mix(unsafe bytes.loadUnaligned(fromByteOffset: 0, as: UInt64.self))
+            mix(unsafe bytes.loadUnaligned(fromByteOffset: count - 8, as: UInt64.self))
+            guard count >= 16 else { return }
+            mix(unsafe bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
+            mix(unsafe bytes.loadUnaligned(fromByteOffset: count - 16, as: UInt64.self))
+            guard count >= 32 else { return }
+            mix(unsafe bytes.loadUnaligned(fromByteOffset: 16, as: UInt64.self))
+            mix(unsafe bytes.loadUnaligned(fromByteOffset: count - 24, as: UInt64.self))
         }
         hash ^= hash >> 29
         return hash

@@ -10,20 +10,20 @@ extension HTTP2Session {
         continuations = 0
         if opensRequest {
             open(id, HTTP2Stream(.get))
-            return block.begin(.request)
+            return unsafe block.begin(.request)
         }
-        let hasHead = streams[id]?.hasHead ?? false
-        block.begin(role == .client && !hasHead ? .response : .trailers)
+        let hasHead = unsafe streams[id]?.hasHead ?? false
+        unsafe block.begin(role == .client && !hasHead ? .response : .trailers)
     }
 
     /// A field block is complete.
     func endBlock(on id: Int32, endingMessage ends: Bool) {
         isInBlock = false
-        guard let stream = streams[id], !stream.isRefused else { return }
-        block.end(endingMessage: ends)
+        guard let stream = unsafe streams[id], !stream.isRefused else { return }
+        unsafe block.end(endingMessage: ends)
         do throws(HTTP2Fault) {
-            if let fault = block.fault { throw fault }
-            switch block.kind {
+            if let fault = unsafe block.fault { throw fault }
+            switch unsafe block.kind {
             case .request: try beginRequest(id, stream, ends)
             case .response: try beginResponse(id, stream, ends)
             case .trailers: try endWithTrailers(id, stream, ends)
@@ -38,7 +38,7 @@ extension HTTP2Session {
         _ stream: HTTP2Stream,
         _ ends: Bool
     ) throws(HTTP2Fault) {
-        let text = block.output
+        let text = unsafe block.output
         let decoded: (head: RequestHead, consumed: Int)?
         do throws(HTTP1Error) {
             decoded = try requestDecoder.decode(text.span)
@@ -51,7 +51,7 @@ extension HTTP2Session {
         let request = HTTP2Stream(head.method)
         open(id, request)
         try request.begin(head.framing, ends: ends)
-        events.append(.request(id, head, ends: ends))
+        unsafe events.append(.request(id, head, ends: ends))
     }
 
     private func beginResponse(
@@ -59,7 +59,7 @@ extension HTTP2Session {
         _ stream: HTTP2Stream,
         _ ends: Bool
     ) throws(HTTP2Fault) {
-        let text = block.output
+        let text = unsafe block.output
         let decoded: (head: ResponseHead, consumed: Int)?
         do throws(HTTP1Error) {
             decoded = try responseDecoder.decode(text.span, answering: stream.method)
@@ -71,12 +71,12 @@ extension HTTP2Session {
         if head.status.kind == .informational {
             // RFC 9113 §8.6: there is no switch of protocols.
             guard !ends, head.status != 101 else { throw .malformedPseudoField }
-            events.append(.response(id, head, ends: false))
+            unsafe events.append(.response(id, head, ends: false))
             return
         }
         if head.framing == .untilClose { head.framing = .none }
         try stream.begin(head.framing, ends: ends)
-        events.append(.response(id, head, ends: ends))
+        unsafe events.append(.response(id, head, ends: ends))
     }
 
     private func endWithTrailers(
@@ -85,7 +85,7 @@ extension HTTP2Session {
         _ ends: Bool
     ) throws(HTTP2Fault) {
         guard stream.hasHead, ends else { throw .unfinishedTrailers }
-        let text = block.output
+        let text = unsafe block.output
         let trailers: HTTPHeaders?
         do throws(HTTP1Error) {
             trailers = try TrailerSection.decode(text.span, limits: limits.messages)
@@ -93,12 +93,12 @@ extension HTTP2Session {
             throw .message(error)
         }
         try stream.end()
-        events.append(.ended(id, trailers: trailers))
+        unsafe events.append(.ended(id, trailers: trailers))
     }
 
     /// Content arrives.
     func receiveContent(_ range: Range<Int>, on id: Int32) {
-        guard let stream = streams[id], !stream.isRefused else {
+        guard let stream = unsafe streams[id], !stream.isRefused else {
             return arrived(range.count, on: id, isDropped: true)
         }
         do throws(HTTP2Fault) {
@@ -108,18 +108,18 @@ extension HTTP2Session {
             return refuse(id, stream, error)
         }
         arrived(range.count, on: id, isDropped: false)
-        events.append(.content(id, range))
+        unsafe events.append(.content(id, range))
     }
 
     /// The message ends with content, or with none.
     func endContent(on id: Int32) {
-        guard let stream = streams[id], !stream.isRefused else { return }
+        guard let stream = unsafe streams[id], !stream.isRefused else { return }
         do throws(HTTP2Fault) {
             guard stream.hasHead else { throw .missingPseudoField }
             try stream.end()
         } catch {
             return refuse(id, stream, error)
         }
-        events.append(.ended(id, trailers: nil))
+        unsafe events.append(.ended(id, trailers: nil))
     }
 }

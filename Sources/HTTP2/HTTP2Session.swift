@@ -18,12 +18,13 @@ package import HTTPMessage
     package let role: Role
     let limits: HTTP2Limits
     private var session: OpaquePointer?
-    private(set) var streams: [Int32: HTTP2Stream] = [:]
-    var events: [HTTP2Event] = []
-    var block: FieldBlock
+    // SAFETY: one thread, and no method calls out while it changes one of these, so that no access overlaps.
+    @exclusivity(unchecked) private(set) var streams = StreamTable<HTTP2Stream>()
+    @exclusivity(unchecked) var events: [HTTP2Event] = []
+    @exclusivity(unchecked) var block: FieldBlock
     var requestDecoder: RequestHeadDecoder
     var responseDecoder: ResponseHeadDecoder
-    var budget: FrameBudget
+    @exclusivity(unchecked) var budget: FrameBudget
     /// Why the peer is cut off, where this class decides that.
     var overrun: (code: HTTP2Code, reason: String)?
     /// How many frames have continued the present field block.
@@ -36,12 +37,12 @@ package import HTTPMessage
     private var isEnding = false
     /// What nghttp2 said was wrong.
     var complaint: String?
-    private var encoder = FieldEncoder()
+    @exclusivity(unchecked) private var encoder = FieldEncoder()
     private let encoded = OutputBuffer(capacity: 1024)
     /// The head of the frame that is being written.
-    private var headToWrite: (text: OutputBuffer, kind: FieldLines.Kind)?
+    @exclusivity(unchecked) private var headToWrite: (text: OutputBuffer, kind: FieldLines.Kind)?
     /// Buffers for heads that wait.
-    private var spare: [OutputBuffer] = []
+    @exclusivity(unchecked) private var spare: [OutputBuffer] = []
     /// Where frames of content are written, while output is produced.
     var output: OutputBuffer?
     /// The first byte of what is being received.
@@ -51,10 +52,10 @@ package import HTTPMessage
     package init(_ role: Role, limits: HTTP2Limits = HTTP2Limits()) {
         self.role = role
         self.limits = limits
-        block = FieldBlock(limit: limits.messages.sectionSize)
+        unsafe block = FieldBlock(limit: limits.messages.sectionSize)
         requestDecoder = RequestHeadDecoder(limits: limits.messages)
         responseDecoder = ResponseHeadDecoder(limits: limits.messages)
-        budget = FrameBudget(capacity: limits.idleFrames, perSecond: limits.idleFrameRate)
+        unsafe budget = FrameBudget(capacity: limits.idleFrames, perSecond: limits.idleFrameRate)
         unsafe session = HTTP2Callbacks.makeSession(for: self)
         submitSettings()
     }
@@ -104,7 +105,7 @@ package import HTTPMessage
         _ bytes: Span<UInt8>,
         now: UInt64
     ) throws(HTTP2ConnectionError) {
-        budget.refill(now: now)
+        unsafe budget.refill(now: now)
         let taken = unsafe bytes.withUnsafeBufferPointer { bytes in
             unsafe input = bytes.baseAddress
             defer { unsafe input = nil }
@@ -112,7 +113,7 @@ package import HTTPMessage
         }
         if taken >= 0 {
             // nghttp2 ends the connection for some of what comes without a word: it takes no requests then.
-            guard role == .client, !isEnding, !hasGoneAway, !streams.isEmpty,
+            guard role == .client, !isEnding, !hasGoneAway, unsafe !streams.isEmpty,
                 unsafe nghttp2_session_check_request_allowed(session) == 0
             else { return }
             throw HTTP2ConnectionError(reason: complaint ?? "a frame where it must not be")
@@ -128,15 +129,15 @@ package import HTTPMessage
 
     /// What the peer has said since the last call.
     package func takeEvents() -> [HTTP2Event] {
-        guard !events.isEmpty else { return [] }
+        guard unsafe !events.isEmpty else { return [] }
         var taken: [HTTP2Event] = []
-        swap(&taken, &events)
+        unsafe swap(&taken, &events)
         return taken
     }
 
     /// Lets the peer send as much more on a stream as was read of its content.
     package func consumed(_ count: Int, on stream: Int32) {
-        guard count > 0, streams[stream] != nil else { return }
+        guard count > 0, unsafe streams[stream] != nil else { return }
         _ = unsafe nghttp2_session_consume_stream(session, stream, count)
     }
 
@@ -144,7 +145,7 @@ package import HTTPMessage
     package func growWindow(of stream: Int32) -> Int {
         let size = Int(unsafe nghttp2_session_get_stream_local_window_size(session, stream))
         let present = max(size, limits.window)
-        guard streams[stream] != nil, present < limits.largestWindow else { return present }
+        guard unsafe streams[stream] != nil, present < limits.largestWindow else { return present }
         let larger = min(present * 2, limits.largestWindow)
         _ = unsafe nghttp2_session_set_local_window_size(
             session,
@@ -196,17 +197,17 @@ package import HTTPMessage
     ) -> Bool {
         let frame = unsafe Span(_unsafeStart: bytes, count: count)
         guard frame.count >= 9, frame[3] == UInt8(NGHTTP2_HEADERS.rawValue) else { return false }
-        guard let (text, kind) = headToWrite.take() else { return false }
+        guard let (text, kind) = unsafe headToWrite.take() else { return false }
         let admitted = unsafe nghttp2_session_get_remote_settings(
             session,
             NGHTTP2_SETTINGS_HEADER_TABLE_SIZE
         )
-        encoder.admit(Int(admitted))
+        unsafe encoder.admit(Int(admitted))
         let encoded = encoded
         encoded.removeAll()
-        FieldLines.encode(text, kind, with: &encoder, into: encoded)
+        unsafe FieldLines.encode(text, kind, with: &encoder, into: encoded)
         text.removeAll()
-        if spare.count < 64 { spare.append(text) }
+        if unsafe spare.count < 64 { unsafe spare.append(text) }
         let ends = frame[4] & UInt8(NGHTTP2_FLAG_END_STREAM.rawValue)
         var start = 0
         repeat {
@@ -229,7 +230,7 @@ package import HTTPMessage
 
     /// A copy of a head, to be kept until its frame is written.
     private func kept(_ head: OutputBuffer) -> OutputBuffer {
-        let copy = spare.popLast() ?? OutputBuffer(capacity: 2048)
+        let copy = unsafe spare.popLast() ?? OutputBuffer(capacity: 2048)
         copy.append(head.span)
         return copy
     }
@@ -271,7 +272,7 @@ package import HTTPMessage
         let stream = HTTP2Stream(method)
         stream.isEnded = !hasContent
         stream.queue(kept(head), .request(scheme))
-        streams[id] = stream
+        unsafe streams[id] = stream
         return id
     }
 
@@ -282,7 +283,7 @@ package import HTTPMessage
     ///   - stream: whose request it answers.
     ///   - hasContent: whether `send` and `end` follow.
     package func sendResponse(_ head: OutputBuffer, on stream: Int32, hasContent: Bool) {
-        guard let state = streams[stream] else { return }
+        guard let state = unsafe streams[stream] else { return }
         state.isEnded = !hasContent
         state.queue(kept(head), .response)
         unsafe HTTP2Callbacks.withPlaceholder { field in
@@ -297,7 +298,7 @@ package import HTTPMessage
 
     /// Sends an interim response; `head` is as HTTP/1 writes it.
     package func sendInterim(_ head: OutputBuffer, on stream: Int32) {
-        guard let state = streams[stream] else { return }
+        guard let state = unsafe streams[stream] else { return }
         state.queue(kept(head), .response)
         unsafe HTTP2Callbacks.withPlaceholder { field in
             _ = unsafe nghttp2_submit_headers(session, none, stream, nil, field, 1, nil)
@@ -306,7 +307,7 @@ package import HTTPMessage
 
     /// Queues content; the event `sent` tells when it is on its way.
     package func send(_ piece: ByteSlice, on stream: Int32) {
-        guard let state = streams[stream], !state.isEnded else { return }
+        guard let state = unsafe streams[stream], !state.isEnded else { return }
         state.queue(piece)
         resume(stream, state)
     }
@@ -317,7 +318,7 @@ package import HTTPMessage
     ///   - stream: where it was begun.
     ///   - trailers: what follows the content.
     package func end(_ stream: Int32, trailers: HTTPHeaders? = nil) {
-        guard let state = streams[stream], !state.isEnded else { return }
+        guard let state = unsafe streams[stream], !state.isEnded else { return }
         state.isEnded = true
         if let trailers, !trailers.isEmpty {
             let section = OutputBuffer(capacity: 256)
@@ -335,7 +336,7 @@ package import HTTPMessage
 
     /// Sends the trailers that end the message on a stream; called while its last content is packed.
     func submitTrailers(_ section: OutputBuffer, on stream: Int32) {
-        streams[stream]?.queue(kept(section), .trailers)
+        unsafe streams[stream]?.queue(kept(section), .trailers)
         unsafe HTTP2Callbacks.withPlaceholder { field in
             _ = unsafe nghttp2_submit_trailer(session, stream, field, 1)
         }
@@ -343,7 +344,7 @@ package import HTTPMessage
 
     /// Ends a stream at once.
     package func reset(_ stream: Int32, _ code: HTTP2Code) {
-        guard let state = streams[stream] else { return }
+        guard let state = unsafe streams[stream] else { return }
         state.isRefused = true
         state.drop()
         _ = unsafe nghttp2_submit_rst_stream(session, none, stream, code.rawValue)
@@ -351,7 +352,7 @@ package import HTTPMessage
 
     /// Ends a stream once what was given to it has been sent: nothing more is wanted of the peer.
     package func stopUpload(on stream: Int32, _ code: HTTP2Code) {
-        guard let state = streams[stream] else { return }
+        guard let state = unsafe streams[stream] else { return }
         state.isRefused = true
         state.stopCode = code
         if state.isSent { reset(stream, code) }
@@ -384,15 +385,15 @@ package import HTTPMessage
 
     // MARK: - For the callbacks
 
-    func open(_ id: Int32, _ stream: HTTP2Stream) { streams[id] = stream }
+    func open(_ id: Int32, _ stream: HTTP2Stream) { unsafe streams[id] = stream }
 
-    func close(_ id: Int32) { streams[id] = nil }
+    func close(_ id: Int32) { unsafe streams[id] = nil }
 
     /// A frame with a head is about to be written; its stream may be closed once it is.
-    func beginHead(on id: Int32) { headToWrite = streams[id]?.takeHead() }
+    func beginHead(on id: Int32) { unsafe headToWrite = unsafe streams[id]?.takeHead() }
 
     func sentEnd(of id: Int32) {
-        guard let stream = streams[id] else { return }
+        guard let stream = unsafe streams[id] else { return }
         stream.isSent = true
         if let code = stream.stopCode { reset(id, code) }
     }
@@ -408,7 +409,9 @@ package import HTTPMessage
     func refuse(_ id: Int32, _ stream: HTTP2Stream, _ fault: HTTP2Fault) {
         guard !stream.isRefused else { return }
         stream.isRefused = true
-        events.append(.malformed(id, fault, block.kind == .request ? block.requestLine : nil))
+        unsafe events.append(
+            .malformed(id, fault, block.kind == .request ? block.requestLine : nil)
+        )
         if role == .client {
             stream.drop()
             _ = unsafe nghttp2_submit_rst_stream(

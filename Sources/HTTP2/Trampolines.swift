@@ -85,7 +85,7 @@ private func beginFrame(
         default: true
         }
     guard isIdle else {
-        if header.type == UInt8(NGHTTP2_DATA.rawValue) { session.budget.earn(1) }
+        if header.type == UInt8(NGHTTP2_DATA.rawValue) { unsafe session.budget.earn(1) }
         return 0
     }
     if header.type == UInt8(NGHTTP2_CONTINUATION.rawValue) {
@@ -95,7 +95,7 @@ private func beginFrame(
             return NGHTTP2_ERR_CALLBACK_FAILURE.rawValue
         }
     }
-    guard session.budget.spend() else {
+    guard unsafe session.budget.spend() else {
         let reason = "too many frames that neither begin a message nor carry content"
         session.overrun = (.enhanceYourCalm, reason)
         return NGHTTP2_ERR_CALLBACK_FAILURE.rawValue
@@ -132,7 +132,7 @@ private func header(
     guard let session = unsafe owner(data), let name = unsafe name, let value = unsafe value else {
         return 0
     }
-    session.block.add(
+    unsafe session.block.add(
         unsafe Span(_unsafeStart: name, count: nameLength),
         unsafe Span(_unsafeStart: value, count: valueLength)
     )
@@ -151,14 +151,14 @@ private func receivedFrame(
     case NGHTTP2_HEADERS.rawValue: session.endBlock(on: header.stream_id, endingMessage: ends)
     case NGHTTP2_DATA.rawValue: if ends { session.endContent(on: header.stream_id) }
     case NGHTTP2_SETTINGS.rawValue:
-        if !has(header.flags, NGHTTP2_FLAG_ACK) { session.events.append(.settings) }
+        if !has(header.flags, NGHTTP2_FLAG_ACK) { unsafe session.events.append(.settings) }
     case NGHTTP2_PING.rawValue:
-        if has(header.flags, NGHTTP2_FLAG_ACK) { session.events.append(.pong) }
+        if has(header.flags, NGHTTP2_FLAG_ACK) { unsafe session.events.append(.pong) }
     case NGHTTP2_GOAWAY.rawValue:
         let last = unsafe frame.pointee.goaway.last_stream_id
         let code = HTTP2Code(rawValue: unsafe frame.pointee.goaway.error_code)
         session.hasGoneAway = true
-        session.events.append(.goAway(last: last, code))
+        unsafe session.events.append(.goAway(last: last, code))
     default: break
     }
     return 0
@@ -217,8 +217,8 @@ private func closedStream(
 ) -> Int32 {
     guard let session = unsafe owner(data) else { return 0 }
     session.close(stream)
-    session.budget.earn(code == 0 ? 2 : 0)
-    session.events.append(.closed(stream, HTTP2Code(rawValue: code)))
+    unsafe session.budget.earn(code == 0 ? 2 : 0)
+    unsafe session.events.append(.closed(stream, HTTP2Code(rawValue: code)))
     return 0
 }
 
@@ -244,7 +244,7 @@ private func readContent(
     _: UnsafeMutablePointer<nghttp2_data_source>?,
     _ data: UnsafeMutableRawPointer?
 ) -> Int {
-    guard let session = unsafe owner(data), let state = session.streams[stream],
+    guard let session = unsafe owner(data), let state = unsafe session.streams[stream],
         let flags = unsafe flags
     else { return Int(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue) }
     let count = min(limit, state.ready)
@@ -277,9 +277,9 @@ private func sendContent(
     else { return NGHTTP2_ERR_CALLBACK_FAILURE.rawValue }
     let stream = unsafe frame.pointee.hd.stream_id
     output.append(unsafe Span(_unsafeStart: header, count: 9))
-    guard let state = session.streams[stream] else { return 0 }
+    guard let state = unsafe session.streams[stream] else { return 0 }
     state.take(count, into: output)
-    session.budget.earn(4)
-    if count > 0 { session.events.append(.sent(stream, count)) }
+    unsafe session.budget.earn(4)
+    if count > 0 { unsafe session.events.append(.sent(stream, count)) }
     return 0
 }

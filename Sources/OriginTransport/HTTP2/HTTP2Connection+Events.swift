@@ -54,9 +54,9 @@ extension HTTP2Connection: HTTP2WireUser {
         isLeaving = true
         loop.remove(self)
         if case .fault(.unresponsive) = end { owner.distrust(address) }
-        let left = exchanges
-        exchanges = [:]
-        for exchange in left.values {
+        let left = exchanges.all
+        exchanges = StreamTable()
+        for exchange in left {
             exchange.fail(.connection(end))
             exchange.close()
             exchange.resumeIfNews()

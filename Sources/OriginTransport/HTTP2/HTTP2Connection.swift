@@ -22,7 +22,7 @@ final class HTTP2Connection: TimerEntry {
     let window: Int
     let wire: HTTP2Wire
     var session: HTTP2Session { wire.session }
-    var exchanges: [Int32: HTTP2Exchange] = [:]
+    var exchanges = StreamTable<HTTP2Exchange>()
     /// Those that have something new, in this turn.
     var touched: [HTTP2Exchange] = []
     /// How many exchanges the origin admits at a time.

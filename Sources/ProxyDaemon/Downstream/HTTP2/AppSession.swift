@@ -24,7 +24,7 @@ final class AppSession: TimerEntry, HTTP2WireUser, StreamSession {
     private let mostStreams: Int
     private var session: HTTP2Session { wire.session }
     /// Those that the app has not ended.
-    private var streams: [Int32: AppStream] = [:]
+    private var streams = StreamTable<AppStream>()
     /// Those whose task is still at work, the app's wish or not.
     private var working = 0
     /// Those whose content is a conversation: it is not waited for.
@@ -190,7 +190,7 @@ final class AppSession: TimerEntry, HTTP2WireUser, StreamSession {
         case .content(let id, _): if let content { streams[id]?.took(content) }
         case .ended(let id, _): streams[id]?.end()
         case .closed(let id, let code):
-            guard let stream = streams.removeValue(forKey: id) else { return }
+            guard let stream = streams.take(id) else { return }
             streaming.remove(id)
             stream.close(early: code != .noError)
         case .sent(let id, let count): streams[id]?.sent(count)
@@ -217,9 +217,9 @@ final class AppSession: TimerEntry, HTTP2WireUser, StreamSession {
         hasEnded = true
         loop.remove(self)
         if let timer = blockTimer.take() { loop.remove(timer) }
-        let left = streams
-        streams = [:]
-        for stream in left.values { stream.close(early: true) }
+        let left = streams.all
+        streams = StreamTable()
+        for stream in left { stream.close(early: true) }
         finishIfOver()
     }
 
@@ -242,7 +242,7 @@ final class AppSession: TimerEntry, HTTP2WireUser, StreamSession {
     /// Ends the connection now; apps whose response has not begun are told why.
     func cut() {
         shutdown = .cut
-        for stream in streams.values { stream.cut() }
+        for stream in streams.all { stream.cut() }
         if working == 0 { wire.close() }
     }
 
