@@ -100,6 +100,11 @@ private func beginFrame(
         session.overrun = (.enhanceYourCalm, reason)
         return NGHTTP2_ERR_CALLBACK_FAILURE.rawValue
     }
+    // RFC 9113 §8.4: we have said that we want none before we have asked for anything.
+    if header.type == UInt8(NGHTTP2_PUSH_PROMISE.rawValue) {
+        session.overrun = (.protocolError, "PUSH_PROMISE, which was not asked for")
+        return NGHTTP2_ERR_CALLBACK_FAILURE.rawValue
+    }
     // RFC 9113 §6.3, which nghttp2 does not look at where priorities mean nothing.
     if header.type == UInt8(NGHTTP2_PRIORITY.rawValue), header.stream_id == 0 {
         session.overrun = (.protocolError, "PRIORITY on no stream")

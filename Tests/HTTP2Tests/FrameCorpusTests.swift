@@ -398,6 +398,11 @@ import Testing
             RawFrame.frame(4, 1, 0),
             RawFrame.frame(5, 4, 1, [0, 0, 0, 2] + RawFrame.block(pseudo))
         ),
+        Case(
+            "PUSH_PROMISE before our settings are acknowledged",
+            .over,
+            RawFrame.frame(5, 4, 1, [0, 0, 0, 2] + RawFrame.block(pseudo))
+        ),
         Case("content on a stream that is none", .over, RawFrame.data(3, "hello", ends: true)),
         Case("half a frame", .nothing, Array(RawFrame.head(1, ok, ends: true).dropLast())),
     ]

@@ -1,0 +1,161 @@
+import Bytes
+import HTTP1
+import HTTPMessage
+import Testing
+
+@testable import HTTP2
+
+/// What we encode, decoded by nghttp2.
+@Suite struct FieldEncoderTests {
+    /// A client whose bytes a server reads.
+    private final class World {
+        let client = HTTP2Session(.client)
+        let server: HTTP2Session
+
+        init() {
+            var limits = HTTP2Limits()
+            limits.messages.sectionSize = 1 << 20
+            server = HTTP2Session(.server, limits: limits)
+        }
+
+        /// Sends a request, and returns the payload of its frames and what the server reads.
+        func send(_ headers: HTTPHeaders) throws -> (
+            block: [UInt8], frames: Int, read: HTTPHeaders?
+        ) {
+            let head = OutputBuffer()
+            HeadEncoder.encodeRequest(
+                method: .get,
+                target: "/",
+                host: "a",
+                headers: headers,
+                framing: .none,
+                into: head
+            )
+            _ = client.sendRequest(head, method: .get, scheme: "https", hasContent: false)
+            let output = OutputBuffer()
+            try client.produce(into: output, upTo: 1 << 24)
+            let bytes = output.span.array
+            try server.receive(bytes.span, now: 1)
+            var read: HTTPHeaders?
+            for event in server.takeEvents() {
+                if case .request(_, let head, _) = event { read = head.headers }
+            }
+            var block: [UInt8] = []
+            var (index, frames) = (bytes.starts(with: RawFrame.preface) ? 24 : 0, 0)
+            while index + 9 <= bytes.count {
+                let count =
+                    Int(bytes[index]) << 16 | Int(bytes[index + 1]) << 8 | Int(bytes[index + 2])
+                if bytes[index + 3] == 1 || bytes[index + 3] == 9 {
+                    block += bytes[(index + 9)..<(index + 9 + count)]
+                    frames += 1
+                }
+                index += 9 + count
+            }
+            return (block, frames, read)
+        }
+    }
+
+    private func check(_ read: HTTPHeaders?, _ sent: HTTPHeaders) {
+        let found = read?.filter { $0.name != .host } ?? []
+        #expect(HTTPHeaders(found) == sent)
+    }
+
+    @Test func `a field that comes again is in the table`() throws {
+        let world = World()
+        let headers: HTTPHeaders = [
+            "Authorization": "Bearer " + String(repeating: "t", count: 900), "X-Client": "story",
+        ]
+        var sizes: [Int] = []
+        for _ in 0..<4 {
+            let (block, _, read) = try world.send(headers)
+            sizes.append(block.count)
+            check(read, headers)
+        }
+        #expect(sizes[0] > 900 && sizes[1] > 900)
+        #expect(sizes[2] < 20 && sizes[3] < 20)
+    }
+
+    @Test func `a table that is full forgets what is oldest`() throws {
+        let world = World()
+        for round in 0..<12 {
+            var headers = HTTPHeaders()
+            for number in 0..<30 {
+                let value = String(repeating: "\(number % 10)", count: 100 + number * (round / 4))
+                headers.append(HTTPHeaders(["x-field-\(number)": value]))
+            }
+            check(try world.send(headers).read, headers)
+        }
+    }
+
+    @Test func `what changes each time is not kept, and does not push out what stays`() throws {
+        let world = World()
+        var last = 0
+        for number in 0..<100 {
+            let headers: HTTPHeaders = [
+                "X-Client": String(repeating: "c", count: 500), "X-Request-Id": "request-\(number)",
+            ]
+            let (block, _, read) = try world.send(headers)
+            check(read, headers)
+            last = block.count
+        }
+        #expect(last < 60)
+    }
+
+    @Test func `a credential that could be guessed is never in the table`() throws {
+        let world = World()
+        for name in ["authorization", "cookie", "proxy-authorization"] {
+            for _ in 0..<4 {
+                let (block, _, read) = try world.send(HTTPHeaders([name: "Basic YTpi"]))
+                #expect(read?.contains(HTTPFieldName(stringLiteral: name)) == true)
+                // Never indexed, here and by whoever passes it on (RFC 7541 §6.2.3).
+                let value = Array("Basic YTpi".utf8)
+                let place = block.indices.first { block[$0...].starts(with: value) }
+                #expect(place != nil)
+                #expect(block.contains { $0 & 0xF0 == 0x10 })
+            }
+        }
+    }
+
+    @Test(arguments: [0, 100, 4096, 65_536]) func `the table is as large as the peer admits`(
+        size: Int
+    ) throws {
+        let world = World()
+        let setting = RawFrame.frame(4, 0, 0, RawFrame.number(1, 2) + RawFrame.number(size, 4))
+        let headers: HTTPHeaders = ["X-Client": String(repeating: "c", count: 200)]
+        for _ in 0..<3 { check(try world.send(headers).read, headers) }
+        try world.client.receive(setting.span, now: 1)
+        let (block, _, read) = try world.send(headers)
+        check(read, headers)
+        // A smaller one is announced in the block that follows (RFC 7541 §4.2).
+        #expect((block[0] & 0xE0 == 0x20) == (size < 4096))
+        for _ in 0..<3 { check(try world.send(headers).read, headers) }
+        let last = try world.send(headers).block.count
+        #expect((last < 20) == (size >= 4096))
+    }
+
+    @Test func `a head that is longer than a frame goes on in others`() throws {
+        let world = World()
+        var headers = HTTPHeaders()
+        for number in 0..<5 {
+            headers.append(HTTPHeaders(["x-long-\(number)": String(repeating: "v", count: 9000)]))
+        }
+        let (block, frames, read) = try world.send(headers)
+        #expect(block.count > 45_000 && frames == 3)
+        check(read, headers)
+    }
+
+    @Test func `streams are found whatever their order`() {
+        final class Value { let id: Int32; init(_ id: Int32) { self.id = id } }
+        var table = StreamTable<Value>()
+        for id: Int32 in [1, 5, 3, 9, 7] { table[id] = Value(id) }
+        #expect(table.all.map(\.id) == [1, 3, 5, 7, 9])
+        for id: Int32 in [1, 3, 5, 7, 9] { #expect(table[id]?.id == id) }
+        #expect(table[2] == nil && table[11] == nil && table[0] == nil)
+        #expect(table.take(5)?.id == 5)
+        #expect(table.take(5) == nil)
+        table[1] = nil
+        table[9] = Value(9)
+        #expect(table.all.map(\.id) == [3, 7, 9])
+        #expect(table.count == 3)
+    }
+}
