@@ -20,7 +20,7 @@ struct FieldBlock {
     private var path: [UInt8]?
     private var scheme: [UInt8]?
     private var authority: [UInt8]?
-    private var status: [UInt8]?
+    private var status: Int?
     private var isInFields = false
     /// Whether the fields say how long the content is.
     private var hasLength = false
@@ -144,7 +144,8 @@ struct FieldBlock {
             guard value.count == 3, Grammar.isDigit(value[0]), Grammar.isDigit(value[1]),
                 Grammar.isDigit(value[2])
             else { throw .malformedPseudoField }
-            try FieldBlock.set(&status, value)
+            guard status == nil else { throw .repeatedPseudoField }
+            status = value.indices.reduce(0) { $0 * 10 + Int(value[$1] & 15) }
         default: throw .unknownPseudoField
         }
     }
@@ -172,8 +173,8 @@ struct FieldBlock {
         case .trailers: break
         case .response:
             guard let status else { throw .missingPseudoField }
-            output.append("HTTP/1.1 ")
-            output.append(status)
+            output.append(status < 100 ? "HTTP/1.1 0" : "HTTP/1.1 ")
+            output.append(decimal: status)
             output.append("\r\n")
         case .request: try beginRequest()
         }
@@ -226,7 +227,7 @@ struct FieldBlock {
             output.append("\r\n")
         }
         // Content of unknown length: what HTTP/1 calls chunks.
-        let isInterim = status?.first == UInt8(ascii: "1")
+        let isInterim = status.map { (100..<200).contains($0) } ?? false
         if kind != .trailers, !ends, !hasLength, !isInterim {
             output.append("transfer-encoding: chunked\r\n")
         }

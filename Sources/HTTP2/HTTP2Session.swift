@@ -127,6 +127,16 @@ package import HTTPMessage
         throw HTTP2ConnectionError(reason: reason)
     }
 
+    /// What the peer has said since the last call, in the place of what `taken` holds, which is used again.
+    package func takeEvents(into taken: inout [HTTP2Event]) {
+        taken.removeAll(keepingCapacity: true)
+        guard unsafe !events.isEmpty else { return }
+        var spare: [HTTP2Event] = []
+        swap(&spare, &taken)
+        taken = unsafe events
+        unsafe events = spare
+    }
+
     /// What the peer has said since the last call.
     package func takeEvents() -> [HTTP2Event] {
         guard unsafe !events.isEmpty else { return [] }

@@ -17,7 +17,8 @@ final class HTTP2Stream {
 
     /// The heads to send, in order, as HTTP/1 writes them: they are encoded when their frame is, since what is
     /// encoded later may name it.
-    private(set) var heads: [(text: OutputBuffer, kind: FieldLines.Kind)] = []
+    private var head: (text: OutputBuffer, kind: FieldLines.Kind)?
+    private var moreHeads: [(text: OutputBuffer, kind: FieldLines.Kind)] = []
 
     /// The content to send, in order.
     private(set) var pieces: [ByteSlice] = []
@@ -43,10 +44,13 @@ final class HTTP2Stream {
     /// Whether the first piece is the last one.
     var isLastPiece: Bool { pieces.count <= 1 }
 
-    func queue(_ head: OutputBuffer, _ kind: FieldLines.Kind) { heads.append((head, kind)) }
+    func queue(_ text: OutputBuffer, _ kind: FieldLines.Kind) {
+        if head == nil { head = (text, kind) } else { moreHeads.append((text, kind)) }
+    }
 
     func takeHead() -> (text: OutputBuffer, kind: FieldLines.Kind)? {
-        heads.isEmpty ? nil : heads.removeFirst()
+        defer { head = moreHeads.isEmpty ? nil : moreHeads.removeFirst() }
+        return head
     }
 
     func queue(_ piece: ByteSlice) {

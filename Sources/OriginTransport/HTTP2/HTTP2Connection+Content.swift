@@ -77,9 +77,9 @@ extension HTTP2Connection {
 
     func send(_ piece: ByteSlice, on exchange: HTTP2Exchange) throws {
         var isLast = false
-        if let left = announcedContent[exchange.id] {
+        if let left = exchange.announced {
             guard piece.count <= left else { throw BodyWriter.LengthMismatch() }
-            announcedContent[exchange.id] = left - piece.count
+            exchange.announced = left - piece.count
             isLast = piece.count == left
         }
         session.send(piece, on: exchange.id)
@@ -89,7 +89,7 @@ extension HTTP2Connection {
     }
 
     func endContent(on exchange: HTTP2Exchange) throws {
-        guard announcedContent[exchange.id] ?? 0 == 0 else { throw BodyWriter.LengthMismatch() }
+        guard exchange.announced ?? 0 == 0 else { throw BodyWriter.LengthMismatch() }
         session.end(exchange.id)
         wire.flushSoon()
     }

@@ -33,7 +33,6 @@ final class HTTP2Connection: TimerEntry {
     var isLeaving = false
     /// Since when a PING waits for its answer.
     var pinged: UInt64?
-    var announcedContent: [Int32: Int] = [:]
 
     /// How long a connection at work may be silent before it is asked whether it is there, and how long
     /// the answer may take.
@@ -146,10 +145,9 @@ final class HTTP2Connection: TimerEntry {
         if let content {
             session.send(content, on: stream)
             session.end(stream)
-        } else if isStream, case .length(let length) = framing {
-            announcedContent[stream] = length
         }
         let exchange = HTTP2Exchange(stream, on: self)
+        if isStream, case .length(let length) = framing { exchange.announced = length }
         exchanges[stream] = exchange
         if exchanges.count == 1 { watch() }
         wire.flushSoon()
@@ -277,7 +275,6 @@ final class HTTP2Connection: TimerEntry {
 
     func forget(_ stream: Int32) {
         exchanges[stream] = nil
-        announcedContent[stream] = nil
         guard !wire.isClosed else { return }
         if exchanges.isEmpty {
             if isLeaving { return close() }

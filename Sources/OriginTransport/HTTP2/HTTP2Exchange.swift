@@ -8,7 +8,7 @@ import NetworkCore
 /// One exchange on a connection in HTTP/2: what has come of its answer, and who waits for it.
 ///
 /// Not `Sendable`: it never leaves its loop.
-final class HTTP2Exchange: TimerEntry, Abortable {
+final class HTTP2Exchange: LoopWaiter, Abortable {
     /// Why there is no more to come of the answer.
     enum Failure {
         /// The origin ended the stream.
@@ -23,9 +23,13 @@ final class HTTP2Exchange: TimerEntry, Abortable {
 
     let id: Int32
     let connection: HTTP2Connection
-    /// Heads that were not looked at yet, the final one last.
-    private var heads: [ResponseHead] = []
-    private var pieces: [ByteSlice] = []
+    /// Heads that were not looked at yet, the final one last; mostly there is one, and one piece.
+    private var head: ResponseHead?
+    private var moreHeads: [ResponseHead] = []
+    private var piece: ByteSlice?
+    private var morePieces: [ByteSlice] = []
+    /// How much content is still to be sent, where its head says so.
+    var announced: Int?
     /// Whether the whole answer is here.
     private(set) var isEnded = false
     private(set) var trailers: HTTPHeaders?
@@ -41,7 +45,6 @@ final class HTTP2Exchange: TimerEntry, Abortable {
     /// Bytes that came since the window last grew.
     private var sinceGrowth = 0
     private var window: Int
-    private var reader: CheckedContinuation<Void, Never>?
     private var writer: CheckedContinuation<Void, Never>?
     private var isAborted = false
     private var isOverdue = false
@@ -65,13 +68,13 @@ final class HTTP2Exchange: TimerEntry, Abortable {
 
     func took(_ head: ResponseHead, ends: Bool) {
         hasAnswered = true
-        heads.append(head)
+        if self.head == nil { self.head = head } else { moreHeads.append(head) }
         if ends { isEnded = true }
         hasNews = true
     }
 
     func took(_ piece: ByteSlice) {
-        pieces.append(piece)
+        if self.piece == nil { self.piece = piece } else { morePieces.append(piece) }
         hasNews = true
     }
 
@@ -104,29 +107,27 @@ final class HTTP2Exchange: TimerEntry, Abortable {
     func resumeIfNews() {
         guard hasNews else { return }
         hasNews = false
-        resumeReader()
+        resume()
     }
 
     // MARK: - Waiting
-
-    private func resumeReader() { reader.take()?.resume() }
 
     private func resumeWriter() { writer.take()?.resume() }
 
     func abort() {
         isAborted = true
-        resumeReader()
+        resume()
         resumeWriter()
     }
 
     override func fire() {
         isOverdue = true
-        resumeReader()
+        resume()
     }
 
     /// Whether there is something to take, or nothing to wait for.
     private var isReady: Bool {
-        !heads.isEmpty || !pieces.isEmpty || isEnded || failure != nil || isAborted
+        head != nil || piece != nil || isEnded || failure != nil || isAborted
     }
 
     /// Returns when more of the answer is here.
@@ -162,7 +163,7 @@ final class HTTP2Exchange: TimerEntry, Abortable {
         isOverdue = false
         if deadline < .max { loop.schedule(self, at: deadline) }
         while !isReady, !isOverdue {
-            await withCheckedContinuation { reader = $0 }
+            await suspendTask()
         }
         if deadline < .max { loop.suspend(self) }
         if isAborted { throw .aborted }
@@ -171,46 +172,76 @@ final class HTTP2Exchange: TimerEntry, Abortable {
 
     // MARK: - Taking
 
-    func takeHead() -> ResponseHead? { heads.isEmpty ? nil : heads.removeFirst() }
+    func takeHead() -> ResponseHead? {
+        defer { head = moreHeads.isEmpty ? nil : moreHeads.removeFirst() }
+        return head
+    }
 
     /// Takes content that is here, and lets the origin send as much more.
+    ///
+    /// Frames are short, and each piece costs who takes it a system call: what has come in several is put
+    /// together.
     func takePiece() -> ByteSlice? {
-        guard heads.isEmpty, !pieces.isEmpty else { return nil }
-        let piece = pieces.removeFirst()
-        consumed(piece.count)
-        return piece
+        guard head == nil, let first = piece else { return nil }
+        guard !morePieces.isEmpty else {
+            piece = nil
+            consumed(first.count)
+            return first
+        }
+        var count = first.count
+        var taken = 0
+        while taken < morePieces.count,
+            count + morePieces[taken].count <= HTTP2Exchange.gatheredLength
+        {
+            count += morePieces[taken].count
+            taken += 1
+        }
+        var writer = SlabWriter(expecting: count)
+        writer.append(first.span)
+        for piece in morePieces[..<taken] { writer.append(piece.span) }
+        piece = taken < morePieces.count ? morePieces[taken] : nil
+        morePieces.removeFirst(min(taken + 1, morePieces.count))
+        consumed(count)
+        return writer.finish()
+    }
+
+    /// How much is put together at most, in bytes.
+    private static let gatheredLength = 64 * 1024
+
+    /// How much content is here.
+    private var available: Int {
+        guard let piece else { return 0 }
+        return morePieces.reduce(piece.count) { $0 + $1.count }
     }
 
     /// All of the content, if it is here: as one piece.
     func takeWhole() -> ByteSlice? {
         guard isEnded, trailers == nil else { return nil }
-        switch pieces.count {
-        case 0: return ByteSlice([])
-        case 1: break
-        default:
-            var writer = SlabWriter(expecting: pieces.reduce(0) { $0 + $1.count })
-            for piece in pieces { writer.append(piece.span) }
-            let whole = writer.finish()
-            pieces = [whole]
+        guard let first = piece else { return ByteSlice([]) }
+        piece = nil
+        guard morePieces.isEmpty else {
+            var writer = SlabWriter(expecting: morePieces.reduce(first.count) { $0 + $1.count })
+            writer.append(first.span)
+            for piece in morePieces { writer.append(piece.span) }
+            morePieces = []
+            return writer.finish()
         }
-        let piece = pieces.removeFirst()
         // Copied where that is cheap, so that it does not hold what came with it.
-        return piece.count <= HTTP2Exchange.copiedLength ? ByteSlice(piece.span) : piece
+        return first.count <= HTTP2Exchange.copiedLength ? ByteSlice(first.span) : first
     }
 
     private static let copiedLength = 1024
 
     /// The trailers of an answer without content, if they tell the status of a call.
     func takeLoneTrailers() -> HTTPHeaders? {
-        guard pieces.isEmpty, let trailers, trailers.contains(RPCStatus.field) else { return nil }
+        guard piece == nil, let trailers, trailers.contains(RPCStatus.field) else { return nil }
         self.trailers = nil
         return trailers
     }
 
     /// Whether the content that is here is all there is, and short.
     var isWholeAndShort: Bool {
-        isEnded && trailers == nil
-            && pieces.reduce(0) { $0 + $1.count } <= Slab.standardCapacity
+        isEnded && trailers == nil && available <= Slab.standardCapacity
     }
 
     private func consumed(_ count: Int) {
@@ -218,13 +249,13 @@ final class HTTP2Exchange: TimerEntry, Abortable {
         sinceGrowth += count
         connection.consumed(count, on: id)
         // Who has read all of a window before more came could have read faster than the origin may send.
-        if pieces.isEmpty, sinceGrowth >= window {
+        if piece == nil, sinceGrowth >= window {
             sinceGrowth = 0
             window = connection.growWindow(of: id)
         }
     }
 
-    func dropContent() { pieces = [] }
+    func dropContent() { (piece, morePieces) = (nil, []) }
 }
 
 /// The content of a request that streams.

@@ -37,6 +37,8 @@ package final class HTTP2Wire: FlushEntry {
     /// When something came last, on the loop's clock.
     package private(set) var lastRead: UInt64
     private let buffer: ReadBuffer
+    /// The memory of events that were handed on.
+    private var taken: [HTTP2Event] = []
     private var isQueued = false
     private var isWriting = false
     private var hasEnded = false
@@ -133,7 +135,14 @@ package final class HTTP2Wire: FlushEntry {
     }
 
     private func handOn() {
-        for event in session.takeEvents() {
+        var events: [HTTP2Event] = []
+        swap(&events, &taken)
+        session.takeEvents(into: &events)
+        defer {
+            events.removeAll(keepingCapacity: true)
+            swap(&events, &taken)
+        }
+        for event in events {
             // One of them may have ended the connection.
             guard !hasEnded else { return }
             var content: ByteSlice?
