@@ -99,6 +99,10 @@ public struct UpstreamOptions: Sendable {
     /// What the `Host` of requests says.
     package var host = SentHost.origin
 
+    /// How long a connection in HTTP/2 at work may be silent before it is asked whether it is there, and how
+    /// long the answer may take.
+    package var peerSilence = Duration.seconds(15)
+
     /// What errors call these limits.
     package var timeSettings = TimeSettings.options
     /// Who names the hosts.

@@ -187,6 +187,22 @@ final class Pair {
         #expect(received == HTTP2Limits().window)
     }
 
+    @Test func `a window grows, up to its limit`() throws {
+        let pair = Pair()
+        let stream = try #require(pair.request(.post, framing: .chunked, hasContent: true))
+        try pair.run()
+        #expect(pair.server.growWindow(of: stream) == 512 * 1024)
+        #expect(pair.server.growWindow(of: stream) == 1024 * 1024)
+        for _ in 0..<5 { _ = pair.server.growWindow(of: stream) }
+        #expect(pair.server.growWindow(of: stream) == HTTP2Limits().largestWindow)
+        // The peer learns of it: more than the first window may be on its way.
+        try pair.run()
+        pair.client.send(ByteSlice([UInt8](repeating: 1, count: 2 << 20)), on: stream)
+        let output = OutputBuffer()
+        try pair.client.produce(into: output, upTo: 4 << 20)
+        #expect(output.count > 2 << 20)
+    }
+
     @Test func `a reset ends one stream and nothing else`() throws {
         let pair = Pair()
         let first = try #require(pair.request())

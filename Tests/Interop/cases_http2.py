@@ -2,6 +2,7 @@
 curl, h2load, httpx and the JDK.
 """
 
+import base64
 import hashlib
 import json
 import os
@@ -384,3 +385,45 @@ def client_java_to_an_http2_origin(world):
                      f"Java's client, {version}")
         equal({each["protocol"] for each in nginx.arrived(word, 12)}, {"HTTP/2.0"},
               "protocol in nginx's log")
+
+
+def pin_of(certificate):
+    """The pin of a certificate's key (RFC 7469)."""
+    der = subprocess.run(
+        f"openssl x509 -in {certificate} -noout -pubkey | openssl pkey -pubin -outform DER",
+        shell=True, check=True, capture_output=True, timeout=30).stdout
+    return "sha256/" + base64.b64encode(hashlib.sha256(der).digest()).decode()
+
+
+@case
+def http2_holds_what_tls_demands(world):
+    """Pins, client certificates, a corporate proxy in between, and upgrades, which use HTTP/1.1."""
+    with Nginx(world) as origin:
+        upstream = f"https://localhost:{origin.tls_port}"
+        tunnel = Netproxy(world, {"none": {"stub": [{"status": 404}]}},
+                          connect=[f"localhost:{origin.tls_port}"])
+        with tunnel as corporate, Netproxy(world, {
+                "pinned": {"upstream": upstream,
+                           "tls": {"ca": world.ca, "pins": [pin_of(world.path("server.pem"))]}},
+                "unpinned": {"upstream": upstream, "retry": {"attempts": 0},
+                             "tls": {"ca": world.ca, "pins": ["sha256/" + "A" * 43 + "="]}},
+                "strange": {"upstream": upstream, "retry": {"attempts": 0}},
+                "inside": {"upstream": upstream, "tls": {"ca": world.ca},
+                           "proxy": corporate.url("")}}) as proxy:
+            for channel in ("pinned", "inside"):
+                equal(curl(proxy, proxy.url(f"/{channel}/small.txt")).status in (200, 404), True,
+                      f"answer through {channel}")
+                found = [each for each in proxy.exchanges(channel)][-1]
+                equal(found["protocol"], "HTTP/2", f"protocol of {channel}")
+            for channel in ("unpinned", "strange"):
+                answer = curl(proxy, proxy.url(f"/{channel}/small.txt"))
+                equal(answer.status, 502, f"status of {channel}")
+                equal(json.loads(answer.body)["type"], "urn:netproxy:error:tls_certificate_error",
+                      f"error of {channel}")
+            asked = curl(proxy, "--http1.1", "-H", "Connection: Upgrade", "-H", "Upgrade: websocket",
+                         proxy.url("/pinned/upgrade"))
+            check(asked.status in (200, 404), f"status of an upgrade that is not taken: {asked.status}")
+            record = [each for each in proxy.exchanges("pinned")
+                      if each.get("path", "").endswith("/upgrade")][-1]
+            equal(record["protocol"], "HTTP/1.1", "protocol of an upgrade")
+

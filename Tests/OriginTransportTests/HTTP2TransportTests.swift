@@ -247,4 +247,51 @@ import Testing
         let transport = try PooledTransport()
         #expect(try await text(of: transport, request(origin)) == "200 plain")
     }
+
+    @Test func `an origin that is gone is found by PING`() async throws {
+        // It reads, and says nothing any more.
+        let origin = try await OriginServer.start { wire in
+            let peer = HTTP2Peer(wire, as: .server)
+            try await peer.flush()
+            if let first = try await peer.next() {
+                try await peer.respond(to: first.stream, 200, [:], "here")
+            }
+            _ = try await wire.rest()
+        }
+        let transport = try transport { $0.peerSilence = .milliseconds(50) }
+        #expect(try await text(of: transport, request(origin, "/first")) == "200 here")
+        let error = await #expect(throws: NetworkError.self) {
+            try await text(of: transport, request(origin, "/second", method: .post))
+        }
+        #expect(error?.kind == .connectionTerminated)
+        #expect(error?.detail.contains("PING") == true)
+    }
+
+    @Test func `an origin that is slow is not taken for gone`() async throws {
+        let origin = try await OriginServer.startHTTP2 { peer, message in
+            // It answers PINGs meanwhile.
+            let before = peer.pings
+            try await peer.receive { $0.pings >= before + 2 }
+            try await peer.respond(to: message.stream, 200, [:], "late")
+        }
+        let transport = try transport { $0.peerSilence = .milliseconds(200) }
+        #expect(try await text(of: transport, request(origin)) == "200 late")
+        #expect(origin.connections.count == 1)
+    }
+
+    @Test func `a connection that its origin has closed is not used again`() async throws {
+        let origin = try await OriginServer.start { wire in
+            let peer = HTTP2Peer(wire, as: .server)
+            try await peer.flush()
+            guard let message = try await peer.next() else { return }
+            try await peer.respond(to: message.stream, 200, [:], "\(wire.number)")
+        }
+        let transport = try transport()
+        for number in 0..<20 {
+            let post = request(origin, method: .post)
+            #expect(try await text(of: transport, post) == "200 \(number)")
+            // The close follows the answer; by the next request it is here.
+            try await origin.connections[number].closed.wait()
+        }
+    }
 }

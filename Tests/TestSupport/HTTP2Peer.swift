@@ -39,6 +39,8 @@ package final class HTTP2Peer {
     package private(set) var interim: [Int] = []
     /// The last stream of each GOAWAY.
     package private(set) var goAways: [Int32] = []
+    /// How many PING frames have come, each in one read.
+    package private(set) var pings = 0
     /// Whether content is taken as it comes; otherwise windows stay as they are.
     package var consumes = true
 
@@ -178,6 +180,9 @@ package final class HTTP2Peer {
 
     private func receive() async throws -> Bool {
         guard let bytes = try await wire.bytes() else { return false }
+        for start in bytes.indices where bytes[start...].starts(with: [0, 0, 8, 6, 0]) {
+            pings += 1
+        }
         try session.receive(bytes.span, now: 1)
         for event in session.takeEvents() { take(event, bytes) }
         try await flush()

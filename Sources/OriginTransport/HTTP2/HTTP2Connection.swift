@@ -34,10 +34,6 @@ final class HTTP2Connection: TimerEntry {
     /// Since when a PING waits for its answer.
     var pinged: UInt64?
 
-    /// How long a connection at work may be silent before it is asked whether it is there, and how long
-    /// the answer may take.
-    private static let silence = Duration.seconds(15)
-
     init(_ socket: StreamSocket, to peer: UpstreamPeer, of owner: any HTTP2ConnectionOwner) {
         self.peer = peer
         self.owner = owner
@@ -66,6 +62,11 @@ final class HTTP2Connection: TimerEntry {
     static func admission(_ session: HTTP2Session) -> Int {
         // Beyond this many, another connection serves them better.
         min(session.admittedStreams, 1000)
+    }
+
+    /// Looks whether the origin has ended the connection while nothing was asked of it.
+    func settle() {
+        if exchanges.isEmpty { wire.takeArrived() }
     }
 
     // MARK: - One exchange
@@ -301,13 +302,13 @@ final class HTTP2Connection: TimerEntry {
     /// Looks in a while whether the origin is still there.
     private func watch() {
         pinged = nil
-        loop.schedule(self, at: loop.deadline(after: HTTP2Connection.silence))
+        loop.schedule(self, at: loop.deadline(after: peer.options.peerSilence))
     }
 
     /// Idle for too long, or at work and silent.
     override func fire() {
         guard !exchanges.isEmpty else { return leave() }
-        let patience = HTTP2Connection.silence.nanoseconds
+        let patience = peer.options.peerSilence.nanoseconds
         if let pinged, wire.lastRead < pinged, loop.now &- pinged >= patience {
             return wire.end(.fault(.unresponsive("no answer to a PING")))
         }
@@ -319,7 +320,7 @@ final class HTTP2Connection: TimerEntry {
         } else if quiet < patience {
             pinged = nil
         }
-        loop.schedule(self, at: loop.deadline(after: HTTP2Connection.silence))
+        loop.schedule(self, at: loop.deadline(after: peer.options.peerSilence))
     }
 }
 

@@ -85,6 +85,12 @@ package final class HTTP2Wire: FlushEntry {
 
     // MARK: - In
 
+    /// Takes what has come by now, even if the loop does not know of it yet: the end may be among it.
+    package func takeArrived() {
+        guard !hasEnded, socket.hasArrived() else { return }
+        pump()
+    }
+
     private func pump() {
         guard !hasEnded else { return }
         var isDrained = false

@@ -57,7 +57,12 @@ extension OriginPool {
     @inline(__always)
     func takeShared() -> HTTP2Connection? {
         if names.isDue(at: loop.now) { followNames(maximumAge: NameWatch.tolerance) }
-        return shared?.free
+        while let connection = shared?.free {
+            guard connection.count == 0 else { return connection }
+            connection.settle()
+            if connection.hasRoom { return connection }
+        }
+        return nil
     }
 
     /// A connection in HTTP/2 with room, or the news that the origin speaks HTTP/1.
