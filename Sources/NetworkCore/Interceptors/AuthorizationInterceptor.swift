@@ -97,7 +97,8 @@ public struct AuthorizationInterceptor: RequestInterceptor {
         credential.proof?.learn(from: response.headers, of: request.origin)
         // A gateway's error does not tell whether the token is good.
         if !credential.isProven, !refusals.mayApply(to: response.status),
-            response.status.rawValue < 500, credential.prove()
+            response.status.rawValue < 500,
+            !RPCStatus.isRefusal(response, over: context.version), credential.prove()
         {
             authorizer.accepted(credential)
         }

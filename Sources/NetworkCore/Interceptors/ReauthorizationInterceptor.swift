@@ -55,7 +55,7 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
         defer { buffer?.release() }
         var response = try await first(request, context: &context, next: next)
         while !accepts(response, context) {
-            let isRPC = isRPCRefusal(response, context)
+            let isRPC = RPCStatus.isRefusal(response, over: context.version)
             let content = isRPC ? nil : await readAhead(&response)
             guard isRPC || refusals.applies(to: response.status, content) else { return response }
             let (cause, credential): (RetryReason, Credential?)
@@ -97,17 +97,9 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
 
     /// Whether the credential was not refused.
     func accepts(_ response: borrowing Response, _ context: borrowing RequestContext) -> Bool {
-        !(refusals.mayApply(to: response.status) || isRPCRefusal(response, context))
+        !(refusals.mayApply(to: response.status)
+            || RPCStatus.isRefusal(response, over: context.version))
             || context.authorization == nil
-    }
-
-    /// Whether a gRPC call was answered with UNAUTHENTICATED, which is its 401.
-    private func isRPCRefusal(
-        _ response: borrowing Response,
-        _ context: borrowing RequestContext
-    ) -> Bool {
-        context.version == .http2
-            && RPCStatus(in: response.headers)?.rawValue == RPCStatus.unauthenticated.rawValue
     }
 
     /// Reads what helps to judge an answer: of a 401 what has arrived, since an API may say there what

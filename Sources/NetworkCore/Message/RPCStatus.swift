@@ -50,6 +50,11 @@ package struct RPCStatus: RawRepresentable, Sendable, Hashable {
     /// `grpc-message`: percent-encoded.
     package static let messageField: HTTPFieldName = "grpc-message"
 
+    /// Whether a call was answered with UNAUTHENTICATED, which is its 401.
+    static func isRefusal(_ response: borrowing Response, over version: HTTPVersion) -> Bool {
+        version == .http2 && RPCStatus(in: response.headers) == .unauthenticated
+    }
+
     /// Whether a message belongs to a call: its content is one of gRPC's forms.
     package static func isCall(_ headers: HTTPHeaders) -> Bool {
         guard headers.contains(KnownField.contentType), let type = headers[.contentType] else {

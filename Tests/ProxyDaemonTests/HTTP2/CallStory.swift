@@ -129,4 +129,50 @@ import Testing
             #expect(line.text.contains(#""grpc_status":0"#))
         }
     }
+
+    /// How many tokens five calls cost whose every token is refused, in this way.
+    private func tokens(
+        refusedBy refusal: @escaping @Sendable (HTTP2Peer, Int32) async throws -> Void
+    ) async throws -> Int {
+        let origin = try await OriginServer.startHTTP2 { try await refusal($0, $1.stream) }
+        let tokens = Mutex(0)
+        let server = try await OriginServer.start { _ in
+            let number = tokens.withLock { count in
+                count += 1
+                return count
+            }
+            return Raw.response(
+                "200 OK",
+                fields: ["Content-Type: application/json"],
+                body: #"{"access_token":"token-\#(number)","expires_in":3600}"#
+            )
+        }
+        try await DaemonHarness.run(
+            channels: """
+                greeter:
+                  upstream: http://127.0.0.1:\(origin.port)
+                  http: http2
+                  auth:
+                    oauth:
+                      grant: client_credentials
+                      token_url: http://127.0.0.1:\(server.port)/token
+                      client_id: x
+                      client_secret: literal:y
+                """
+        ) { proxy in
+            for _ in 0..<5 { _ = try await call(proxy) }
+        }
+        return tokens.withLock { $0 }
+    }
+
+    @Test func `a service that refuses every token costs as many as one that says 401`()
+        async throws
+    {
+        let by401 = try await tokens { try await $0.respond(to: $1, 401) }
+        let byStatus = try await tokens { peer, stream in
+            let fields: HTTPHeaders = ["Content-Type": "application/grpc", "grpc-status": "16"]
+            try await peer.respond(to: stream, 200, fields)
+        }
+        #expect(byStatus == by401)
+    }
 }
