@@ -54,6 +54,16 @@ package final class UpstreamPeer {
     /// Whether nothing but HTTP/2 will do.
     var insistsOnHTTP2: Bool { options.versions == .http2 }
 
+    /// The error of an origin that does not choose HTTP/2 where nothing else will do.
+    var lacksHTTP2: NetworkError {
+        NetworkError(
+            .tlsProtocolError,
+            side: .upstream,
+            retry: .safe,
+            detail: "\(origin.authority) does not choose HTTP/2, and nothing else is wanted here"
+        )
+    }
+
     /// What TLS offers for a connection in HTTP/1.
     let offersHTTP1 = ["http/1.1"]
 

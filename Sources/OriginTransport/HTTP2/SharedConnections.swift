@@ -105,13 +105,7 @@ extension OriginPool {
             guard isHTTP2 else {
                 guard peer.options.versions != .http2 else {
                     socket.close()
-                    throw NetworkError(
-                        .tlsProtocolError,
-                        side: .upstream,
-                        retry: .safe,
-                        detail:
-                            "\(peer.origin.authority) does not speak HTTP/2, and `http: http2` wants it"
-                    )
+                    throw peer.lacksHTTP2
                 }
                 mayShare = false
                 let connection = adopt(socket, &context)

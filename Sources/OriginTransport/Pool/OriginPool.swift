@@ -345,7 +345,9 @@ package final class OriginPool: UpstreamConnectionOwner, HTTP2ConnectionOwner {
         do {
             let socket = try await dial(offering: peer.offer, &context, until: limit)
             let taken = Duration(elapsed: loop.now - started)
+            let lacksHTTP2 = peer.insistsOnHTTP2 && tls != nil && socket.chosenProtocol != "h2"
             socket.close()
+            guard !lacksHTTP2 else { throw peer.lacksHTTP2 }
             slotFreed()
             return taken
         } catch {
