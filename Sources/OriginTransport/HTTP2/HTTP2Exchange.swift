@@ -28,6 +28,8 @@ final class HTTP2Exchange: LoopWaiter, Abortable {
     private var moreHeads: [ResponseHead] = []
     private var piece: ByteSlice?
     private var morePieces: [ByteSlice] = []
+    /// What follows these: short pieces, put together as they come.
+    private var gathered: SlabWriter?
     /// How much content is still to be sent, where its head says so.
     var announced: Int?
     /// Whether the whole answer is here.
@@ -73,9 +75,40 @@ final class HTTP2Exchange: LoopWaiter, Abortable {
         hasNews = true
     }
 
-    func took(_ piece: ByteSlice) {
-        if self.piece == nil { self.piece = piece } else { morePieces.append(piece) }
+    /// Takes content, the first piece as it is.
+    ///
+    /// Frames are short, each piece costs who takes it a system call, and one that is kept takes the buffer
+    /// that it was read into away from the reader: what comes before the first was taken is put together.
+    func took(_ content: ByteSlice) {
         hasNews = true
+        guard piece != nil else {
+            piece = content
+            return
+        }
+        if var writer = gathered.take() {
+            guard writer.count + content.count > HTTP2Exchange.gatheredLength else {
+                writer.append(content.span)
+                gathered = consume writer
+                return
+            }
+            morePieces.append(writer.finish())
+        }
+        let isLong = content.count > HTTP2Exchange.gatheredLength / 16
+        var writer = SlabWriter(expecting: isLong ? HTTP2Exchange.gatheredLength : 0)
+        writer.append(content.span)
+        gathered = consume writer
+    }
+
+    /// How much is put together at most, in bytes.
+    private static let gatheredLength = 64 * 1024
+
+    /// Moves on to the content after the first piece.
+    private func nextPiece() {
+        if !morePieces.isEmpty {
+            piece = morePieces.removeFirst()
+        } else {
+            piece = gathered.take()?.finish()
+        }
     }
 
     func end(_ trailers: HTTPHeaders?) {
@@ -178,56 +211,37 @@ final class HTTP2Exchange: LoopWaiter, Abortable {
     }
 
     /// Takes content that is here, and lets the origin send as much more.
-    ///
-    /// Frames are short, and each piece costs who takes it a system call: what has come in several is put
-    /// together.
     func takePiece() -> ByteSlice? {
         guard head == nil, let first = piece else { return nil }
-        guard !morePieces.isEmpty else {
-            piece = nil
-            consumed(first.count)
-            return first
-        }
-        var count = first.count
-        var taken = 0
-        while taken < morePieces.count,
-            count + morePieces[taken].count <= HTTP2Exchange.gatheredLength
-        {
-            count += morePieces[taken].count
-            taken += 1
-        }
-        var writer = SlabWriter(expecting: count)
-        writer.append(first.span)
-        for piece in morePieces[..<taken] { writer.append(piece.span) }
-        piece = taken < morePieces.count ? morePieces[taken] : nil
-        morePieces.removeFirst(min(taken + 1, morePieces.count))
-        consumed(count)
-        return writer.finish()
+        nextPiece()
+        consumed(first.count)
+        return first
     }
-
-    /// How much is put together at most, in bytes.
-    private static let gatheredLength = 64 * 1024
 
     /// How much content is here.
     private var available: Int {
         guard let piece else { return 0 }
-        return morePieces.reduce(piece.count) { $0 + $1.count }
+        let rest = gathered?.count ?? 0
+        return morePieces.reduce(piece.count + rest) { $0 + $1.count }
     }
 
     /// All of the content, if it is here: as one piece.
     func takeWhole() -> ByteSlice? {
         guard isEnded, trailers == nil else { return nil }
         guard let first = piece else { return ByteSlice([]) }
-        piece = nil
-        guard morePieces.isEmpty else {
-            var writer = SlabWriter(expecting: morePieces.reduce(first.count) { $0 + $1.count })
-            writer.append(first.span)
-            for piece in morePieces { writer.append(piece.span) }
-            morePieces = []
-            return writer.finish()
+        let count = available
+        nextPiece()
+        guard piece != nil else {
+            // Copied where that is cheap, so that it does not hold what came with it.
+            return count <= HTTP2Exchange.copiedLength ? ByteSlice(first.span) : first
         }
-        // Copied where that is cheap, so that it does not hold what came with it.
-        return first.count <= HTTP2Exchange.copiedLength ? ByteSlice(first.span) : first
+        var writer = SlabWriter(expecting: count)
+        writer.append(first.span)
+        while let next = piece {
+            writer.append(next.span)
+            nextPiece()
+        }
+        return writer.finish()
     }
 
     private static let copiedLength = 1024
@@ -255,7 +269,10 @@ final class HTTP2Exchange: LoopWaiter, Abortable {
         }
     }
 
-    func dropContent() { (piece, morePieces) = (nil, []) }
+    func dropContent() {
+        (piece, morePieces) = (nil, [])
+        gathered = nil
+    }
 }
 
 /// The content of a request that streams.
