@@ -232,10 +232,11 @@ import Testing
             if message.target == "/never" { return }
             try await peer.respond(to: message.stream, 200, [:], "in time")
         }
-        let transport = try transport { $0.responseTimeout = .milliseconds(500) }
+        let transport = try transport()
         #expect(try await text(of: transport, request(origin, "/first")) == "200 in time")
+        var context = RequestContext(deadline: .now + .milliseconds(100))
         let error = await #expect(throws: NetworkError.self) {
-            try await text(of: transport, request(origin, "/never"))
+            try await text(of: transport, request(origin, "/never"), &context)
         }
         #expect(error?.kind == .httpResponseTimeout)
         #expect(try await text(of: transport, request(origin, "/second")) == "200 in time")
@@ -258,7 +259,7 @@ import Testing
             }
             _ = try await wire.rest()
         }
-        let transport = try transport { $0.peerSilence = .milliseconds(50) }
+        let transport = try transport { $0.peerSilence = .milliseconds(400) }
         #expect(try await text(of: transport, request(origin, "/first")) == "200 here")
         let error = await #expect(throws: NetworkError.self) {
             try await text(of: transport, request(origin, "/second", method: .post))
@@ -271,10 +272,10 @@ import Testing
         let origin = try await OriginServer.startHTTP2 { peer, message in
             // It answers PINGs meanwhile.
             let before = peer.pings
-            try await peer.receive { $0.pings >= before + 2 }
+            try await peer.receive { $0.pings >= before + 1 }
             try await peer.respond(to: message.stream, 200, [:], "late")
         }
-        let transport = try transport { $0.peerSilence = .milliseconds(200) }
+        let transport = try transport { $0.peerSilence = .milliseconds(500) }
         #expect(try await text(of: transport, request(origin)) == "200 late")
         #expect(origin.connections.count == 1)
     }
