@@ -413,8 +413,8 @@ def http2_holds_what_tls_demands(world):
             for channel in ("pinned", "inside"):
                 equal(curl(proxy, proxy.url(f"/{channel}/small.txt")).status in (200, 404), True,
                       f"answer through {channel}")
-                found = [each for each in proxy.exchanges(channel)][-1]
-                equal(found["protocol"], "HTTP/2", f"protocol of {channel}")
+                equal(proxy.exchange(channel, "/small.txt")["protocol"], "HTTP/2",
+                      f"protocol of {channel}")
             for channel in ("unpinned", "strange"):
                 answer = curl(proxy, proxy.url(f"/{channel}/small.txt"))
                 equal(answer.status, 502, f"status of {channel}")
@@ -423,7 +423,6 @@ def http2_holds_what_tls_demands(world):
             asked = curl(proxy, "--http1.1", "-H", "Connection: Upgrade", "-H", "Upgrade: websocket",
                          proxy.url("/pinned/upgrade"))
             check(asked.status in (200, 404), f"status of an upgrade that is not taken: {asked.status}")
-            record = [each for each in proxy.exchanges("pinned")
-                      if each.get("path", "").endswith("/upgrade")][-1]
-            equal(record["protocol"], "HTTP/1.1", "protocol of an upgrade")
+            equal(proxy.exchange("pinned", "/upgrade")["protocol"], "HTTP/1.1",
+                  "protocol of an upgrade")
 
