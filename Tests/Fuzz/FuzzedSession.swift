@@ -24,6 +24,8 @@ enum FuzzedSession {
                 } else if let line = line(of: event, content) {
                     meaning.append(line)
                 }
+                // Whether anything is read after it depends on what is still to be said.
+                if case .goAway = event { return meaning }
             }
             drain(session)
             if isOver { return meaning + ["over"] }
