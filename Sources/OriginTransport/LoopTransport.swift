@@ -74,13 +74,16 @@ package struct LoopTransport: HTTPTransport {
                     return response
                 }
                 response.body.cancel()
+                context.attempts += 1
                 return try await sendAlone(request, on: nil, over: pool, &context, until: limit)
             } catch let refusal as HTTP2Refusal {
                 refused += 1
                 guard request.body.isInMemory, refused <= 2 else { throw refusal.error }
-                guard case .needsHTTP1 = refusal else { continue }
-                guard !pool.peer.insistsOnHTTP2 else { throw refusal.error }
-                pool.speaksHTTP1()
+                if case .needsHTTP1 = refusal {
+                    guard !pool.peer.insistsOnHTTP2 else { throw refusal.error }
+                    pool.speaksHTTP1()
+                }
+                context.attempts += 1
             }
         }
     }

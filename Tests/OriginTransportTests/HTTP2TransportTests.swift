@@ -129,11 +129,14 @@ import Testing
             try await peer.respond(to: message.stream, 200, [:], message.body)
         }
         let body = HTTPBody.bytes(ByteSlice("once"))
+        var context = RequestContext()
         let answer = try await text(
             of: try transport(),
-            request(origin, method: method, body: body)
+            request(origin, method: method, body: body),
+            &context
         )
         #expect(answer == "200 once")
+        #expect(context.attempts == 2)
     }
 
     @Test func `what a leaving origin has not looked at goes to another connection`() async throws {

@@ -16,8 +16,6 @@ final class HTTP2Connection: TimerEntry {
     let address: String
     /// The address of the other end.
     var remote: SocketAddress { wire.socket.peer }
-    /// For which answer of the name servers its address was compared with theirs.
-    var nameGeneration = 0
     /// How much the origin may send on a stream before it is read.
     let window: Int
     let wire: HTTP2Wire
@@ -56,8 +54,6 @@ final class HTTP2Connection: TimerEntry {
     var count: Int { exchanges.count }
     /// Whether it takes another exchange now.
     var hasRoom: Bool { !isLeaving && !wire.isClosed && exchanges.count < admitted }
-    /// Whether it may take another exchange at some time.
-    var isUsable: Bool { !isLeaving && !wire.isClosed }
 
     static func admission(_ session: HTTP2Session) -> Int {
         // Beyond this many, another connection serves them better.

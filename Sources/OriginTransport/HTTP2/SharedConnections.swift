@@ -113,7 +113,6 @@ extension OriginPool {
                 return .http1(connection)
             }
             let connection = HTTP2Connection(socket, to: peer, of: self)
-            connection.nameGeneration = names.generation
             shared.add(connection)
             shared.allLookAgain()
             return .http2(connection)
@@ -133,9 +132,10 @@ extension OriginPool {
         }
     }
 
-    /// What the origin speaks is asked again with the next connection.
+    /// From now on the origin is spoken to in HTTP/1; exchanges in HTTP/2 end first.
     func speaksHTTP1() {
         mayShare = false
+        shared?.leave { _ in true }
         shared?.allLookAgain()
     }
 
