@@ -229,17 +229,13 @@ extension DownstreamConnection {
         } catch {
             switch error {
             case .timedOut where loop.now < idle:
-                throw slowBody
+                throw bounds.slowBody
             case .timedOut:
                 throw NetworkError.timeout(.requestBody, after: request.idleSetting)
             case .aborted where Task.isCancelled:
                 throw CancellationError()
             default:
-                throw NetworkError(
-                    .cancelled,
-                    side: .downstream,
-                    detail: "client disconnected while sending the request body"
-                )
+                throw NetworkError.uploadCut
             }
         }
     }

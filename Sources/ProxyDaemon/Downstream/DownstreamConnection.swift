@@ -284,15 +284,6 @@ final class DownstreamConnection {
         )
     }
 
-    /// The error for content that arrives too slowly.
-    var slowBody: NetworkError {
-        let rate = bounds.bodyRate.map { " (\($0)B a second)" } ?? ""
-        return NetworkError.timeout(
-            .requestBodyRate,
-            after: TimeSetting("limits.body_rate\(rate)", nil)
-        )
-    }
-
     // MARK: - Writing
 
     /// Begins the final response.
@@ -337,11 +328,7 @@ final class DownstreamConnection {
     func fault(_ error: IOError) -> NetworkError {
         error == .timedOut
             ? NetworkError.timeout(.delivery, after: request.idleSetting)
-            : NetworkError(
-                .cancelled,
-                side: .downstream,
-                detail: "the client disconnected before the response was complete"
-            )
+            : .clientGone
     }
 
     // MARK: - Interim responses
@@ -485,4 +472,35 @@ protocol StreamSession: AnyObject {
 
     /// Ends the connection now; apps whose response has not begun are told why.
     func cut()
+}
+
+extension DownstreamConnection.Bounds {
+    /// The error for content that arrives too slowly.
+    var slowBody: NetworkError {
+        let rate = bodyRate.map { " (\($0)B a second)" } ?? ""
+        return NetworkError.timeout(
+            .requestBodyRate,
+            after: TimeSetting("limits.body_rate\(rate)", nil)
+        )
+    }
+}
+
+extension NetworkError {
+    /// The app is gone, and has not had all of the response.
+    static var clientGone: NetworkError {
+        NetworkError(
+            .cancelled,
+            side: .downstream,
+            detail: "the client disconnected before the response was complete"
+        )
+    }
+
+    /// The app is gone, and has not sent all of the request.
+    static var uploadCut: NetworkError {
+        NetworkError(
+            .cancelled,
+            side: .downstream,
+            detail: "client disconnected while sending the request body"
+        )
+    }
 }

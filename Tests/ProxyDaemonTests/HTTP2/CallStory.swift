@@ -81,6 +81,21 @@ import Testing
         }
     }
 
+    /// A channel whose calls carry a token from a server.
+    private func greeter(_ origin: OriginServer, _ server: OriginServer) -> String {
+        """
+        greeter:
+          upstream: http://127.0.0.1:\(origin.port)
+          http: http2
+          auth:
+            oauth:
+              grant: client_credentials
+              token_url: http://127.0.0.1:\(server.port)/token
+              client_id: x
+              client_secret: literal:y
+        """
+    }
+
     @Test func `a call that is not authenticated renews the token once and is made again`()
         async throws
     {
@@ -109,17 +124,7 @@ import Testing
             )
         }
         try await DaemonHarness.run(
-            channels: """
-                greeter:
-                  upstream: http://127.0.0.1:\(origin.port)
-                  http: http2
-                  auth:
-                    oauth:
-                      grant: client_credentials
-                      token_url: http://127.0.0.1:\(server.port)/token
-                      client_id: x
-                      client_secret: literal:y
-                """
+            channels: greeter(origin, server)
         ) { proxy in
             #expect(try await call(proxy)["grpc-status"] == "0")
             #expect(tokens.withLock { $0 } == 2)
@@ -148,17 +153,7 @@ import Testing
             )
         }
         try await DaemonHarness.run(
-            channels: """
-                greeter:
-                  upstream: http://127.0.0.1:\(origin.port)
-                  http: http2
-                  auth:
-                    oauth:
-                      grant: client_credentials
-                      token_url: http://127.0.0.1:\(server.port)/token
-                      client_id: x
-                      client_secret: literal:y
-                """
+            channels: greeter(origin, server)
         ) { proxy in
             for _ in 0..<5 { _ = try await call(proxy) }
         }

@@ -27,8 +27,6 @@ final class AppSession: TimerEntry, HTTP2WireUser, StreamSession {
     private var streams = StreamTable<AppStream>()
     /// Those whose task is still at work, the app's wish or not.
     private var working = 0
-    /// Those whose content is a conversation: it is not waited for.
-    private var streaming: Set<Int32> = []
     private var end: CheckedContinuation<Void, Never>?
     private var hasEnded = false
     /// Whether the app has been told which stream is the last.
@@ -70,9 +68,6 @@ final class AppSession: TimerEntry, HTTP2WireUser, StreamSession {
         if shutdown != .none { farewell() }
         if !hasEnded || working > 0 { await withCheckedContinuation { end = $0 } }
     }
-
-    /// Whether an exchange is under way.
-    var isAtWork: Bool { working > 0 }
 
     private func finishIfOver() {
         if hasEnded, working == 0 { end.take()?.resume() }
@@ -121,9 +116,6 @@ final class AppSession: TimerEntry, HTTP2WireUser, StreamSession {
         if working == 0 { wire.close() }
     }
 
-    /// Whether a stream carries a conversation, so that none of it is waited for.
-    func isStreaming(_ stream: Int32) -> Bool { streaming.contains(stream) }
-
     func consumed(_ count: Int, on stream: Int32) {
         session.consumed(count, on: stream)
         wire.flushSoon()
@@ -162,22 +154,12 @@ final class AppSession: TimerEntry, HTTP2WireUser, StreamSession {
         wire.flushSoon()
     }
 
-    /// The error for content that arrives too slowly.
-    var slowBody: NetworkError {
-        let rate = bounds.bodyRate.map { " (\($0)B a second)" } ?? ""
-        return NetworkError.timeout(
-            .requestBodyRate,
-            after: TimeSetting("limits.body_rate\(rate)", nil)
-        )
-    }
-
     // MARK: - What the app says
 
     func received(_ event: HTTP2Event, _ content: ByteSlice?) {
         switch event {
         case .request(let id, let head, let ends):
             guard working < mostStreams * 2 else { return reset(id, .refusedStream) }
-            if head.isConversation { streaming.insert(id) }
             begin(AppStream(id, on: self, head, ends: ends))
         case .malformed(let id, let fault, let line):
             if let stream = streams[id] {
@@ -191,7 +173,6 @@ final class AppSession: TimerEntry, HTTP2WireUser, StreamSession {
         case .ended(let id, _): streams[id]?.end()
         case .closed(let id, let code):
             guard let stream = streams.take(id) else { return }
-            streaming.remove(id)
             stream.close(early: code != .noError)
         case .sent(let id, let count): streams[id]?.sent(count)
         case .goAway, .settings, .pong, .response: break
@@ -246,17 +227,6 @@ final class AppSession: TimerEntry, HTTP2WireUser, StreamSession {
         if working == 0 { wire.close() }
     }
 
-    /// Gives the connection up to make room, if it has no exchange.
-    func spare() { if working == 0 { wire.close() } }
-
     /// Until when it may stay as it is, if it can be spared; `nil` while it has an exchange.
     var deadlineToSpare: UInt64? { working == 0 && shutdown == .none ? idleDeadline : nil }
-}
-
-extension RequestHead {
-    /// Whether the content may be a conversation, in which each side waits for the other.
-    var isConversation: Bool {
-        guard let type = headers[.contentType] else { return false }
-        return type.utf8.starts(with: "application/grpc".utf8)
-    }
 }

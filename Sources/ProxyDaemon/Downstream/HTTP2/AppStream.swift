@@ -21,6 +21,8 @@ final class AppStream: TimerEntry, AppSide {
     private var head: RequestHead?
     /// What was understood of a head that was refused.
     private let line: RequestHead?
+    /// Whether the content may be a conversation, in which each side waits for the other.
+    private let isConversation: Bool
     private var pieces: [ByteSlice] = []
     /// Whether all of the request is here.
     private(set) var isComplete = false
@@ -54,6 +56,7 @@ final class AppStream: TimerEntry, AppSide {
         self.session = session
         self.head = head
         line = nil
+        isConversation = RPCStatus.isCall(head.headers)
         isComplete = ends
         peer = session.peer
         pace = BodyPace(rate: session.bounds.bodyRate)
@@ -74,6 +77,7 @@ final class AppStream: TimerEntry, AppSide {
         self.session = session
         self.fault = fault
         self.line = line.map { .refused($0.method, path: $0.path) }
+        isConversation = false
         peer = session.peer
         pace = BodyPace(rate: nil)
         request = CurrentRequest(number: Int(id))
@@ -188,7 +192,7 @@ final class AppStream: TimerEntry, AppSide {
     private static let copiedLength = 1024
 
     func gather(_ body: HTTPBody) async throws(NetworkError) -> HTTPBody {
-        guard !request.owesContinue, case .stream = body, !session.isStreaming(id) else {
+        guard !request.owesContinue, case .stream = body, !isConversation else {
             return body
         }
         let deadline = loop.deadline(after: AppStream.gatheringTime)
@@ -244,7 +248,7 @@ final class AppStream: TimerEntry, AppSide {
             pace.waited(from: started, to: loop.now)
             guard !isInTime else { continue }
             throw loop.now < idle
-                ? session.slowBody
+                ? session.bounds.slowBody
                 : NetworkError.timeout(.requestBody, after: request.idleSetting)
         }
     }
@@ -451,22 +455,6 @@ extension NetworkError {
             side: .downstream,
             detail: "\(fault.reason)",
             status: fault.status
-        )
-    }
-
-    static var clientGone: NetworkError {
-        NetworkError(
-            .cancelled,
-            side: .downstream,
-            detail: "the client disconnected before the response was complete"
-        )
-    }
-
-    fileprivate static var uploadCut: NetworkError {
-        NetworkError(
-            .cancelled,
-            side: .downstream,
-            detail: "client disconnected while sending the request body"
         )
     }
 }
