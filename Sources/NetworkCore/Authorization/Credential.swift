@@ -18,6 +18,7 @@ public struct Credential: Sendable {
         let isDated: Bool
         let isForOneUse: Bool
         let proof: (any CredentialProof)?
+        let signing: Signing?
         let isProven = Atomic(false)
         /// Without the field, which would show the value.
         var customMirror: Mirror { Mirror(self, children: ["name": name, "value": value]) }
@@ -27,8 +28,9 @@ public struct Credential: Sendable {
             _ value: Secret,
             _ generation: Int?,
             _ issuedAt: ContinuousClock.Instant?,
-            _ isForOneUse: Bool,
-            _ proof: (any CredentialProof)?
+            _ isForOneUse: Bool = false,
+            _ proof: (any CredentialProof)? = nil,
+            _ signing: Signing? = nil
         ) {
             self.name = name
             self.value = value
@@ -41,7 +43,14 @@ public struct Credential: Sendable {
             isDated = issuedAt != nil
             self.isForOneUse = isForOneUse
             self.proof = proof
+            self.signing = signing
         }
+    }
+
+    /// What signs requests in place of a value, and what must not be shown of it.
+    private struct Signing: Sendable {
+        let signer: any RequestSigning
+        let secrets: [Secret]
     }
 
     private let facts: Facts
@@ -68,11 +77,16 @@ public struct Credential: Sendable {
 
     /// What goes with it in each request; `nil` for a credential that is enough by itself.
     var proof: (any CredentialProof)? { facts.proof }
+    /// What signs each request, in place of a value in a field; `nil` for a credential that has a value.
+    package var signing: (any RequestSigning)? { facts.signing?.signer }
+    /// Whether each request is made ready by more than the value: by a proof, or by a signature.
+    var isPerRequest: Bool { facts.proof != nil || facts.signing != nil }
     /// Whether a proof goes with it.
     package var isBound: Bool { facts.proof != nil }
 
     /// What must not be shown of it: the value of its field, and that in its parts.
     package var secrets: [Secret] {
+        if let signing = facts.signing { return signing.secrets }
         let value = value.reveal()
         let words = value.split(separator: " ", maxSplits: 1)
         guard words.count == 2, let last = words.last else { return [self.value] }
@@ -111,12 +125,41 @@ public struct Credential: Sendable {
         issuedAt: ContinuousClock.Instant? = nil
     ) {
         guard !value.isEmpty, Grammar.isFieldValue(value.reveal()) else { return nil }
-        facts = Facts(name, value, generation, issuedAt, false, nil)
+        facts = Facts(name, value, generation, issuedAt)
+    }
+
+    /// Makes a credential that signs each request as a whole.
+    ///
+    /// - Parameters:
+    ///   - signer: signs.
+    ///   - name: the field that the signature stands in.
+    ///   - secrets: what must not be shown wherever an answer is.
+    ///   - generation: which credential of its manager it is.
+    ///   - issuedAt: when it was issued.
+    package init(
+        signing signer: any RequestSigning,
+        named name: HTTPFieldName = .authorization,
+        secrets: [Secret],
+        generation: Int?,
+        issuedAt: ContinuousClock.Instant?
+    ) {
+        let signing = Signing(signer: signer, secrets: secrets)
+        facts = Facts(name, Secret(""), generation, issuedAt, false, nil, signing)
     }
 
     /// The same as one of several, which follow each other.
     package func numbered(_ generation: Int) -> Credential {
-        Credential(facts: Facts(name, value, generation, issuedAt, isForOneUse, facts.proof))
+        Credential(
+            facts: Facts(
+                name,
+                value,
+                generation,
+                issuedAt,
+                isForOneUse,
+                facts.proof,
+                facts.signing
+            )
+        )
     }
 
     private init(facts: Facts) {

@@ -47,6 +47,8 @@ public enum Verdict: Sendable, Hashable {
     /// Send the request again with another proof of possession: the token was not judged. With this
     /// credential, if it is one that is not given to other requests.
     case proveAgain(Credential?)
+    /// Send the request again, signed with the server's time of day: the key was not judged.
+    case signAgain
     /// Give the app the 401 as it is, and why.
     case passThrough(NotReplayed)
 }

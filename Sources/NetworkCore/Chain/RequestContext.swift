@@ -101,6 +101,8 @@ public enum RetryReason: Sendable, Hashable, CustomStringConvertible {
     case unauthorized
     /// A 401 on a proof of possession (DPoP), which was then made again.
     case proof
+    /// A refusal of a signature for its time, which was then made again by the server's clock.
+    case clockSkew
     /// A fault of the connection.
     case fault(ErrorKind)
     /// A status that the channel repeats.
@@ -116,6 +118,7 @@ public enum RetryReason: Sendable, Hashable, CustomStringConvertible {
         switch self {
         case .unauthorized: "unauthorized"
         case .proof: "dpop_proof"
+        case .clockSkew: "clock_skew"
         case .fault(let kind): kind.rawValue
         case .status(let status): "status_\(status)"
         case .redirect(let status): "redirect_\(status)"

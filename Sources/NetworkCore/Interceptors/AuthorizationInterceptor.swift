@@ -90,11 +90,16 @@ public struct AuthorizationInterceptor: RequestInterceptor {
             facts.isRefreshed = true
         }
         var authorized = request
-        try place.put(credential, in: &authorized)
+        if let signer = credential.signing {
+            try await signer.sign(&authorized)
+        } else {
+            try place.put(credential, in: &authorized)
+        }
         note(credential, facts, &context)
         try AuthorizationInterceptor.prove(&authorized, with: credential)
         let response = try await next.send(authorized, context: &context)
         credential.proof?.learn(from: response.headers, of: request.origin)
+        credential.signing?.learn(from: response)
         // A gateway's error does not tell whether the token is good.
         if !credential.isProven, !refusals.mayApply(to: response.status),
             response.status.rawValue < 500,
@@ -106,11 +111,11 @@ public struct AuthorizationInterceptor: RequestInterceptor {
     }
 
     /// Signs the request in place, if that takes no wait and can be undone: with a current credential
-    /// that a response has proved, that needs no proof of possession, and that takes no other's place.
+    /// that a response has proved, that is the same for each request, and that takes no other's place.
     func sign(_ request: inout Request, _ context: inout RequestContext) -> Bool {
         guard case .header(let field) = place.location,
             context.ownCredential == nil, let credential = authorizer.currentCredential(),
-            credential.isProven, !credential.isBound, origins.contains(request.origin),
+            credential.isProven, !credential.isPerRequest, origins.contains(request.origin),
             !request.headers.contains(like: field)
         else { return false }
         place.put(credential, as: field, in: &request.headers)

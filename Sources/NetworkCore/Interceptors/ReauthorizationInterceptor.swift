@@ -111,7 +111,7 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
             guard type.contains("json") else { return nil }
             reach = .arrived
         } else {
-            guard refusals.phrase != nil else { return nil }
+            guard !refusals.phrases.isEmpty else { return nil }
             reach = .whole
         }
         return await PeekedBody.peek(

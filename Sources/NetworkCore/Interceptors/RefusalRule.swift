@@ -14,12 +14,19 @@ public struct RefusalRule: Sendable, Hashable {
     /// What the content of an answer with one of these statuses must contain, byte for byte.
     ///
     /// Without it every such answer counts. A 401 counts whatever it contains.
-    public let phrase: String?
+    public var phrase: String? { phrases.first }
+    /// The same, where one of several will do.
+    package let phrases: [String]
 
     /// Makes a rule; without arguments only a 401 counts.
     public init(statuses: [HTTPStatus] = [], phrase: String? = nil) {
+        self.init(statuses: statuses, phrases: phrase.map { [$0] } ?? [])
+    }
+
+    /// Makes a rule for content that has one of several phrases; without any, every content counts.
+    package init(statuses: [HTTPStatus], phrases: [String]) {
         self.statuses = statuses.filter { $0 != 401 }
-        self.phrase = phrase
+        self.phrases = phrases
     }
 
     /// Whether an answer with this status may be a refusal.
@@ -29,8 +36,10 @@ public struct RefusalRule: Sendable, Hashable {
 
     /// Whether an answer with this status, to which the rule may apply, is a refusal.
     func applies(to status: HTTPStatus, _ content: ByteSlice?) -> Bool {
-        guard status != 401, let phrase else { return true }
-        return content.map { RefusalRule.contains(phrase, $0.span) } ?? false
+        guard status != 401, !phrases.isEmpty else { return true }
+        return content.map { content in
+            phrases.contains { RefusalRule.contains($0, content.span) }
+        } ?? false
     }
 
     private static func contains(_ phrase: String, _ content: Span<UInt8>) -> Bool {

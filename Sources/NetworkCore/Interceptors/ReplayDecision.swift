@@ -8,6 +8,8 @@
 /// | the proof | attempt | `proof_refused` | its reason |
 /// | both | `already_replayed` | `proof_refused` | `already_replayed` |
 ///
+/// A signature that was refused for its time is likewise made again once (`signAgain`).
+///
 /// Where the request could not be sent again in the first place, the reason for that replaces an
 /// attempt.
 enum ReplayDecision {
@@ -27,6 +29,8 @@ enum ReplayDecision {
             switch verdict {
             case .proveAgain where retries.contains(.proof): .passThrough(.proofRefused)
             case .proveAgain(let credential): .attempt(because: .proof, with: credential)
+            case .signAgain where retries.contains(.clockSkew): .passThrough(.alreadyReplayed)
+            case .signAgain: .attempt(because: .clockSkew, with: nil)
             case _ where retries.contains(.unauthorized): .passThrough(.alreadyReplayed)
             case .replay: .attempt(because: .unauthorized, with: nil)
             case .replayOnce(let credential): .attempt(because: .unauthorized, with: credential)

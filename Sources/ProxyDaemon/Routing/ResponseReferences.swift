@@ -170,9 +170,11 @@ struct CredentialReflection {
     private let credential: Credential
     private let names: UpstreamNames
 
-    /// Returns `nil` for a credential in a field, which no URL repeats.
+    /// Returns `nil` for a credential in a field, which no URL repeats, and for one that only signs.
     init?(of credential: Credential?, in place: CredentialPlace?, _ names: UpstreamNames) {
-        guard let credential, let place, place.fieldName == nil else { return nil }
+        guard let credential, credential.signing == nil, let place, place.fieldName == nil else {
+            return nil
+        }
         (self.place, self.credential, self.names) = (place, credential, names)
     }
 
