@@ -112,8 +112,13 @@ public struct OAuthConfiguration: Sendable {
     public var clientAuthentication: ClientAuthentication
     /// The grant presented to the token endpoint.
     public var grant: Grant
-    /// What the token should be good for (RFC 6749 §3.3); not sent with a refresh.
+    /// What the token should be good for (RFC 6749 §3.3); sent with a refresh only if
+    /// `narrowsScope`.
     public var scopes: [String]
+    /// Whether a refresh asks for `scopes` alone, of a refresh token that has more (RFC 6749 §6).
+    ///
+    /// Default no: the grant keeps its scope.
+    public var narrowsScope = false
     /// The `audience` parameter that some servers require.
     public var audience: String?
     /// Resource indicators (RFC 8707), each an absolute URI.

@@ -96,15 +96,18 @@ package enum ConfigurationLoader {
     ) -> (ProxyConfiguration, Set<ConfigurationError>) {
         let section = Section<RootKey>(root, path: "", position: .start, in: reading)
         let directories = DefaultDirectories(environment: environment)
-        let channels = channels(of: section)
+        let identities = IdentityReader(root: section).directory()
+        let channels = channels(of: section, identities)
+        identities.reportUnused(in: reading)
         let checks = CrossChecks(root: section, channels: channels.map(\.section))
         let reader = RootReader(root: section, directories: directories)
         var configuration = reader.configuration(channels: channels.map(\.configuration))
+        configuration.identities = identities.identities
         configuration.files = reading.files
         configuration.written = written(root)
         configuration.mentions = reading.mentions
         checks.run(on: configuration)
-        return (configuration, reading.errors.union(errorsOfDefaults(in: section)))
+        return (configuration, reading.errors.union(errorsOfDefaults(in: section, identities)))
     }
 
     /// The values of the process and of each channel.
@@ -129,7 +132,10 @@ package enum ConfigurationLoader {
     }
 
     /// The errors of `defaults` read without a channel: unused defaults are checked too.
-    private static func errorsOfDefaults(in root: Section<RootKey>) -> Set<ConfigurationError> {
+    private static func errorsOfDefaults(
+        in root: Section<RootKey>,
+        _ identities: IdentityDirectory
+    ) -> Set<ConfigurationError> {
         guard let defaults = root[.defaults] else { return [] }
         let fragment = Reading(files: root.reading.files, completeness: .fragment)
         let section = Section<ChannelKey>(
@@ -138,7 +144,7 @@ package enum ConfigurationLoader {
             position: defaults.keyPosition,
             in: fragment
         )
-        _ = ChannelReader(name: "channel", channel: section).configuration()
+        _ = ChannelReader(name: "channel", channel: section, identities: identities).configuration()
         return fragment.errors
     }
 
@@ -147,7 +153,10 @@ package enum ConfigurationLoader {
         let section: Section<ChannelKey>
     }
 
-    private static func channels(of root: Section<RootKey>) -> [Channel] {
+    private static func channels(
+        of root: Section<RootKey>,
+        _ identities: IdentityDirectory
+    ) -> [Channel] {
         guard let node = root[.channels] else {
             root.require(.channels, "at least one channel is required")
             return []
@@ -165,9 +174,27 @@ package enum ConfigurationLoader {
                 position: entry.keyPosition,
                 in: root.reading
             )
-            let reader = ChannelReader(name: entry.key, channel: section)
-            return Channel(configuration: reader.configuration(), section: section)
+            let reader = ChannelReader(
+                name: entry.key,
+                channel: section,
+                identities: identities
+            )
+            let channel = Channel(configuration: reader.configuration(), section: section)
+            checkName(of: channel, against: identities)
+            return channel
         }
+    }
+
+    /// Commands take the name of a channel or of an identity, and must know which is meant.
+    private static func checkName(of channel: Channel, against identities: IdentityDirectory) {
+        let name = channel.configuration.name
+        guard identities[name] != nil,
+            channel.configuration.credentials.allSatisfy({ $0.identity != name })
+        else { return }
+        channel.section.reading.report(
+            "an identity has this name, too, and the channel does not use it: rename one of them",
+            at: Place(position: channel.section.position, key: channel.section.path)
+        )
     }
 
     private static func checkName(of channel: ConfigNode.Entry, in reading: Reading) {

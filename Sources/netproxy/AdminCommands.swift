@@ -150,11 +150,12 @@ struct ReloadCommand: AsyncParsableCommand {
 struct TokenCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "token",
-        abstract: "Show the state of a channel's token; the token itself only with --reveal."
+        abstract:
+            "Show the state of the token of a channel or an identity; the token itself only with --reveal."
     )
 
     @OptionGroup var file: ConfigurationOption
-    @Argument(help: "The channel.", completion: .channels) var channel: String
+    @Argument(help: "The channel or identity.", completion: .credentials) var channel: String
     @Flag(help: "Renew the token first.") var refresh = false
     @Flag(help: "Print only the stored access token itself.") var reveal = false
 
@@ -163,9 +164,10 @@ struct TokenCommand: AsyncParsableCommand {
             trusting: "admin",
             "state",
             "defaults",
+            "identities",
             "channels.\(channel)"
         )
-        try configuration.require([channel])
+        try configuration.requireCredential(channel)
         let session = AdminSession(configuration)
         if refresh {
             let said = try await session.answer(.refresh(channel: channel))
@@ -189,17 +191,16 @@ struct TokenCommand: AsyncParsableCommand {
             }
         }
         let status = try await session.status()
-        guard let known = status.channels.first(where: { $0.name == channel }) else {
+        guard let tokens = status.tokens(of: channel) else {
             StandardError.write(
                 "netproxy: the running daemon does not know \(channel) yet; run netproxy reload"
             )
             throw ExitCode.failure
         }
-        guard let token = known.token else {
-            try StandardOutput.write("\(channel): no OAuth token")
-            return
+        if tokens.isEmpty { try StandardOutput.write("\(channel): no OAuth token") }
+        for token in tokens {
+            try StandardOutput.write("\(channel): \(token.summary(of: channel))")
+            if let error = token.lastError { try StandardOutput.write("last error: \(error)") }
         }
-        try StandardOutput.write("\(channel): \(token.summary(of: channel))")
-        if let error = token.lastError { try StandardOutput.write("last error: \(error)") }
     }
 }

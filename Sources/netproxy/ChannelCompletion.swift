@@ -4,13 +4,20 @@ import ProxyConfig
 
 extension CompletionKind {
     /// The names of the configured channels, if the configuration can be read.
-    static var channels: CompletionKind {
+    static var channels: CompletionKind { names { $0.channels.map(\.name) } }
+
+    /// The names of the configured identities and channels.
+    static var credentials: CompletionKind {
+        names { $0.identities.map(\.name) + $0.channels.map(\.name) }
+    }
+
+    private static func names(
+        _ list: @escaping @Sendable (ProxyConfiguration) -> [String]
+    ) -> CompletionKind {
         .custom { words, _, _ in
             let file = ConfigurationFile(path: namedFile(words), reader: .command)
-            guard case .success(let configuration) = file.read(.text) else {
-                return []
-            }
-            return configuration.channels.map(\.name)
+            guard case .success(let configuration) = file.read(.text) else { return [] }
+            return list(configuration)
         }
     }
 

@@ -113,6 +113,13 @@ extension ProxyConfiguration {
     func require(_ names: [String]) throws {
         try UnknownChannel.require(names, channels.map(\.name))
     }
+
+    /// Checks that a name on the command line is that of a channel or of an identity.
+    ///
+    /// - Throws: exit status 64, as `require`.
+    func requireCredential(_ name: String) throws {
+        try UnknownChannel.require([name], identities.map(\.name) + channels.map(\.name))
+    }
 }
 
 extension UnknownChannel {

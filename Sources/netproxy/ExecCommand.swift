@@ -25,6 +25,12 @@ struct ExecCommand: AsyncParsableCommand {
         completion: .channels
     )
     var channels: [String] = []
+    @Option(
+        name: .customLong("as"),
+        help: "The identity to use where a channel has several.",
+        completion: .credentials
+    )
+    var identity: String?
     @Argument(parsing: .postTerminator, help: "The program and its arguments, after --.")
     var command: [String] = []
 
@@ -41,7 +47,10 @@ struct ExecCommand: AsyncParsableCommand {
             try configuration.require(channels)
             session = AdminSession(configuration)
         }
-        let query = AdminQuery(channels.map { (name: "channel", value: $0) })
+        let query = AdminQuery(
+            channels.map { (name: "channel", value: $0) }
+                + (identity.map { [(name: "as", value: $0)] } ?? [])
+        )
         let held = try await session.hold(.keys, query)
         defer { held.close() }
         let lease = try session.understood(ClientLease(json: held.answer.text))

@@ -5,7 +5,7 @@ import ProxyDaemon
 struct LoginCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "login",
-        abstract: "Sign in to a channel.",
+        abstract: "Sign in to a channel or an identity.",
         discussion: """
             Opens the sign-in page in your browser if there is a desktop (or $BROWSER), prints its \
             URL, and waits five minutes for the sign-in; with --device, or if the channel's grant is device_code, prints a URL and a \
@@ -14,13 +14,13 @@ struct LoginCommand: AsyncParsableCommand {
     )
 
     @OptionGroup var file: ConfigurationOption
-    @Argument(help: "The channel.", completion: .channels) var channel: String
+    @Argument(help: "The channel or identity.", completion: .credentials) var channel: String
     @Flag(help: "Sign in on another device.") var device = false
     @Flag(help: "Print the page's URL only; open no browser.") var noBrowser = false
 
     func run() async throws {
         let configuration = try file.load(.text)
-        try configuration.require([channel])
+        try configuration.requireCredential(channel)
         try await SignInSession.run(channel, configuration, file.environment) { signIn in
             if device || signIn.prefersDevice {
                 try await signIn.onAnotherDevice()
@@ -48,15 +48,15 @@ struct LoginCommand: AsyncParsableCommand {
 struct LogoutCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "logout",
-        abstract: "Revoke a channel's tokens and forget them."
+        abstract: "Revoke the tokens of a channel or an identity, and forget them."
     )
 
     @OptionGroup var file: ConfigurationOption
-    @Argument(help: "The channel.", completion: .channels) var channel: String
+    @Argument(help: "The channel or identity.", completion: .credentials) var channel: String
 
     func run() async throws {
         let configuration = try file.load(.text)
-        try configuration.require([channel])
+        try configuration.requireCredential(channel)
         try await SignInSession.run(channel, configuration, file.environment) { signIn in
             var outcome = try await signIn.revoke()
             if await SignInSession.hasUnsavedTokens(configuration, channel) {
@@ -127,8 +127,8 @@ enum SignInSession {
     ) async -> Bool {
         do {
             let answer = try await AdminClient(configuration.admin).send(.status)
-            let known = DaemonStatus(json: answer.text)?.channels.first { $0.name == channel }
-            return known?.token?.isUnsaved == true
+            let tokens = DaemonStatus(json: answer.text)?.tokens(of: channel) ?? []
+            return tokens.contains { $0.isUnsaved == true }
         } catch {
             // No daemon is running.
             return false

@@ -179,7 +179,7 @@ import Testing
         ),
         (
             "auth: { bearer: env:A, header: { name: X-Key, value: env:B } }",
-            "channels.a.auth.header: a channel has only one kind of credential, found bearer, header"
+            "channels.a.auth.header: expected only one kind of credential, found bearer, header"
         ),
         (
             "tls: { client_key: /etc/key.pem }",

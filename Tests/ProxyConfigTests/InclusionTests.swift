@@ -110,20 +110,21 @@ private struct Directory: ~Copyable {
         )
     }
 
-    @Test func `an included file has channels and defaults only`() throws {
+    @Test func `an included file has channels, identities and defaults only`() throws {
         let directory = try Directory([
             "netproxy.yaml": main,
             "conf.d/a.yaml": "listen: [127.0.0.1:1]\ninclude: [x.yaml]\nchanels: {}\n",
-            "conf.d/b.yaml": "identities: {}\n", "conf.d/c.yaml": "- orders\n",
+            "conf.d/b.yaml": "identities: { a: { bearer: env:A } }\n",
+            "conf.d/c.yaml": "- orders\n",
         ])
-        let only = "an included file has channels and defaults"
+        let only = "an included file has channels, identities and defaults"
         #expect(
             directory.errors == [
                 "conf.d/a.yaml:1:1: listen: only the main file may have listen; \(only)",
                 "conf.d/a.yaml:2:1: include: only the main file may have include; \(only)",
                 "conf.d/a.yaml:3:1: chanels: unknown key, did you mean 'channels'?",
-                "conf.d/b.yaml:1:1: identities: "
-                    + "netproxy has no identities yet; give each channel its own auth",
+                "conf.d/b.yaml:1:15: identities.a: no channel uses this identity; "
+                    + "add auth: { identity: a } to one, or remove it",
                 "conf.d/c.yaml:1:1: expected a map, such as { channels: … }, found a list",
             ]
         )

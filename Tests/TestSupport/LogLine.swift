@@ -51,13 +51,14 @@ package struct LogLine: Sendable {
     /// What happened to the credential.
     package struct Authorization: Decodable, Sendable {
         package var kind: String?
+        package var identity: String?
         package var generation: Int?
         package var refreshed: Bool?
         package var overrodeClient: Bool?
         package var notReplayed: String?
 
         private enum CodingKeys: String, CodingKey {
-            case kind, generation, refreshed
+            case kind, identity, generation, refreshed
             case overrodeClient = "overrode_client"
             case notReplayed = "not_replayed"
         }

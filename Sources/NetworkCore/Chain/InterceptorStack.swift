@@ -9,6 +9,10 @@ package struct InterceptorStack: Sendable {
     package struct Signing: Sendable {
         /// Supplies the credential.
         package var authorizer: any Authorizing
+        /// Which of several accounts it is, for the log; `nil` without names.
+        package var identity: String?
+        /// When the account may be used again, where there are others.
+        package var rest = CredentialRest()
         /// Where in a request the credential goes; `nil`: into the authorizer's own field.
         package var place: CredentialPlace?
         /// Where the credential may go.
@@ -49,6 +53,8 @@ package struct InterceptorStack: Sendable {
     package var retry: RetryInterceptor?
     /// Adds the credential.
     package var signing: Signing?
+    /// Further credentials, in the order in which they are used when those before are limited or dead.
+    package var spareSignings: [Signing] = []
     /// How many bytes of content without a length are kept, to be sent with one after a 411.
     package var lengthLimit = 0
     /// Refuses what must not leave.
@@ -84,6 +90,38 @@ package struct InterceptorStack: Sendable {
             cookies.map { [.other(RequestChain.Place($0))] } ?? [],
             // Around reauthorization: a connection that fails while a 401 is answered is retried, too.
             steps(retry, RequestChain.Step.retry),
+            // Inside of retries, which wait; another credential is tried at once.
+            accounts(to: transport),
+        ]
+        return RequestChain(order.flatMap { $0 }, transport: transport)
+    }
+
+    /// What signs: with one credential in place, with several, each in its own chain.
+    private func accounts(to transport: any HTTPTransport) -> [RequestChain.Step] {
+        guard let signing, !spareSignings.isEmpty else { return steps(of: signing) }
+        let accounts = ([signing] + spareSignings).map { signing in
+            FallbackInterceptor.Account(
+                chain: RequestChain(steps(of: signing), transport: transport),
+                rest: signing.rest
+            )
+        }
+        return [
+            .other(
+                RequestChain.Place(
+                    FallbackInterceptor(
+                        accounts,
+                        clock: signing.authorizer.clock,
+                        replayLimit: signing.replayLimit,
+                        spill: signing.spill
+                    )
+                )
+            )
+        ]
+    }
+
+    /// The steps that see each attempt with a credential.
+    private func steps(of signing: Signing?) -> [RequestChain.Step] {
+        let order: [[RequestChain.Step]] = [
             // Outside of signing, so that the second attempt gets the new credential.
             steps(
                 signing.map {
@@ -112,13 +150,14 @@ package struct InterceptorStack: Sendable {
                         place: $0.place,
                         origins: [$0.origin],
                         onClientCredential: $0.onClientCredential,
-                        refusals: $0.refusals
+                        refusals: $0.refusals,
+                        identity: $0.identity
                     )
                 },
                 RequestChain.Step.authorization
             ),
         ]
-        return RequestChain(order.flatMap { $0 }, transport: transport)
+        return order.flatMap { $0 }
     }
 
     /// What a request goes through that a redirect leads to another origin.

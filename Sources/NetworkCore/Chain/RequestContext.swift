@@ -40,6 +40,12 @@ public struct RequestContext: Sendable {
     package var version = HTTPVersion.http11
     /// Gets each interim answer (1xx but 100 and 101) before the final one.
     public var onInformational: (@Sendable (HTTPStatus, HTTPHeaders) async throws -> Void)?
+    /// How many retries there were before the account in use was tried.
+    var startOfAccount = 0
+    /// Why the request was sent again with the account in use.
+    var retriesOfAccount: ArraySlice<RetryReason> { retries[min(startOfAccount, retries.count)...] }
+    /// Which of several accounts the request may be sent with, by their places, one bit each.
+    package var accounts = UInt64.max
     /// What the next attempt is signed with, if that credential is for this exchange only.
     var ownCredential: Credential?
     /// The channel's credential in the last signed attempt: it is hidden wherever the answer is shown.
@@ -131,6 +137,8 @@ public enum RetryReason: Sendable, Hashable, CustomStringConvertible {
 public struct AuthorizationFacts: Sendable {
     /// `oauth`, `bearer`, `basic`, `header` or `exec`.
     public var kind: String
+    /// Which of several accounts it is; `nil` for a credential without a name.
+    package var identity: String?
     /// Which token of the grant family was sent last; counts up.
     public var generation: Int?
     /// How old that token was when it was sent, in whole nanoseconds.

@@ -16,6 +16,7 @@ public struct AuthorizationInterceptor: RequestInterceptor {
     private let origins: [Origin]
     private let onClientCredential: ClientCredentialPolicy
     private let refusals: RefusalRule
+    private let identity: String?
 
     /// Makes the step.
     ///
@@ -40,14 +41,16 @@ public struct AuthorizationInterceptor: RequestInterceptor {
         )
     }
 
-    /// As above, with what happens to a credential that the request brings.
+    /// As above, with what happens to a credential that the request brings, and the name of the account.
     package init(
         authorizer: any Authorizing,
         place: CredentialPlace? = nil,
         origins: [Origin],
         onClientCredential: ClientCredentialPolicy,
-        refusals: RefusalRule = RefusalRule()
+        refusals: RefusalRule = RefusalRule(),
+        identity: String? = nil
     ) {
+        self.identity = identity
         self.refusals = refusals
         self.authorizer = authorizer
         self.place = place ?? .header(authorizer.fieldName)
@@ -151,6 +154,7 @@ public struct AuthorizationInterceptor: RequestInterceptor {
     /// Facts that keep of earlier attempts only what this exchange waited for.
     private func newFacts(_ context: borrowing RequestContext) -> AuthorizationFacts {
         var facts = AuthorizationFacts(kind: authorizer.kind)
+        facts.identity = identity
         facts.isRefreshed = context.authorization?.isRefreshed ?? false
         facts.wait = context.authorization?.wait
         return facts

@@ -160,7 +160,7 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
         _ context: inout RequestContext
     ) async -> ReplayDecision {
         let intent: Rejection.Intent =
-            if context.retries.contains(.unauthorized) {
+            if context.retriesOfAccount.contains(.unauthorized) {
                 .afterReplay
             } else if !replays {
                 .report(.replayOff)
@@ -182,7 +182,7 @@ public struct ReauthorizationInterceptor: RequestInterceptor {
         if authorizer.clock.now - start >= .milliseconds(1) {
             context.authorization?.addWait(since: start, on: authorizer.clock)
         }
-        return ReplayDecision(verdict, to: intent, after: context.retries)
+        return ReplayDecision(verdict, to: intent, after: context.retriesOfAccount)
     }
 
     /// Returns the refusal to the caller.

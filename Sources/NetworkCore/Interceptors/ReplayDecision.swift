@@ -24,7 +24,11 @@ enum ReplayDecision {
     ///   - verdict: what the authorizer says about the 401.
     ///   - intent: what the authorizer was told that would follow.
     ///   - retries: why the request was sent again before.
-    init(_ verdict: Verdict, to intent: Rejection.Intent, after retries: [RetryReason]) {
+    init(
+        _ verdict: Verdict,
+        to intent: Rejection.Intent,
+        after retries: ArraySlice<RetryReason>
+    ) {
         self =
             switch verdict {
             case .proveAgain where retries.contains(.proof): .passThrough(.proofRefused)

@@ -77,10 +77,17 @@ public struct TokenGrant: Sendable {
         )
     }
 
-    /// A refresh token (RFC 6749 §6); without `scope`, so that the grant keeps its scope.
-    public static func refreshToken(_ token: Secret) -> TokenGrant {
+    /// A refresh token (RFC 6749 §6).
+    ///
+    /// - Parameters:
+    ///   - token: the refresh token.
+    ///   - scopes: what the access token is for; without any, the grant keeps its scope.
+    /// - Returns: the grant.
+    public static func refreshToken(_ token: Secret, scopes: [String] = []) -> TokenGrant {
         TokenGrant(
             type: "refresh_token",
+            parameters: scopes.isEmpty
+                ? [] : [FormParameter("scope", scopes.joined(separator: " "))],
             secretParameters: [SecretParameter("refresh_token", token)]
         )
     }

@@ -181,7 +181,11 @@ struct TokenRenewal {
             }
         case .refreshToken:
             switch manager.engine.ledger.nextRefreshToken(for: reason) {
-            case .refreshToken(let token): grant = .refreshToken(token)
+            case .refreshToken(let token):
+                grant = .refreshToken(
+                    token,
+                    scopes: configuration.narrowsScope ? configuration.scopes : []
+                )
             case .nothingToDo: return .end(.askAgain)
             case .dead(let failure): return .end(manager.decide { $0.markDead(failure, at: $1) })
             case .missing: return .end(manager.decide { $0.markSignedOut(at: $1) })

@@ -63,7 +63,7 @@ struct Inclusion {
             let present = root.child(key.rawValue)
             root = root.replacing(
                 key.rawValue,
-                with: present.map { united($0, with: value, depth: key == .channels ? 1 : .max) }
+                with: present.map { united($0, with: value, depth: key == .defaults ? .max : 1) }
                     ?? value
             )
         }

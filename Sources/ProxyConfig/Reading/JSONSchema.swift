@@ -66,12 +66,12 @@ package enum JSONSchema {
             .object([
                 ("type", .texts(["object", "null"])), ("additionalProperties", value(rule)),
             ])
-        case .channels:
+        case .records(let keys):
             .object([
                 ("type", .texts(["object", "null"])), ("additionalProperties", .literal("false")),
                 (
                     "patternProperties",
-                    .object([("^[a-z0-9][a-z0-9-]{0,62}$", reference("channel"))])
+                    .object([("^[a-z0-9][a-z0-9-]{0,62}$", value(.map(keys)))])
                 ),
             ])
         }

@@ -16,7 +16,8 @@ indirect enum KeyRule {
     case map(any RuledKey.Type)
     /// A map whose keys are names that the user chooses.
     case named(KeyRule)
-    case channels
+    /// Maps of these keys, under names that the user chooses: channels and identities.
+    case records(any RuledKey.Type)
 
     static var off: KeyRule { .choice(["off"]) }
 
@@ -42,7 +43,8 @@ extension RootKey: RuledKey {
         case .allowRemote: .flag
         case .log: .map(LogKey.self)
         case .defaults: .map(ChannelKey.self)
-        case .channels: .channels
+        case .channels: .records(ChannelKey.self)
+        case .identities: .records(IdentityKey.self)
         }
     }
 }
@@ -50,7 +52,8 @@ extension RootKey: RuledKey {
 extension IncludedKey: RuledKey {
     var rule: KeyRule {
         switch self {
-        case .channels: .channels
+        case .channels: .records(ChannelKey.self)
+        case .identities: .records(IdentityKey.self)
         case .defaults: .map(ChannelKey.self)
         }
     }
@@ -110,7 +113,7 @@ extension ChannelKey: RuledKey {
         case .log: .map(ChannelLogKey.self)
         case .headers: .map(HeadersKey.self)
         case .trace: .choice(of: ChannelConfiguration.Trace.self)
-        case .auth: .either([.map(AuthenticationKey.self), .off])
+        case .auth: .either([.map(AuthenticationKey.self), .list(.text)])
         case .retry: .map(RetryKey.self)
         case .timeouts: .map(TimeoutsKey.self)
         case .pool: .map(PoolKey.self)
@@ -182,11 +185,22 @@ extension AuthenticationKey: RuledKey {
         case .basic: .map(BasicKey.self)
         case .header: .map(HeaderCredentialKey.self)
         case .exec: .list(.opaque)
-        case .name: .text
+        case .name, .audience: .text
+        case .identity, .scopes, .resource: .list(.text)
         case .prefix: .opaque
         case .location: .choice(of: CredentialPlacement.Location.self)
         case .onClientCredential: .choice(of: ChannelConfiguration.OnClientCredential.self)
         case .allowInsecure: .flag
+        }
+    }
+}
+
+extension IdentityKey: RuledKey {
+    var rule: KeyRule {
+        switch self {
+        case .tls: .map(TLSKey.self)
+        case .users: .list(.number(0...4_294_967_295))
+        default: AuthenticationKey(rawValue: rawValue)?.rule ?? .text
         }
     }
 }

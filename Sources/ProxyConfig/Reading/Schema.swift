@@ -13,26 +13,22 @@ extension SectionKey {
 
 enum RootKey: String, SectionKey {
     case listen, admin, state, workers, drain, limits, unmatched, connect, log, include
-    case defaults, channels
+    case defaults, channels, identities
     case allowRemote = "allow_remote"
     case busyPoll = "busy_poll"
     case stateKey = "state_key"
-
-    static func objection(to key: String) -> String? {
-        key == "identities"
-            ? "netproxy has no identities yet; give each channel its own auth" : nil
-    }
 }
 
 /// The keys of an included file.
 enum IncludedKey: String, SectionKey {
     static let example: String? = "{ channels: … }"
 
-    case channels, defaults
+    case channels, defaults, identities
 
     static func objection(to key: String) -> String? {
-        guard RootKey(rawValue: key) != nil else { return RootKey.objection(to: key) }
-        return "only the main file may have \(key); an included file has channels and defaults"
+        guard RootKey(rawValue: key) != nil else { return nil }
+        return "only the main file may have \(key); an included file has channels, identities and "
+            + "defaults"
     }
 }
 
@@ -97,15 +93,43 @@ enum HeadersKey: String, SectionKey {
 enum AuthenticationKey: String, SectionKey {
     static let example: String? = #"{ bearer: "file:/path" }"#
 
-    case oauth, bearer, basic, header, exec, name, prefix
+    case oauth, bearer, basic, header, exec, identity, scopes, audience, resource, name, prefix
     case location = "in"
     case onClientCredential = "on_client_credential"
     case allowInsecure = "allow_insecure"
 
+    static func objection(to key: String) -> String? {
+        switch key {
+        case "users": "users belongs into an identity; here it is access.users"
+        case "tls": "tls belongs beside auth, not into it"
+        default: nil
+        }
+    }
+
     /// The kinds of credentials, of which a channel has at most one.
-    static let kinds: [AuthenticationKey] = [.oauth, .bearer, .basic, .header, .exec]
+    static let kinds: [AuthenticationKey] = [.oauth, .bearer, .basic, .header, .exec, .identity]
     /// Where it goes.
     static let places: [AuthenticationKey] = [.location, .name, .prefix]
+    /// What a channel asks for instead of what its identity has.
+    static let narrowing: [AuthenticationKey] = [.scopes, .audience, .resource]
+}
+
+/// The keys of an identity: those of `auth` that are not about one channel, and some others.
+enum IdentityKey: String, SectionKey {
+    static let example: String? = #"{ bearer: "file:/path" }"#
+
+    case oauth, bearer, basic, header, exec, name, prefix, tls, users
+    case location = "in"
+    case allowInsecure = "allow_insecure"
+
+    static func objection(to key: String) -> String? {
+        switch key {
+        case "identity": "an identity has its own credential: bearer, basic, header, exec or oauth"
+        case "scopes", "audience", "resource": "\(key) of an identity belongs into its oauth"
+        case "on_client_credential": "on_client_credential belongs into the auth of a channel"
+        default: nil
+        }
+    }
 }
 
 enum OAuthKey: String, SectionKey {
@@ -220,6 +244,7 @@ package enum ConfigurationSchema {
         + paths(ChannelLogKey.self, under: "channels.*.log.")
         + paths(HeadersKey.self, under: "channels.*.headers.")
         + paths(AuthenticationKey.self, under: "channels.*.auth.")
+        + paths(IdentityKey.self, under: "identities.*.")
         + paths(OAuthKey.self, under: "channels.*.auth.oauth.")
         + paths(ClientKeyKey.self, under: "channels.*.auth.oauth.client_key.")
         + paths(AssertionKey.self, under: "channels.*.auth.oauth.assertion.")

@@ -43,6 +43,18 @@ struct Section<Key: SectionKey> {
         }
     }
 
+    /// The same map with the keys of another list, by their names; keys that it lacks are left out.
+    init<Other: SectionKey>(renaming other: Section<Other>) {
+        reading = other.reading
+        path = other.path
+        position = other.position
+        isReadable = other.isReadable
+        for (key, node) in other.values {
+            if let key = Key(rawValue: key.rawValue) { values[key] = node }
+        }
+        misspelt = Set(other.misspelt.compactMap { Key(rawValue: $0.rawValue) })
+    }
+
     /// The value of a key; nil when it is absent or null.
     subscript(key: Key) -> ConfigNode? {
         values[key].flatMap { $0.isNull ? nil : $0 }

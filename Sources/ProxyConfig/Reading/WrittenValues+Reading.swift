@@ -46,7 +46,7 @@ extension KeyRule {
             }
         case .text, .flag, .duration, .size, .url, .path, .share, .number, .choice: false
         // In place of a map, anything may stand.
-        case .map, .channels: true
+        case .map, .records: true
         }
     }
 
@@ -59,6 +59,7 @@ extension KeyRule {
     fileprivate func child(_ key: String) -> KeyRule {
         switch self {
         case .map(let keys): Self.rule(of: key, keys) ?? .opaque
+        case .records(let keys): .map(keys)
         case .named(let rule): rule
         case .either(let rules):
             rules.first { if case .map = $0 { true } else { false } }?.child(key) ?? .opaque

@@ -1,15 +1,16 @@
 import HTTPMessage
 
-/// Reads the credential that a channel adds.
+/// Reads the credential of a channel or of an identity.
 struct AuthenticationReader {
     let section: Section<AuthenticationKey>
 
+    /// The one kind of credential that the section has.
     func authentication() -> Authentication {
         let kinds = AuthenticationKey.kinds.filter { section[$0] != nil }
         if kinds.count > 1, let second = section[kinds[1]] {
             let names = kinds.map(\.rawValue).joined(separator: ", ")
             section.reading.report(
-                "a channel has only one kind of credential, found \(names)",
+                "expected only one kind of credential, found \(names)",
                 at: Place(position: second.keyPosition, key: second.path)
             )
         }
@@ -17,7 +18,7 @@ struct AuthenticationReader {
         let lacksKind = AuthenticationKey.kinds.allSatisfy(section.lacks)
         for key in details where lacksKind && section[key] != nil {
             section.reading.require(
-                "has no effect without a credential (bearer, basic, header, exec or oauth)",
+                "has no effect without a credential (bearer, basic, header, exec, oauth or identity)",
                 at: section.place(of: key)
             )
         }
@@ -34,7 +35,9 @@ struct AuthenticationReader {
         case .basic: basic()
         case .header: header()
         case .exec: exec()
-        case .onClientCredential, .allowInsecure, .location, .name, .prefix: .none
+        case .identity, .scopes, .audience, .resource, .onClientCredential, .allowInsecure,
+            .location, .name, .prefix:
+            .none
         }
     }
 
@@ -66,6 +69,9 @@ struct AuthenticationReader {
     }
 
     // MARK: - Where it goes
+
+    /// Whether the section says where the credential goes.
+    var hasPlace: Bool { AuthenticationKey.places.contains { section[$0] != nil } }
 
     private var location: CredentialPlacement.Location {
         section.choice(.location, default: .header)

@@ -4,16 +4,15 @@ import HTTPMessage
 struct ChannelReader {
     let name: String
     let channel: Section<ChannelKey>
+    let identities: IdentityDirectory
 
     private var reading: Reading { channel.reading }
 
     func configuration() -> ChannelConfiguration {
-        let authentication = AuthenticationReader(
-            section: channel.isOff(.auth)
-                ? Section(nil, path: channel.path, position: channel.position, in: reading)
-                : channel.section(.auth, AuthenticationKey.self)
-        )
-        let credential = authentication.authentication()
+        let reader = CredentialReader(channel, name: name, identities: identities)
+        let authentication = reader.authentication
+        let tls = TLSReader(section: channel.section(.tls, TLSKey.self)).tls()
+        let (credentials, placement) = reader.credentials(tls)
         let configuration = ChannelConfiguration(
             name: name,
             upstreams: upstreams(),
@@ -27,8 +26,8 @@ struct ChannelReader {
             log: log(),
             headers: HeaderRulesReader(section: channel.section(.headers, HeadersKey.self)).rules(),
             trace: channel.choice(.trace, default: .pass),
-            authentication: credential,
-            placement: authentication.placement(of: credential),
+            credentials: credentials,
+            placement: placement,
             onClientCredential: authentication.section.choice(
                 .onClientCredential,
                 default: .replace
@@ -37,7 +36,7 @@ struct ChannelReader {
             retry: retry(),
             timeouts: timeouts(),
             pool: pool(),
-            tls: TLSReader(section: channel.section(.tls, TLSKey.self)).tls(),
+            tls: tls,
             access: access(),
             rewrite: rewrite(),
             proxy: channel.proxy(.proxy),
@@ -60,11 +59,13 @@ struct ChannelReader {
         in section: Section<AuthenticationKey>
     ) {
         guard configuration.upstreams.count > 1,
-            case .oauth(let settings) = configuration.authentication, settings.proofKey != nil
+            let bound = configuration.credentials.first(where: { $0.oauth?.proofKey != nil })
         else { return }
         reading.report(
             "tokens cannot be bound to a key where the channel has more than one upstream",
-            at: section.section(.oauth, OAuthKey.self).place(of: .proofKey)
+            at: bound.identity == nil
+                ? section.section(.oauth, OAuthKey.self).place(of: .proofKey)
+                : channel.place(of: .auth)
         )
     }
 
@@ -164,8 +165,12 @@ struct ChannelReader {
         return ChannelConfiguration.Match(
             path: match.value(.path, expected: "a path such as /\(name)", parse: Self.prefix)
                 ?? "/\(name)",
-            hosts: match.list(.hosts, of: "a host name", default: ["\(name).localhost"]) { text in
-                HostText.isName(text) ? text.lowercased() : nil
+            hosts: match.list(
+                .hosts,
+                of: "a host name, or *.suffix for the names below it",
+                default: ["\(name).localhost"]
+            ) { text in
+                text != "*" && HostText.isPattern(text) ? text.lowercased() : nil
             },
             listen: listen,
             strip: match.flag(.strip, default: true) ? .remove : .keep
@@ -300,8 +305,9 @@ struct ChannelReader {
     /// A token bound to a certificate is valid only with that certificate (RFC 8705 §3), so the token
     /// endpoint gets the same one as the API.
     private func checkClientCertificate(of configuration: ChannelConfiguration) {
-        guard case .oauth(let settings) = configuration.authentication,
-            settings.clientAuthentication == .tls, configuration.tls.clientCertificate == nil
+        guard let credential = configuration.credentials.first, credential.identity == nil,
+            credential.oauth?.clientAuthentication == .tls,
+            configuration.tls.clientCertificate == nil
         else { return }
         reading.require(
             "required for client_auth tls",
@@ -316,7 +322,7 @@ struct ChannelReader {
     private func checkRules(of configuration: ChannelConfiguration) {
         let field = configuration.placement?.fieldName
         var proof: String?
-        if case .oauth(let settings) = configuration.authentication, settings.proofKey != nil {
+        if configuration.credentials.contains(where: { $0.oauth?.proofKey != nil }) {
             proof = "DPoP"
         }
         let rules = channel.section(.headers, HeadersKey.self)
@@ -339,7 +345,7 @@ struct ChannelReader {
             $0.origin.exposure(over: configuration.proxy)
         }
         let hasSecrets =
-            configuration.authentication != .none || !configuration.headers.secrets.isEmpty
+            !configuration.credentials.isEmpty || !configuration.headers.secrets.isEmpty
         guard !configuration.allowInsecure, hasSecrets, let exposure = exposures.first
         else { return }
         reading.report(exposure, at: channel.place(of: .upstream))

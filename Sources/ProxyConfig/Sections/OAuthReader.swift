@@ -166,10 +166,7 @@ struct OAuthReader {
         if settings.use == .idToken, let node = section[.proofKey] {
             section.reading.report("an ID token cannot be bound to a key", at: node)
         }
-        let presentsRefreshTokens: [OAuthSettings.Grant] = [
-            .refreshToken, .authorizationCode, .deviceCode,
-        ]
-        if !presentsRefreshTokens.contains(settings.grant), let node = section[.refreshToken] {
+        if !settings.grant.presentsRefreshTokens, let node = section[.refreshToken] {
             section.reading.report(
                 "the grant \(settings.grant.rawValue) does not use a refresh token",
                 at: node

@@ -12,7 +12,8 @@ package struct ChannelConfiguration: Sendable, Equatable {
     package var log: LogOptions
     package var headers: HeaderRules
     package var trace: Trace
-    package var authentication: Authentication
+    /// The credentials in the order in which they are used; none without `auth`.
+    package var credentials: [CredentialConfiguration]
     /// Where the credential goes; nil without one.
     package var placement: CredentialPlacement?
     package var onClientCredential: OnClientCredential
@@ -123,6 +124,9 @@ package struct ChannelConfiguration: Sendable, Equatable {
 }
 
 extension ChannelConfiguration {
+    /// The first credential; the others of a channel go into the same place.
+    package var authentication: Authentication { credentials.first?.authentication ?? .none }
+
     /// Which fields the channel edits, apart from its credential: every key that does so is listed here.
     package var editedFields: EditedFields {
         EditedFields(

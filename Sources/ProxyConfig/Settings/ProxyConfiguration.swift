@@ -17,6 +17,8 @@ package struct ProxyConfiguration: Sendable, Equatable {
     package var unmatched: Unmatched
     package var connect: [ConnectPattern]
     package var log: LogSettings
+    /// The credentials that channels share, in the order of the file.
+    package var identities: [IdentityConfiguration] = []
     /// In the order of the file.
     package var channels: [ChannelConfiguration]
     /// The names of the files, as used in errors: the main file, then those that it includes.
@@ -34,6 +36,14 @@ package struct ProxyConfiguration: Sendable, Equatable {
     package var mentions: [Mention]
     /// The values as they are written, with `defaults` merged into the channels.
     package var written = WrittenValues()
+
+    /// The credential of an identity, or of the channel of a name; nil without either.
+    ///
+    /// An identity and a channel of the same name have the same one.
+    package func credential(of name: String) -> CredentialConfiguration? {
+        identities.first { $0.name == name }?.credential
+            ?? channels.first { $0.name == name }?.credentials.first
+    }
 
     /// The number of event loops.
     package enum Workers: Sendable, Hashable {

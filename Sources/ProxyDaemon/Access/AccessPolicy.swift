@@ -129,6 +129,9 @@ final class AccessPolicy: Sendable {
         }
     }
 
+    /// The identity that a lent key is for, by the key's id; `nil` if it is for any.
+    func identity(ofKey id: String) -> String? { lent?.keys.identity(ofKey: id) }
+
     /// Checks the `Host` of a request in origin-form.
     ///
     /// - Parameters:

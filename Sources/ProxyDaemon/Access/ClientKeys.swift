@@ -17,6 +17,8 @@ final class ClientKeys: Sendable {
         let peer: SocketPeer
         /// The channels that it was lent for; `nil` for all of them.
         let channels: Set<String>?
+        /// The identity that it is for, where a channel has several; `nil` for any.
+        let identity: String?
         /// Those of them that it opens if they require a key.
         let opened: Set<String>
         /// Never yields; finishes when the key is revoked.
@@ -74,12 +76,14 @@ final class ClientKeys: Sendable {
     ///
     /// - Parameters:
     ///   - channels: what it is for; `nil` for all channels.
+    ///   - identity: which one it is for, where a channel has several.
     ///   - opened: those of them that it opens if they require a key.
     ///   - borrower: who could ask for it.
     ///   - peer: who did.
     /// - Returns: the key, with the stream that ends with it.
     func issue(
         for channels: Set<String>?,
+        as identity: String? = nil,
         opening opened: Set<String>,
         to borrower: Borrower = .permitted,
         _ peer: SocketPeer
@@ -92,6 +96,7 @@ final class ClientKeys: Sendable {
             borrower: borrower,
             peer: peer,
             channels: channels,
+            identity: identity,
             opened: opened,
             life: life,
             end: end
@@ -161,6 +166,13 @@ final class ClientKeys: Sendable {
     /// The id of a lent key, whatever it was lent for; `nil` if it was not lent.
     func id(of key: Secret) -> String? {
         grants.withLock { $0[ClientKeys.hash(key)]?.first { $0.key == key }?.id }
+    }
+
+    /// The identity that a lent key is for; `nil` if it is for any.
+    func identity(ofKey id: String) -> String? {
+        grants.withLock { grants in
+            grants.values.lazy.flatMap { $0 }.first { $0.id == id }?.identity
+        }
     }
 
     /// What the key is worth at the channel.

@@ -159,10 +159,23 @@ struct AdminHandler: Sendable {
         _ query: AdminQuery,
         to peer: SocketPeer
     ) async -> Response {
-        if let name = query.unknownName(among: ["channel"]) {
-            return problem(400, "expected channel=NAME, found '\(name)'")
+        if let name = query.unknownName(among: ["channel", "as"]) {
+            return problem(400, "expected channel=NAME or as=IDENTITY, found '\(name)'")
         }
-        switch await daemon.lend(to: query["channel"], peer, over: reach) {
+        let identities = query["as"]
+        guard identities.count < 2 else {
+            return problem(
+                400,
+                "a key is for one identity; found as=\(identities.joined(separator: ", "))"
+            )
+        }
+        let lent = await daemon.lend(
+            to: query["channel"],
+            as: identities.first,
+            peer,
+            over: reach
+        )
+        switch lent {
         case .success(let body):
             return Response(
                 status: 200,
@@ -255,7 +268,7 @@ struct AdminHandler: Sendable {
         }
     }
 
-    /// Changes the tokens of a channel, records who did, and reports the outcome.
+    /// Changes the tokens of a channel or an identity, records who did, and reports the outcome.
     private func change(
         _ action: Audit,
         _ name: String,
@@ -264,12 +277,13 @@ struct AdminHandler: Sendable {
         orFailWith status: HTTPStatus = 503,
         _ change: (OAuthManager) async throws -> Void
     ) async -> Response {
-        guard let manager = await daemon.channels.manager(of: name) else {
-            return problem(404, "there is no channel \(name) with auth.oauth")
+        let managers = await daemon.channels.managers(of: name)
+        guard !managers.isEmpty else {
+            return problem(404, "there is no channel or identity \(name) with tokens")
         }
         var failure: String?
         do {
-            try await change(manager)
+            for manager in managers { try await change(manager) }
         } catch {
             failure = (error as? NetworkError)?.detail ?? "\(error)"
         }

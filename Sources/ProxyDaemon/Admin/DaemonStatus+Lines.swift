@@ -15,7 +15,8 @@ extension DaemonStatus {
         if logLinesDropped > 0 {
             head.append("\(DaemonStatus.count(logLinesDropped, "log line")) dropped")
         }
-        return [head.joined(separator: ", ")] + refusalLines + channels.flatMap(\.lines)
+        return [head.joined(separator: ", ")] + refusalLines
+            + (identities ?? []).flatMap(\.lines) + channels.flatMap(\.lines)
             + unclaimedLines
     }
 
@@ -80,9 +81,24 @@ extension DaemonStatus.ChannelStatus {
             lines.append("  time     \(durations.text)\(first)")
         }
         lines.append("  pool     \(pool.open) open, \(pool.idle) idle, \(pool.queued) waiting")
+        if let identities {
+            lines.append("  identity \(identities.joined(separator: ", then "))")
+            return lines
+        }
         guard let token else { return lines }
         lines.append("  token    \(token.summary(of: name))")
         if let error = token.lastError { lines.append("           last error: \(error)") }
+        return lines
+    }
+}
+
+extension DaemonStatus.Identity {
+    fileprivate var lines: [String] {
+        var lines = ["identity \(name) of \(channels.joined(separator: ", "))"]
+        for token in tokens {
+            lines.append("  token    \(token.summary(of: name))")
+            if let error = token.lastError { lines.append("           last error: \(error)") }
+        }
         return lines
     }
 }

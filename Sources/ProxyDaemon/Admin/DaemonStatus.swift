@@ -13,8 +13,10 @@ package struct DaemonStatus: Sendable, Codable {
         package var upstream: String
         /// The URLs of those that are tried where it cannot be reached, in their order.
         package var furtherUpstreams: [String]?
-        /// The state of its OAuth token, if it has one.
+        /// The state of its OAuth token, if it has one; with several identities, see those.
         package var token: Token?
+        /// The identities that it uses, in their order.
+        package var identities: [String]?
         /// Its connections to the upstream.
         package var pool: Pool
         /// Exchanges that ended.
@@ -38,6 +40,21 @@ package struct DaemonStatus: Sendable, Codable {
         /// How long the upstream took, from when the request of the last attempt went out, over a
         /// connection that was there, to the head of its response.
         package var firstBytes: Durations?
+    }
+
+    /// A credential that channels share.
+    package struct Identity: Sendable, Codable {
+        /// Its name.
+        package var name: String
+        /// The channels that use it.
+        package var channels: [String]
+        /// The state of its token; `nil` for a fixed credential, and where all channels ask for less.
+        package var token: Token?
+        /// The tokens of channels that ask for less than the identity has.
+        package var narrowed: [Token]?
+
+        /// Its tokens, that of the whole identity first.
+        package var tokens: [Token] { (token.map { [$0] } ?? []) + (narrowed ?? []) }
     }
 
     /// How many durations were how long.
@@ -155,11 +172,22 @@ package struct DaemonStatus: Sendable, Codable {
     package var process: Process?
     /// Exchanges that no channel claimed, by class of status: refused, forwarded, tunnelled.
     package var unclaimed: [String: Int]?
+    /// The credentials that channels share.
+    package var identities: [Identity]?
     /// In the order of the configuration.
     package var channels: [ChannelStatus]
 }
 
 extension DaemonStatus {
+    /// The tokens of an identity or of a channel; `nil` for an unknown name.
+    package func tokens(of name: String) -> [Token]? {
+        if let identity = identities?.first(where: { $0.name == name }) { return identity.tokens }
+        guard let channel = channels.first(where: { $0.name == name }) else { return nil }
+        if let token = channel.token { return [token] }
+        return (identities ?? []).filter { channel.identities?.contains($0.name) == true }
+            .flatMap(\.tokens)
+    }
+
     /// Reads the daemon's answer; `nil` if it is not a status.
     package init?(json: String) {
         let decoder = JSONDecoder()

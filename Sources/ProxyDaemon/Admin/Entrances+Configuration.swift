@@ -11,7 +11,7 @@ extension Entrances {
                     var entrance = channel.match.listen.map { Entrance([$0]) } ?? shared
                     if channel.match.listen == nil {
                         entrance.prefix = channel.match.path
-                        entrance.host = channel.match.hosts.first
+                        entrance.host = channel.match.hosts.first { !$0.hasPrefix("*") }
                     }
                     let base = channel.upstreams.first?.basePath ?? ""
                     entrance.basePath = base.isEmpty ? "/" : base

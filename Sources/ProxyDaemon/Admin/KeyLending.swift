@@ -13,9 +13,15 @@ struct KeyLending {
     ///
     /// Over TCP, where every user of the machine can ask, no channel is opened that demands its own key.
     ///
+    /// - Parameters:
+    ///   - names: the channels.
+    ///   - identity: which one it is for, where a channel has several.
+    ///   - peer: who asks.
+    ///   - reach: how.
     /// - Returns: the lease, which lasts as long as the body of its answer, or why the request is refused.
     func lend(
         to names: [String],
+        as identity: String? = nil,
         _ peer: SocketPeer,
         over reach: AdminReach
     ) -> Result<ClientLeaseBody, AdminRefusal> {
@@ -42,11 +48,26 @@ struct KeyLending {
                 """
             return .failure(AdminRefusal(status: 403, detail: detail))
         }
+        let candidates =
+            names.isEmpty ? channels.channels : channels.channels.filter { names.contains($0.name) }
+        if let identity,
+            !candidates.contains(where: { $0.accounts.contains { $0.identity == identity } })
+        {
+            let used = Set(candidates.flatMap(\.accounts).compactMap(\.identity)).sorted()
+            let list = used.isEmpty ? "none" : used.joined(separator: ", ")
+            return .failure(
+                AdminRefusal(
+                    status: 404,
+                    detail: "no channel uses an identity \(identity); they use \(list)"
+                )
+            )
+        }
         let leased = channels.channels.filter { channel in
             names.isEmpty ? !closed.contains(channel.name) : names.contains(channel.name)
         }
         let grant = keys.issue(
             for: names.isEmpty ? nil : Set(names),
+            as: identity,
             // By name: a channel that a later reload has demand a key is not opened by this one.
             opening: reach == .tcp ? [] : Set(leased.map(\.name)),
             to: reach == .tcp ? .anyone : .permitted,

@@ -144,42 +144,68 @@ struct PrometheusText {
     }
 
     private mutating func writeTokens() {
-        write(
+        let name = "netproxy_token_state"
+        begin(
             .gauge,
-            "netproxy_token_state",
-            "1 for the state of the channel's token; dead: sign in again; failed: check the configuration.",
-            by: "state"
-        ) { channel in channel.token.map { [$0.state: 1] } }
-        write(
+            name,
+            "1 for the state of the token; dead: sign in again; failed: check the configuration."
+        )
+        for (label, token) in tokens { sample(name, [label, ("state", token.state)], 1) }
+        writeTokens(
             .gauge,
             "netproxy_token_generation",
-            "How many access tokens the channel has had since its sign-in."
-        ) { $0.token?.generation.map(Double.init) }
-        write(
+            "How many access tokens there have been since the sign-in."
+        ) { $0.generation.map(Double.init) }
+        writeTokens(
             .gauge,
             "netproxy_token_expires_in_seconds",
             "Seconds until the access token expires."
-        ) { $0.token?.expiresInS }
-        write(
+        ) { $0.expiresInS }
+        writeTokens(
             .gauge,
             "netproxy_refresh_token_expires_in_seconds",
             "Seconds until re-authentication is required, if the server reports it."
-        ) { $0.token?.refreshExpiresInS }
-        write(
+        ) { $0.refreshExpiresInS }
+        writeTokens(
             .gauge,
             "netproxy_token_unsaved",
             "1 if the newest tokens could not be stored: they are lost when the process ends."
-        ) { channel in channel.token.map { $0.isUnsaved == true ? 1 : 0 } }
-        write(.gauge, "netproxy_token_waiting_requests", "Requests that wait for a token.") {
-            $0.token?.waiters.map(Double.init)
+        ) { $0.isUnsaved == true ? 1 : 0 }
+        writeTokens(.gauge, "netproxy_token_waiting_requests", "Requests that wait for a token.") {
+            $0.waiters.map(Double.init)
         }
-        write(
+        writeTokens(
             .counter,
             "netproxy_token_renewals_total",
             "Tokens obtained from the token endpoint."
-        ) { $0.token?.renewals.map(Double.init) }
-        write(.counter, "netproxy_token_failures_total", "Token requests that failed.") {
-            $0.token?.failures.map(Double.init)
+        ) { $0.renewals.map(Double.init) }
+        writeTokens(.counter, "netproxy_token_failures_total", "Token requests that failed.") {
+            $0.failures.map(Double.init)
+        }
+    }
+
+    /// The tokens of channels and of identities, each with the label that says whose it is; of an identity
+    /// whose channels ask for less, the first.
+    private var tokens: [(label: (name: String, value: String), token: DaemonStatus.Token)] {
+        let shared = (status.identities ?? []).compactMap { identity in
+            identity.tokens.first.map { (("identity", identity.name), $0) }
+        }
+        let own = status.channels.filter { $0.identities == nil }.compactMap { channel in
+            channel.token.map { (("channel", channel.name), $0) }
+        }
+        return shared + own
+    }
+
+    /// One number for each token that has it.
+    private mutating func writeTokens(
+        _ kind: Kind,
+        _ name: String,
+        _ help: String,
+        _ value: (DaemonStatus.Token) -> Double?
+    ) {
+        begin(kind, name, help)
+        for (label, token) in tokens {
+            if let value = value(token) { sample(name, [label], value) }
         }
     }
 

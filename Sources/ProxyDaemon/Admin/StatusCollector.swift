@@ -1,6 +1,7 @@
 import EventIO
 import NetworkCore
 import OAuth
+import ProxyConfig
 import System
 
 /// Makes the members of `/status` of what the loops have counted.
@@ -33,7 +34,9 @@ struct StatusCollector {
                     name: channel.name,
                     upstream: channel.upstream,
                     furtherUpstreams: channel.furtherUpstreams,
-                    token: await channel.tokenStatus(tokenRequests?.counts(of: channel.name)),
+                    token: channel.accounts.count == 1
+                        ? await token(of: channel.accounts[0]) : nil,
+                    identities: channel.identities,
                     pool: figures.pools[channel.name] ?? DaemonStatus.Pool(),
                     requests: counted.requests,
                     errors: counted.errors.values.reduce(0, +),
@@ -52,11 +55,40 @@ struct StatusCollector {
     }
 }
 
-extension ChannelShared {
-    /// The state of the channel's token, if it has one.
-    fileprivate func tokenStatus(_ requests: TokenRequests.Counts?) async -> DaemonStatus.Token? {
-        guard let manager = authorizer?.engine else { return nil }
+extension StatusCollector {
+    /// Returns the state of each identity, in the order in which channels name them.
+    func identities(_ channels: [ChannelShared]) async -> [DaemonStatus.Identity]? {
+        var list: [DaemonStatus.Identity] = []
+        var seen: Set<ObjectIdentifier> = []
+        for channel in channels {
+            for account in channel.accounts {
+                guard let name = account.identity else { continue }
+                var index = list.firstIndex { $0.name == name } ?? list.endIndex
+                if index == list.endIndex {
+                    list.append(DaemonStatus.Identity(name: name, channels: []))
+                    index = list.endIndex - 1
+                }
+                list[index].channels.append(channel.name)
+                guard let engine = account.engine,
+                    seen.insert(ObjectIdentifier(engine)).inserted,
+                    let token = await token(of: account)
+                else { continue }
+                if account.credential.isNarrowed {
+                    list[index].narrowed = (list[index].narrowed ?? []) + [token]
+                } else {
+                    list[index].token = token
+                }
+            }
+        }
+        return list.isEmpty ? nil : list
+    }
+
+    /// Returns the state of a credential's token, if it has one.
+    private func token(of account: ChannelAccount) async -> DaemonStatus.Token? {
+        guard let manager = account.engine else { return nil }
         let status = await manager.status()
+        let credential = account.credential
+        let requests = tokenRequests?.counts(of: credential.name)
         return DaemonStatus.Token(
             state: status.state.rawValue,
             generation: status.generation == 0 ? nil : status.generation,
@@ -68,10 +100,18 @@ extension ChannelShared {
             waiters: status.waiters,
             lastError: status.lastFailure?.words,
             nextAttemptS: status.nextAttempt.map(DaemonStatus.tenths),
-            advice: configuration.needsSignIn(status) ? configuration.signIn : nil,
+            advice: credential.needsSignIn(status) ? credential.signIn : nil,
             renewals: requests?.renewals,
             failures: requests?.failures
         )
+    }
+}
+
+extension ChannelShared {
+    /// The identities that the channel uses, if it uses any.
+    fileprivate var identities: [String]? {
+        let names = accounts.compactMap(\.identity)
+        return names.isEmpty ? nil : names
     }
 }
 

@@ -8,44 +8,75 @@ import ProxyConfig
 import RequestLog
 
 extension ChannelAssembly {
-    /// Returns what adds a channel's credential; `nil` for a channel without `auth`.
+    /// Returns what supplies the credentials of a channel; those of `known` are used again if they were
+    /// made of the same.
     ///
-    /// - Throws: an error that names the channel and the key, for a secret that cannot be read or
-    ///   that no field may hold.
-    func authorizer(
-        _ channel: ChannelConfiguration,
+    /// - Throws: an error that names the credential and the key, for a secret that cannot be read or that
+    ///   no field may hold.
+    func accounts(
+        of channel: ChannelConfiguration,
+        _ inputs: ChannelInputs,
+        among known: inout [ChannelAccount],
+        log: ChannelLog
+    ) async throws -> [ChannelAccount] {
+        var accounts: [ChannelAccount] = []
+        for credential in channel.credentials {
+            let part = inputs.part(of: credential)
+            if let shared = known.first(where: {
+                $0.identity != nil && $0.credential == credential && $0.inputs == part
+            }) {
+                accounts.append(shared)
+                continue
+            }
+            let log = credential.identity == nil ? log : ownLog
+            guard let authorizer = try await authorizer(credential, log) else { continue }
+            let account = ChannelAccount(
+                credential: credential,
+                inputs: part,
+                authorizer: authorizer
+            )
+            known.append(account)
+            accounts.append(account)
+        }
+        return accounts
+    }
+
+    /// Returns what supplies a credential; `nil` without one.
+    private func authorizer(
+        _ credential: CredentialConfiguration,
         _ log: ChannelLog
     ) async throws -> (any Authorizing)? {
-        switch channel.authentication {
+        switch credential.authentication {
         case .none: return nil
         case .exec(let command):
             return HelperAuthorizer(
                 HelperTokens(
-                    channel: channel.name,
+                    for: credential.owner,
                     command: command,
                     environment: environment,
                     report: report
                 ),
-                onEvent: events(of: channel.name, log)
+                onEvent: events(of: credential.owner, log)
             )
-        case .oauth(let settings): return try await oauth(settings, of: channel, log: log)
+        case .oauth(let settings): return try await oauth(settings, of: credential, log: log)
         case .bearer(let reference):
-            return try await fixed("bearer", reference, of: channel) {
+            return try await fixed("bearer", reference, of: credential) {
                 token throws(NetworkError) in
                 try StaticAuthorizer.bearer(token)
             }
         case .basic(let username, let reference):
-            return try await fixed("basic", reference, of: channel) {
+            return try await fixed("basic", reference, of: credential) {
                 password throws(NetworkError) in
                 try StaticAuthorizer.basic(username: username, password: password)
             }
         case .header(let name, let reference):
             guard let field = HTTPFieldName(name) else {
                 throw IOError.system(
-                    "channel \(channel.name): auth.header.name is not a valid field name"
+                    "\(credential.owner): \(credential.owner.key("header.name")) is not a valid field "
+                        + "name"
                 )
             }
-            return try await fixed("header", reference, of: channel) {
+            return try await fixed("header", reference, of: credential) {
                 value throws(NetworkError) in
                 try StaticAuthorizer.header(field, value)
             }
@@ -57,10 +88,10 @@ extension ChannelAssembly {
     private func fixed(
         _ key: String,
         _ reference: SecretReference,
-        of channel: ChannelConfiguration,
+        of credential: CredentialConfiguration,
         _ make: @escaping @Sendable (Secret) throws(NetworkError) -> StaticAuthorizer
     ) async throws -> any Authorizing {
-        let place = "channel \(channel.name): auth.\(key)"
+        let place = "\(credential.owner): \(credential.owner.key(key))"
         let secret = try await secrets.secret(reference)
         let first: StaticAuthorizer
         do throws(NetworkError) {
@@ -97,55 +128,62 @@ extension ChannelAssembly {
 
     private func oauth(
         _ settings: OAuthSettings,
-        of channel: ChannelConfiguration,
+        of credential: CredentialConfiguration,
         log: ChannelLog
     ) async throws -> OAuthManager {
         let client: OAuthClient
         do {
-            client = try await oauthClients.client(settings, of: channel)
+            client = try await oauthClients.client(settings, of: credential)
         } catch let error as IOError {
-            throw IOError.system("channel \(channel.name): \(error)")
+            throw IOError.system("\(credential.owner): \(error)")
         }
         return OAuthManager(
             service: client.service,
             tokenStore: client.store,
             configuration: client.configuration,
-            onEvent: events(of: channel.name, log)
+            onEvent: events(of: credential.owner, log)
         )
     }
 
-    /// Reports a refresh token that two channels begin with, unless both were there before: a server that
+    /// Reports a refresh token that two credentials begin with, unless both were there before: a server that
     /// rotates it takes the second use for theft and ends both sessions (RFC 9700 §4.14.2).
     func reportSharedSeeds(among channels: [ChannelShared], besides present: [ChannelShared]) {
-        for (index, channel) in channels.enumerated() {
-            guard let seed = channel.seed,
-                let other = channels[..<index].first(where: { $0.seed == seed }),
-                ![channel, other].allSatisfy({ known in present.contains { $0 === known } })
+        func seeds(_ channels: [ChannelShared]) -> [CredentialConfiguration.Owner: Secret] {
+            channels.flatMap(\.accounts).reduce(into: [:]) { $0[$1.credential.owner] = $1.seed }
+        }
+        let known = seeds(present)
+        let all = seeds(channels).sorted { $0.key.description < $1.key.description }
+        for (index, one) in all.enumerated() {
+            guard let other = all[..<index].first(where: { $0.value == one.value }),
+                known[one.key] != one.value || known[other.key] != other.value
             else { continue }
             report(
-                "channels \(other.name) and \(channel.name): the same refresh_token; a server that "
-                    + "rotates it ends both sessions: give each channel its own"
+                "\(other.key) and \(one.key): the same refresh_token; a server that rotates it ends both "
+                    + "sessions: make it an identity, or give each its own"
             )
         }
     }
 
     private func events(
-        of name: String,
+        of owner: CredentialConfiguration.Owner,
         _ log: ChannelLog
     ) -> @Sendable (OAuthEvent) -> Void {
         { [report, tokenRequests] event in
-            tokenRequests.count(event, of: name)
-            if let record = event.record { log.write(record) }
-            if let line = event.line { report("channel \(name): \(line)") }
+            tokenRequests.count(event, of: owner.name)
+            if var record = event.record {
+                if case .identity(let name) = owner { record.add("identity", .text(name)) }
+                log.write(record)
+            }
+            if let line = event.line { report("\(owner): \(line)") }
         }
     }
 }
 
-extension ChannelShared {
-    /// The configured refresh token that the channel begins with.
+extension ChannelAccount {
+    /// The configured refresh token that it begins with.
     fileprivate var seed: Secret? {
-        guard case .oauth(let settings) = configuration.authentication,
-            settings.grant == .refreshToken, let reference = settings.refreshToken
+        guard let settings = credential.oauth, settings.grant == .refreshToken,
+            let reference = settings.refreshToken
         else { return nil }
         return inputs.secrets[reference]
     }

@@ -71,13 +71,14 @@ final class ChannelAssembly: Sendable {
         }
         let inputs = try await inputs(of: configuration, keeping: present)
         var channels: [ChannelShared] = []
+        var accounts = present.flatMap(\.accounts)
         for (wanted, inputs) in zip(configuration.channels, inputs) {
             if let kept = present.first(where: {
                 $0.configuration == wanted && $0.inputs == inputs
             }) {
                 channels.append(kept)
             } else {
-                channels.append(try await make(wanted, inputs))
+                channels.append(try await make(wanted, inputs, &accounts))
             }
         }
         reportSharedSeeds(among: channels, besides: present)
@@ -144,7 +145,8 @@ final class ChannelAssembly: Sendable {
 
     private func make(
         _ configuration: ChannelConfiguration,
-        _ inputs: ChannelInputs
+        _ inputs: ChannelInputs,
+        _ known: inout [ChannelAccount]
     ) async throws -> ChannelShared {
         var key: Secret?
         if let reference = configuration.access.key { key = try await secrets.secret(reference) }
@@ -177,7 +179,7 @@ final class ChannelAssembly: Sendable {
         return try ChannelShared(
             configuration,
             inputs,
-            authorizer: try await authorizer(configuration, log),
+            accounts: try await accounts(of: configuration, inputs, among: &known, log: log),
             access: access,
             log: log,
             spillDirectory: stateDirectory

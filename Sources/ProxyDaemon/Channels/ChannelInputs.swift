@@ -19,6 +19,19 @@ struct ChannelInputs: Sendable, Equatable {
 }
 
 extension ChannelInputs {
+    /// Those of them that a credential is made of.
+    func part(of credential: CredentialConfiguration) -> ChannelInputs {
+        var part = ChannelInputs(files: [])
+        for reference in credential.secretReferences {
+            part.secrets[reference] = secrets[reference]
+        }
+        for reference in credential.documentReferences {
+            part.documents[reference] = documents[reference]
+        }
+        for path in credential.files { part.files[path] = files[path] }
+        return part
+    }
+
     /// The secrets and files that have another content here; one that is new is a change of the
     /// configuration.
     func changes(from earlier: ChannelInputs) -> (secrets: Set<SecretReference>, files: Set<String>)
@@ -50,28 +63,43 @@ extension Mention.Resource {
 }
 
 extension ChannelConfiguration {
-    /// The secrets that the channel names.
+    /// The secrets that the channel names, those of its identities included.
     var secretReferences: [SecretReference] {
-        var references: [SecretReference?] = [access.key]
-        references += headers.secrets.map(\.value)
-        references.append(proxy?.login?.password)
-        switch authentication {
-        case .none, .exec: break
-        case .bearer(let reference), .basic(_, let reference), .header(_, let reference):
-            references.append(reference)
-        case .oauth(let settings):
-            references.append(settings.clientSecret)
-            references.append(settings.proxy?.login?.password)
-            for case .secret(let field) in settings.tokenFields { references.append(field.value) }
-            if settings.grant == .refreshToken { references.append(settings.refreshToken) }
-        }
-        return references.compactMap { $0 }
+        let own = [access.key, proxy?.login?.password] + headers.secrets.map(\.value)
+        return own.compactMap { $0 } + credentials.flatMap(\.secretReferences)
     }
 
-    /// The keys of several lines that the channel names; not the tokens of a token exchange, which are
+    /// The keys of several lines that the channel names.
+    var documentReferences: [SecretReference] { credentials.flatMap(\.documentReferences) }
+
+    /// The files that the channel is made of.
+    var files: [String] {
+        tls.files + credentials.flatMap(\.files)
+            + (stub ?? []).compactMap { answer in
+                if case .file(let path) = answer.content { path } else { nil }
+            }
+    }
+}
+
+extension CredentialConfiguration {
+    /// The secrets that the credential names.
+    var secretReferences: [SecretReference] {
+        switch authentication {
+        case .none, .exec: return []
+        case .bearer(let reference), .basic(_, let reference), .header(_, let reference):
+            return [reference]
+        case .oauth(let settings):
+            var references = [settings.clientSecret, settings.proxy?.login?.password]
+            for case .secret(let field) in settings.tokenFields { references.append(field.value) }
+            if settings.grant == .refreshToken { references.append(settings.refreshToken) }
+            return references.compactMap { $0 }
+        }
+    }
+
+    /// The keys of several lines that the credential names; not the tokens of a token exchange, which are
     /// read for each request.
     var documentReferences: [SecretReference] {
-        guard case .oauth(let settings) = authentication else { return [] }
+        guard let settings = oauth else { return [] }
         var references = [settings.clientKey?.key, settings.proofKey]
         switch settings.assertion?.signer {
         case .key(let reference, _), .serviceAccount(let reference): references.append(reference)
@@ -79,16 +107,9 @@ extension ChannelConfiguration {
         }
         return references.compactMap { $0 }
     }
-}
 
-extension ChannelConfiguration {
-    /// The files that the channel is made of.
-    var files: [String] {
-        tls.files
-            + (stub ?? []).compactMap { answer in
-                if case .file(let path) = answer.content { path } else { nil }
-            }
-    }
+    /// The files that the credential's own TLS is made of.
+    var files: [String] { tls.files }
 }
 
 extension UpstreamTLS {

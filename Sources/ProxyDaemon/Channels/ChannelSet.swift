@@ -1,5 +1,6 @@
 import NetworkCore
 import OAuth
+import ProxyConfig
 
 /// The channels in force, and the token managers that earlier channels have left.
 struct ChannelSet: Sendable {
@@ -14,9 +15,18 @@ struct ChannelSet: Sendable {
         channels.first { $0.name == name }
     }
 
-    /// The token manager of a channel, if it has one.
-    func manager(of name: String) -> OAuthManager? {
-        self[name]?.authorizer?.engine
+    /// The credentials with an engine, each once.
+    private var engines: [Engine] { Engine.all(of: channels) }
+
+    /// The token managers in force, each once.
+    var managers: [OAuthManager] { engines.map(\.manager) }
+
+    /// The token managers of an identity, one for each set of scopes that channels ask for, or of a
+    /// channel.
+    func managers(of name: String) -> [OAuthManager] {
+        let shared = engines.filter { $0.owner == .identity(name) }.map(\.manager)
+        guard shared.isEmpty else { return shared }
+        return self[name].map { Engine.all(of: [$0]).map(\.manager) } ?? []
     }
 
     // MARK: - Replacing
@@ -27,39 +37,49 @@ struct ChannelSet: Sendable {
     func replaced(
         with next: [ChannelShared]
     ) async -> (set: ChannelSet, started: [OAuthManager]) {
+        let present = engines
+        let wanted = Engine.all(of: next)
+        // One that stays in force keeps what it could not write.
+        var leaving = present.filter { old in !wanted.contains { $0.manager === old.manager } }
         var managers: [OAuthManager] = []
-        for channel in next where !channels.contains(where: { $0 === channel }) {
-            guard let manager = channel.authorizer as? OAuthManager else { continue }
-            if let other = predecessor(of: manager, in: channel.name) {
-                await manager.takeOver(from: other)
+        for new in wanted where !present.contains(where: { $0.manager === new.manager }) {
+            guard new.isStarted else { continue }
+            if let other = predecessor(of: new.manager, of: new.owner, among: leaving) {
+                leaving.removeAll { $0.manager === other }
+                await new.manager.takeOver(from: other)
             }
-            managers.append(manager)
+            managers.append(new.manager)
         }
         var set = self
         set.channels = next
-        set.retiring = await retired(by: next)
+        set.retiring = await retired(by: wanted)
         return (set, managers)
     }
 
-    /// The manager whose tokens a new one goes on with: the channel's present one or, where that has
+    /// The manager whose tokens a new one goes on with: the present one of that name or, where that has
     /// the tokens of another account, the last one of this name that had the same tokens and could not
     /// write them.
-    private func predecessor(of manager: OAuthManager, in channel: String) -> OAuthManager? {
-        let present = self[channel]?.authorizer as? OAuthManager
-        if let present, present.hasTokens(of: manager) { return present }
+    private func predecessor(
+        of manager: OAuthManager,
+        of owner: CredentialConfiguration.Owner,
+        among leaving: [Engine]
+    ) -> OAuthManager? {
+        let present = leaving.filter { $0.owner.name == owner.name }.map(\.manager)
+        if let same = present.first(where: { $0.hasTokens(of: manager) }) { return same }
         let earlier = retiring.last {
-            $0.channel == channel && $0.manager?.hasTokens(of: manager) == true
+            $0.owner.name == owner.name && $0.manager?.hasTokens(of: manager) == true
         }
-        return earlier?.manager ?? present
+        return earlier?.manager ?? present.first
     }
 
     /// The managers that the next channels do not use: a renewal may be under way, and tokens that
     /// could not be written exist nowhere else.
-    private func retired(by next: [ChannelShared]) async -> [RetiringOAuthManager] {
+    private func retired(
+        by next: [Engine]
+    ) async -> [RetiringOAuthManager] {
         var kept = retiring
-        for channel in channels where !next.contains(where: { $0 === channel }) {
-            guard let manager = channel.authorizer?.engine else { continue }
-            kept.append(RetiringOAuthManager(manager, of: channel.name))
+        for old in engines where !next.contains(where: { $0.manager === old.manager }) {
+            kept.append(RetiringOAuthManager(old.manager, of: old.owner))
         }
         for index in kept.indices { await kept[index].releaseIfSaved() }
         return kept.filter { $0.manager != nil }
@@ -69,35 +89,58 @@ struct ChannelSet: Sendable {
 
     /// Waits for renewals under way, so that no rotated refresh token is lost.
     ///
-    /// - Returns: the channels whose newest refresh token could not be stored by then.
-    func finishRenewals(until end: ContinuousClock.Instant) async -> [String] {
-        let serving = channels.compactMap { channel in
-            channel.authorizer?.engine.map { (channel: channel.name, manager: $0) }
-        }
+    /// - Returns: the channels and identities whose newest refresh token could not be stored by then.
+    func finishRenewals(
+        until end: ContinuousClock.Instant
+    ) async -> [CredentialConfiguration.Owner] {
         let left = retiring.compactMap { retiring in
-            retiring.manager.map { (channel: retiring.channel, manager: $0) }
+            retiring.manager.map { Engine(owner: retiring.owner, manager: $0, isStarted: true) }
         }
-        return await withTaskGroup(of: String?.self) { group in
-            for (channel, manager) in serving + left {
-                group.addTask { await manager.finishRenewal(until: end) ? nil : channel }
+        return await withTaskGroup(of: CredentialConfiguration.Owner?.self) { group in
+            for engine in engines + left {
+                group.addTask {
+                    await engine.manager.finishRenewal(until: end) ? nil : engine.owner
+                }
             }
-            return await group.reduce(into: []) { lost, channel in
-                if let channel { lost.append(channel) }
+            return await group.reduce(into: []) { lost, owner in
+                if let owner { lost.append(owner) }
             }
         }
     }
 }
 
-/// The token manager of a channel that was removed, or that a reload gave another manager.
+/// The engine of a credential, and whose it is.
+private struct Engine {
+    let owner: CredentialConfiguration.Owner
+    let manager: OAuthManager
+    /// Whether it is started with the daemon; a helper program is run for the first request.
+    let isStarted: Bool
+
+    /// Those of the channels' credentials, each once.
+    static func all(of channels: [ChannelShared]) -> [Engine] {
+        var seen: Set<ObjectIdentifier> = []
+        return channels.flatMap(\.accounts).compactMap { account in
+            guard let manager = account.engine, seen.insert(ObjectIdentifier(manager)).inserted
+            else { return nil }
+            return Engine(
+                owner: account.credential.owner,
+                manager: manager,
+                isStarted: account.authorizer is OAuthManager
+            )
+        }
+    }
+}
+
+/// The token manager of a credential that was removed, or that a reload gave another manager.
 struct RetiringOAuthManager {
-    let channel: String
+    let owner: CredentialConfiguration.Owner
     /// `nil` once none of its work is under way any more.
     private(set) weak var manager: OAuthManager?
     /// Keeps the manager alive while its tokens are nowhere else: they could not be written yet.
     private var unsaved: OAuthManager?
 
-    init(_ manager: OAuthManager, of channel: String) {
-        self.channel = channel
+    init(_ manager: OAuthManager, of owner: CredentialConfiguration.Owner) {
+        self.owner = owner
         self.manager = manager
         unsaved = manager
     }

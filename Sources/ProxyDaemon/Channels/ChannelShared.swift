@@ -19,7 +19,10 @@ final class ChannelShared: Sendable {
     let rests: UpstreamRests
     let access: AccessPolicy
     let scope: AccessScope
-    let authorizer: (any Authorizing)?
+    /// Its credentials, in the order in which they are used.
+    let accounts: [ChannelAccount]
+    /// Which of them a request gets, where that depends on the client.
+    let accountChoice: AccountChoice?
     /// Where the credential goes; `nil` without one.
     let place: CredentialPlace?
     /// The upstreams, as their responses name them.
@@ -49,14 +52,15 @@ final class ChannelShared: Sendable {
     init(
         _ configuration: ChannelConfiguration,
         _ inputs: ChannelInputs,
-        authorizer: (any Authorizing)?,
+        accounts: [ChannelAccount],
         access: AccessPolicy,
         log: ChannelLog,
         spillDirectory: String
     ) throws {
         self.configuration = configuration
         self.inputs = inputs
-        self.authorizer = authorizer
+        self.accounts = accounts
+        accountChoice = AccountChoice(among: accounts.map(\.clients))
         self.access = access
         scope = AccessScope(
             methods: configuration.access.methods.compactMap { HTTPMethod(rawValue: $0) },
@@ -103,7 +107,7 @@ final class ChannelShared: Sendable {
         stack = InterceptorStack(
             configuration,
             secretFields: secretFields,
-            authorizer: authorizer,
+            accounts: accounts,
             origin: origin,
             spillDirectory: spillDirectory
         )
@@ -150,7 +154,7 @@ final class ChannelShared: Sendable {
     var name: String { configuration.name }
     /// Whether netproxy adds a secret to requests.
     var sendsSecrets: Bool {
-        authorizer != nil || !secrets.isEmpty
+        !accounts.isEmpty || !secrets.isEmpty
             || configuration.proxy?.login != nil
                 && upstreams.contains { $0.origin.scheme == .http }
     }
@@ -230,7 +234,7 @@ extension ChannelConfiguration {
     /// Whether requests get anything from the channel that an app could not send itself: a credential,
     /// a secret field, or a client certificate.
     var hasCredential: Bool {
-        authentication != .none || !headers.secrets.isEmpty || proxy?.login != nil
+        !credentials.isEmpty || !headers.secrets.isEmpty || proxy?.login != nil
             || tls.clientCertificate != nil
             || (headers.set + headers.defaults).contains { field in
                 HTTPFieldName(field.name)?.holdsCredential == true

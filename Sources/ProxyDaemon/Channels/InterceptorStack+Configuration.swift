@@ -7,7 +7,7 @@ extension InterceptorStack {
     init(
         _ configuration: ChannelConfiguration,
         secretFields: [HTTPField],
-        authorizer: (any Authorizing)?,
+        accounts: [ChannelAccount],
         origin: Origin,
         spillDirectory: String
     ) {
@@ -30,8 +30,13 @@ extension InterceptorStack {
             )
         }
         lengthLimit = retrying.replayBody.bytes
-        signing = authorizer.map {
-            var signing = Signing(by: $0, for: origin, replayLimit: retrying.replayBody.bytes)
+        let signings = accounts.map { account in
+            var signing = Signing(
+                by: account.authorizer,
+                for: origin,
+                replayLimit: retrying.replayBody.bytes
+            )
+            signing.identity = account.identity
             signing.place = configuration.credentialPlace
             signing.replays = retrying.unauthorized
             signing.refusals = RefusalRule(
@@ -47,6 +52,8 @@ extension InterceptorStack {
                 }
             return signing
         }
+        signing = signings.first
+        spareSignings = Array(signings.dropFirst())
     }
 }
 

@@ -55,7 +55,9 @@ package struct OnlineCheck: Sendable {
     ///
     /// - Returns: the outcomes, in the order of the configuration.
     package func run() async -> [Outcome] {
-        let attempts = configuration.channels.flatMap(attempts)
+        let attempts =
+            configuration.identities.flatMap { attempt($0.credential) }
+            + configuration.channels.flatMap(attempts)
         return await withTaskGroup(of: (Int, Outcome).self) { group in
             for (index, attempt) in attempts.enumerated() {
                 group.addTask { (index, await attempt()) }
@@ -73,10 +75,15 @@ package struct OnlineCheck: Sendable {
         var attempts: [Attempt] = channel.upstreams.map { upstream in
             { await connecting(to: upstream.origin, for: channel) }
         }
-        if case .oauth(let settings) = channel.authentication {
-            attempts.append { await asking(settings, for: channel) }
+        for credential in channel.credentials where credential.identity == nil {
+            attempts += attempt(credential)
         }
         return attempts
+    }
+
+    private func attempt(_ credential: CredentialConfiguration) -> [Attempt] {
+        guard case .oauth(let settings) = credential.authentication else { return [] }
+        return [{ await asking(settings, for: credential) }]
     }
 
     /// Runs an attempt, and puts its failure into words.
@@ -139,13 +146,13 @@ package struct OnlineCheck: Sendable {
 
     private func asking(
         _ settings: OAuthSettings,
-        for channel: ChannelConfiguration
+        for credential: CredentialConfiguration
     ) async -> Outcome {
         let place = settings.tokenURL.map { "\($0.origin)\($0.target)" } ?? settings.issuer
         return await outcome(
-            "channel \(channel.name): token endpoint\(place.map { " \($0)" } ?? "")"
+            "\(credential.owner): token endpoint\(place.map { " \($0)" } ?? "")"
         ) {
-            let client = try await oauthClients.client(settings, of: channel, for: .trial)
+            let client = try await oauthClients.client(settings, of: credential, for: .trial)
             guard let grant = try await client.harmlessGrant() else {
                 return try await reaching(client)
             }

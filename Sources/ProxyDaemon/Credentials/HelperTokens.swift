@@ -1,6 +1,7 @@
 import FoundationEssentials
 import NetworkCore
 import OAuth
+import ProxyConfig
 import System
 
 /// Gets tokens from the helper program of `auth.exec` (contract section 2).
@@ -15,19 +16,19 @@ struct HelperTokens: OAuthService {
         "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME",
     ]
 
-    private let channel: String
+    private let owner: CredentialConfiguration.Owner
     private let command: [String]
     private let environment: [String: String]
     /// Gets the helper's own words, which only the operator may read.
     private let report: OperatorReport
 
     init(
-        channel: String,
+        for owner: CredentialConfiguration.Owner,
         command: [String],
         environment: [String: String],
         report: @escaping OperatorReport
     ) {
-        self.channel = channel
+        self.owner = owner
         self.report = report
         self.command = command
         self.environment = environment.filter { HelperTokens.variables.contains($0.key) }
@@ -62,7 +63,7 @@ struct HelperTokens: OAuthService {
         configuration: OAuthConfiguration,
         deadline: ContinuousClock.Instant
     ) async throws(TokenFailure) -> TokenResponse {
-        let question = Question(channel: channel, reason: HelperTokens.word(for: grant.reason))
+        let question = Question(channel: owner.name, reason: HelperTokens.word(for: grant.reason))
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys
         var program = HelperProgram(command: command, environment: environment)
@@ -73,7 +74,7 @@ struct HelperTokens: OAuthService {
         } catch {
             let failure = error as? HelperProgram.Failure
             // Clients and the log get the outcome only: the helper's words may contain a secret.
-            if let words = failure?.words { report("channel \(channel): \(name) said: \(words)") }
+            if let words = failure?.words { report("\(owner): \(name) said: \(words)") }
             throw TokenFailure(
                 .transient,
                 detail: "\(name) \(failure?.outcome ?? "was not understood")"

@@ -6,7 +6,7 @@ import OAuth
 import OriginTransport
 import ProxyConfig
 
-/// Makes the OAuth client of a channel, in the same way for the daemon and for `netproxy login`.
+/// Makes the OAuth client of a credential, in the same way for the daemon and for `netproxy login`.
 struct OAuthAssembly: Sendable {
     private let secrets: SecretReader
     private let directory: String
@@ -14,10 +14,10 @@ struct OAuthAssembly: Sendable {
     private let loop: EventLoop
     private let options: UpstreamOptions
     private let report: OperatorReport
-    /// Shared by all channels that need no separate transport.
+    /// Shared by all credentials that need no separate transport.
     private let shared: PooledTransport
 
-    /// Prepares what the channels share; `loop` speaks to authorization servers.
+    /// Prepares what the clients share; `loop` speaks to authorization servers.
     init(
         _ configuration: ProxyConfiguration,
         secrets: SecretReader,
@@ -43,12 +43,12 @@ struct OAuthAssembly: Sendable {
         shared = try PooledTransport(options: options, on: loop)
     }
 
-    /// Makes the client of a channel.
+    /// Makes the client of a credential.
     ///
     /// - Throws: an error that names what cannot be read or used.
     func client(
         _ settings: OAuthSettings,
-        of channel: ChannelConfiguration,
+        of credential: CredentialConfiguration,
         for purpose: SignIn.Purpose = .signIn
     ) async throws -> OAuthClient {
         let account = try await serviceAccount(settings)
@@ -68,6 +68,7 @@ struct OAuthAssembly: Sendable {
             audience: settings.audience
         )
         configuration.resources = settings.resources
+        configuration.narrowsScope = credential.isNarrowed
         configuration.issuer = settings.issuer
         if purpose != .look {
             configuration.clientSecret = try await secret(settings.clientSecret)
@@ -75,7 +76,7 @@ struct OAuthAssembly: Sendable {
                 configuration.clientSecret,
                 settings.clientSecret,
                 "client_secret",
-                channel
+                credential
             )
             configuration.requestFields = try await fields(settings.tokenFields)
         }
@@ -85,7 +86,7 @@ struct OAuthAssembly: Sendable {
                 try await secrets.document(key.key),
                 key.key,
                 "client_key.key",
-                channel
+                credential
             ) { pem in _ = try SigningKey(pem: pem) }
             configuration.clientAssertionAudience = key.audience
         }
@@ -100,12 +101,12 @@ struct OAuthAssembly: Sendable {
         }
         configuration.use = settings.use == .idToken ? .idToken : .accessToken
         configuration.refreshBefore = settings.refreshBefore
-        configuration.allowsInsecure = channel.allowInsecure
+        configuration.allowsInsecure = credential.allowInsecure
         var pooled: any HTTPTransport = shared
-        if purpose != .look, let options = try await ownOptions(channel, settings) {
+        if purpose != .look, let options = try await ownOptions(credential, settings) {
             let own = ReplaceableTransport(try PooledTransport(options: options, on: loop))
             if settings.clientAuthentication == .tls {
-                configuration.rotatingSecret = rotatingCertificate(options, of: own, channel)
+                configuration.rotatingSecret = rotatingCertificate(options, of: own, credential)
             }
             pooled = own
         }
@@ -116,7 +117,7 @@ struct OAuthAssembly: Sendable {
                 issuer: $0,
                 transport: transport,
                 serverClock: direct.serverClock,
-                allowsInsecure: channel.allowInsecure
+                allowsInsecure: credential.allowInsecure
             )
         }
         var service: any OAuthService = direct
@@ -133,7 +134,7 @@ struct OAuthAssembly: Sendable {
             transport: transport,
             store: FileTokenStore(
                 directory: directory,
-                family: channel.name,
+                family: credential.name,
                 seal: try await seal.value()
             ),
             metadata: metadata
@@ -224,20 +225,21 @@ struct OAuthAssembly: Sendable {
     ///   - secret: the one that was read.
     ///   - reference: where it is kept.
     ///   - key: the key of `auth.oauth` that says so.
-    ///   - channel: the channel.
+    ///   - credential: whose it is.
     ///   - check: for a key in PEM, throws what is wrong with another one; it is not used then.
     /// - Returns: `nil` for a secret that stays the same.
     private func rotating(
         _ secret: Secret?,
         _ reference: SecretReference?,
         _ key: String,
-        _ channel: ChannelConfiguration,
+        _ credential: CredentialConfiguration,
         check: (@Sendable (Secret) throws -> Void)? = nil
     ) -> RotatingSecret? {
         guard let secret, let reference, reference.isFile || reference.isProgram else { return nil }
         let read = source(of: reference, as: check == nil ? .line : .document)
         return RotatingSecret(secret) { [report] in
-            let place = "channel \(channel.name): the server rejected auth.oauth.\(key)"
+            let place =
+                "\(credential.owner): the server rejected \(credential.owner.key("oauth.\(key)"))"
             let found = try await read()
             guard found != secret else { return found }
             do {
@@ -300,22 +302,22 @@ struct OAuthAssembly: Sendable {
     /// do.
     ///
     /// The server is trusted as the channel's API is: by the system's roots, or by the channel's own
-    /// authority. With `client_auth: tls` it is shown the channel's certificate.
+    /// authority; that of an identity by the identity's. With `client_auth: tls` it is shown the certificate.
     private func ownOptions(
-        _ channel: ChannelConfiguration,
+        _ credential: CredentialConfiguration,
         _ settings: OAuthSettings
     ) async throws -> UpstreamOptions? {
         let certificate =
-            settings.clientAuthentication == .tls ? channel.tls.clientCertificate : nil
-        guard channel.tls.authorities != nil || certificate != nil || settings.proxy != nil
+            settings.clientAuthentication == .tls ? credential.tls.clientCertificate : nil
+        guard credential.tls.authorities != nil || certificate != nil || settings.proxy != nil
         else { return nil }
         var options = options
         if let proxy = settings.proxy {
             let password = try await secret(proxy.login?.password)
             options.proxy = try ParentProxy(proxy, password, for: "auth.oauth.proxy")
         }
-        options.authorities = channel.tls.authorities
-        options.addsSystemRoots = channel.tls.systemRoots == .trusted
+        options.authorities = credential.tls.authorities
+        options.addsSystemRoots = credential.tls.systemRoots == .trusted
         options.certificate = certificate?.certificate
         options.certificateKey = certificate?.key
         return options
@@ -326,7 +328,7 @@ struct OAuthAssembly: Sendable {
     private func rotatingCertificate(
         _ options: UpstreamOptions,
         of transport: ReplaceableTransport,
-        _ channel: ChannelConfiguration
+        _ credential: CredentialConfiguration
     ) -> RotatingSecret? {
         let files = [options.certificate, options.certificateKey].compactMap { $0 }
         let read: @Sendable () throws -> Secret = {
@@ -339,7 +341,7 @@ struct OAuthAssembly: Sendable {
             guard found != first else { return found }
             transport.replace(by: try PooledTransport(options: options, on: loop))
             report(
-                "channel \(channel.name): the server rejected the client; using the new certificate from "
+                "\(credential.owner): the server rejected the client; using the new certificate from "
                     + files[0]
             )
             return found

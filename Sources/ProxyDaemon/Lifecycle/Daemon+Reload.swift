@@ -90,7 +90,7 @@ extension Daemon {
         var plan = ListenerPlan(from: listeners.served, to: next.listenPlaces)
         let opened = try listeners.open(plan.missing)
         // The manager of a channel that changes reads the store, which must have everything by then.
-        for channel in channels.channels { await channel.authorizer?.engine?.writeAgain() }
+        for manager in channels.managers { await manager.writeAgain() }
         let (nextChannels, secretLifetime) = try await assembly.channels(
             of: next,
             keeping: channels.channels

@@ -297,10 +297,12 @@ package actor Daemon {
     /// Waits for renewals, so that no rotated refresh token is lost.
     private func finishRenewals(until end: ContinuousClock.Instant) async {
         notify("STATUS=waiting for renewals of tokens")
-        for name in await channels.finishRenewals(until: end) {
-            let advice = channels[name]?.configuration.signIn ?? "netproxy login \(name)"
+        for owner in await channels.finishRenewals(until: end) {
+            let advice =
+                inForce.current.credential(of: owner.name)?.signIn
+                ?? "netproxy login \(owner.name)"
             setup.report(
-                "channel \(name): its newest refresh token could not be stored and is lost with this "
+                "\(owner): its newest refresh token could not be stored and is lost with this "
                     + "process; sign in again: \(advice)"
             )
         }
@@ -326,6 +328,7 @@ package actor Daemon {
             configuration: inForce.status,
             process: await collector.process(startedAt: startedAt),
             unclaimed: figures.unclaimed.statuses,
+            identities: await collector.identities(channels.channels),
             channels: await collector.channels(channels.channels)
         )
     }
@@ -347,6 +350,7 @@ package actor Daemon {
     /// - Returns: the lease, or why the request is refused.
     func lend(
         to names: [String],
+        as identity: String?,
         _ peer: SocketPeer,
         over reach: AdminReach
     ) -> Result<ClientLeaseBody, AdminRefusal> {
@@ -354,7 +358,7 @@ package actor Daemon {
             return .failure(AdminRefusal(status: 503, detail: "draining"))
         }
         return KeyLending(keys: keys, channels: channels, listeners: listeners)
-            .lend(to: names, peer, over: reach)
+            .lend(to: names, as: identity, peer, over: reach)
     }
 }
 

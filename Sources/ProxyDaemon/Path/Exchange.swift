@@ -216,6 +216,13 @@ struct Exchange: ~Copyable {
         }
     }
 
+    /// What to do where a person must sign in: to the identity that was asked for last, if it has several.
+    var signInAdvice: String? {
+        guard let credentials = channel?.shared.configuration.credentials else { return nil }
+        let identity = record.context.authorization?.identity
+        return (credentials.first { $0.identity == identity } ?? credentials.first)?.signIn
+    }
+
     /// Whether netproxy ended it with an error.
     var hasFailed: Bool { record.error != nil }
 

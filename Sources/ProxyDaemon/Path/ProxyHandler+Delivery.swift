@@ -131,7 +131,7 @@ extension ProxyHandler {
         var response = ErrorResponder.response(
             to: error,
             channel: exchange.channel?.name,
-            signIn: exchange.channel?.shared.configuration.signIn,
+            signIn: exchange.signInAdvice,
             requestID: exchange.record.context.requestID
         )
         if exchange.isCall {

@@ -78,7 +78,9 @@ extension ProxyHandler {
         else { return }
         exchange.record.context.onInformational = { status, headers in
             var headers = headers
-            _ = shared.references(view, shared.authorizer?.currentCredential()).edit(&headers)
+            _ = shared.references(view, shared.accounts.first?.authorizer.currentCredential()).edit(
+                &headers
+            )
             try await write(status, headers)
         }
     }

@@ -226,6 +226,12 @@ final class ProxyHandler {
             ownCredential: route.ownCredential
         )
         if let id = keys.lentID { exchange.identify(app.peer.process, key: id) }
+        if let choice = channel.shared.accountChoice {
+            exchange.record.context.accounts = try choice.places(
+                for: keys.lentID.flatMap(access.identity),
+                app.peer.userID
+            )
+        }
         try channel.shared.scope.check(exchange.head, target: route.target)
         for field in SecondTarget.fields(in: exchange.head.headers) {
             try mapSecondTargets(in: field, of: route.channel, on: app, &exchange)

@@ -91,9 +91,13 @@ struct ExchangeDescriber {
     }
 
     private var credential: String? {
-        guard let authentication = configuration?.authentication, authentication != .none else {
-            return nil
-        }
+        let identity = plain("auth.identity")
+        let credentials = configuration?.credentials ?? []
+        guard
+            let authentication =
+                (credentials.first { $0.identity == identity }
+                ?? credentials.first)?.authentication
+        else { return nil }
         guard let kind = plain("auth.kind") else {
             return attempts == 0
                 ? "none was sent; the channel uses \(authentication.source)"
@@ -102,6 +106,7 @@ struct ExchangeDescriber {
         var text = kind
         if let generation = plain("auth.generation") { text += " token, generation \(generation)" }
         if let age = plain("auth.age_s") { text += ", \(age) s old" }
+        if let identity { text += ", identity \(identity)" }
         text += ", from \(authentication.source)"
         switch configuration?.placement {
         case .query(let name, _): text += ", in the query as \(name)"

@@ -99,10 +99,12 @@ final class Router: Sendable {
     }
 
     /// Whether the host belongs to a channel, so that a `Host` field may name it.
-    func isChannelHost(_ host: String) -> Bool { channelsByHost[host] != nil }
+    func isChannelHost(_ host: String) -> Bool {
+        channelsByHost[host] != nil || channelsByHost.matching(host) != nil
+    }
 
-    /// The route of a request (contract section 3): the listener's channel, else the longest host,
-    /// else the longest path prefix.
+    /// The route of a request (contract section 3): the listener's channel, else the longest host, where a
+    /// name counts more than a pattern, else the longest path prefix.
     ///
     /// - Throws: `no_channel`, or `http_request_error` for a path that leaves its base.
     func route(_ head: RequestHead, dedicated: String?) throws(NetworkError) -> Route {
@@ -125,11 +127,17 @@ final class Router: Sendable {
             if let channel = channelsByHost[authority.host] {
                 return try below(channel, target, by: .host)
             }
+            // The name of an upstream is exact, too.
+            if upstreamsByHost[authority.host] == nil,
+                let channel = channelsByHost.matching(authority.host)
+            {
+                return try below(channel, target, by: .host)
+            }
             return try absolute(authority, target, by: .upstream) { _ in true }
         }
         // Most requests name an address, and few configurations do.
         if let host = head.host, !host.isIPLiteral || hasAddresses,
-            let channel = channelsByHost[host.host]
+            let channel = channelsByHost[host.host] ?? channelsByHost.matching(host.host)
         {
             return try below(channel, target, by: .host)
         }
@@ -161,7 +169,10 @@ final class Router: Sendable {
         if let channel = dedicated.flatMap({ channelsByName[$0] }) {
             return try wholeServer(channel, by: .listener)
         }
-        guard let channel = head.host.flatMap({ channelsByHost[$0.host] }) else {
+        let named = head.host.flatMap {
+            channelsByHost[$0.host] ?? channelsByHost.matching($0.host)
+        }
+        guard let channel = named else {
             throw NetworkError(.noChannel, side: .downstream, detail: noMatch, status: 404)
         }
         return try wholeServer(channel, by: .host)

@@ -89,17 +89,35 @@ struct PathTable: Sendable {
 /// that a host belongs to no channel.
 struct HostIndex: Sendable {
     private let channels: [String: Int]
+    /// Of patterns such as `*.a.example`, by what follows the star.
+    private let suffixes: [String: Int]
     /// A bit for the length of each host; the last one is for all that are longer.
     private let lengths: UInt64
 
-    init(_ channels: [String: Int]) {
-        self.channels = channels
+    init(_ hosts: [String: Int]) {
+        let patterns = hosts.filter { $0.key.hasPrefix("*.") }
+        suffixes = Dictionary(
+            uniqueKeysWithValues: patterns.map { (String($0.key.dropFirst()), $0.value) }
+        )
+        channels = hosts.filter { patterns[$0.key] == nil }
         lengths = channels.keys.reduce(0) { $0 | HostIndex.length(of: $1) }
     }
 
     /// The channel of a host in lower case.
     subscript(_ host: String) -> Int? {
         lengths & HostIndex.length(of: host) == 0 ? nil : channels[host]
+    }
+
+    /// The channel of the longest pattern that a host in lower case matches, at any depth.
+    // Apart from the names: where no channel has a pattern, nothing is looked for.
+    func matching(_ host: String) -> Int? {
+        guard !suffixes.isEmpty else { return nil }
+        var rest = host[...]
+        while let dot = rest.dropFirst().firstIndex(of: ".") {
+            rest = rest[dot...]
+            if let channel = suffixes[String(rest)] { return channel }
+        }
+        return nil
     }
 
     private static func length(of host: String) -> UInt64 {

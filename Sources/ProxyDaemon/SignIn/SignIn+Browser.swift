@@ -30,11 +30,11 @@ extension SignIn {
     private func throughBrowser(_ server: ServerMetadata, _ opener: BrowserOpener?) async throws {
         let (endings, continuation) = AsyncStream<SignInPage.Ending>.makeStream()
         let (shown, shownContinuation) = AsyncStream<Void>.makeStream()
-        let attempt = BrowserAttempt(channel: channel.name, say: say)
+        let attempt = BrowserAttempt(channel: credential.name, say: say)
         let redirect = try await LoopbackRedirect(
             settings.redirect,
             showing: SignInPage(
-                channel: channel.name,
+                channel: credential.name,
                 server: server.authorizationEndpoint?.origin.authority ?? ""
             ),
             on: loop
@@ -85,9 +85,9 @@ extension SignIn {
 
     private func show(_ page: String, _ opener: BrowserOpener?) {
         if let opener, opener.open(page) {
-            say("Your browser opens this page to sign in to \(channel.name); if not, open it:")
+            say("Your browser opens this page to sign in to \(credential.name); if not, open it:")
         } else {
-            say("Open this page in a browser on this machine to sign in to \(channel.name):")
+            say("Open this page in a browser on this machine to sign in to \(credential.name):")
         }
         say("")
         say("  \(page)")

@@ -17,7 +17,7 @@ extension SignIn {
             )
             let code = try await flow.begin()
             say(
-                "To sign in to \(channel.name), open \(code.page) on any device and enter the code:"
+                "To sign in to \(credential.name), open \(code.page) on any device and enter the code:"
             )
             say("")
             say("  \(code.userCode)")

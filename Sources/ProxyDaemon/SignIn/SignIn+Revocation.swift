@@ -20,7 +20,7 @@ extension SignIn {
         }
         defer { lock?.release() }
         guard let record else {
-            return RevocationOutcome(lines: ["No tokens of \(channel.name) are stored."])
+            return RevocationOutcome(lines: ["No tokens of \(credential.name) are stored."])
         }
         guard record.authority == client.configuration.authority else {
             return RevocationOutcome(lines: [

@@ -4,7 +4,7 @@ import OAuth
 package import ProxyConfig
 import System
 
-/// Signs a user in to a channel, and out, for `netproxy login` and `logout`.
+/// Signs a user in to a channel or an identity, and out, for `netproxy login` and `logout`.
 ///
 /// Works with or without a running daemon, and writes through the same store under its lock.
 package struct SignIn: Sendable {
@@ -25,16 +25,16 @@ package struct SignIn: Sendable {
         case look
     }
 
-    let channel: ChannelConfiguration
+    let credential: CredentialConfiguration
     let settings: OAuthSettings
     let client: OAuthClient
     let loop: EventLoop
     let say: @Sendable (String) -> Void
 
-    /// Reads a channel's secrets and prepares to speak for its client.
+    /// Reads a credential's secrets and prepares to speak for its client.
     ///
     /// - Parameters:
-    ///   - name: the channel's name.
+    ///   - name: that of a channel or of an identity.
     ///   - configuration: where it is configured.
     ///   - environment: the variables that secrets are looked up in.
     ///   - purpose: what the session is for; with `look` nothing else is possible.
@@ -47,11 +47,11 @@ package struct SignIn: Sendable {
         for purpose: Purpose = .signIn,
         say: @escaping @Sendable (String) -> Void
     ) async throws {
-        guard let channel = configuration.channels.first(where: { $0.name == name }) else {
-            throw Failure(description: "there is no channel \(name)")
-        }
-        guard case .oauth(let settings) = channel.authentication else {
-            throw Failure(description: "the channel \(name) has no auth.oauth")
+        let credential = try SignIn.credential(of: name, in: configuration, for: purpose)
+        guard case .oauth(let settings) = credential.authentication else {
+            throw Failure(
+                description: "\(credential.owner) has no \(credential.owner.key("oauth"))"
+            )
         }
         do {
             loop = try EventLoop(index: 97)
@@ -61,14 +61,44 @@ package struct SignIn: Sendable {
                 secrets: SecretReader(SecretResolver(environment: environment)),
                 loop: loop
             )
-            client = try await assembly.client(settings, of: channel, for: purpose)
+            client = try await assembly.client(settings, of: credential, for: purpose)
         } catch {
-            throw Failure(description: "channel \(name): \(error)")
+            throw Failure(description: "\(credential.owner): \(error)")
         }
         ProcessSignal.ignoreBrokenPipes()
-        self.channel = channel
+        self.credential = credential
         self.settings = settings
         self.say = say
+    }
+
+    /// The credential that a name stands for.
+    ///
+    /// A sign-in is for all that an identity has; a look is at what the channel of that name gets of it.
+    private static func credential(
+        of name: String,
+        in configuration: ProxyConfiguration,
+        for purpose: Purpose
+    ) throws -> CredentialConfiguration {
+        let identity = configuration.identities.first { $0.name == name }
+        let channel = configuration.channels.first { $0.name == name }
+        if case .look = purpose, let credential = channel?.credentials.first { return credential }
+        if let identity { return identity.credential }
+        guard let channel else {
+            throw Failure(description: "there is no channel or identity \(name)")
+        }
+        let names = channel.credentials.compactMap(\.identity)
+        guard names.count < 2 else {
+            let list = names.joined(separator: ", ")
+            throw Failure(
+                description: "the channel \(name) uses the identities \(list): name one of them"
+            )
+        }
+        guard let credential = channel.credentials.first else {
+            throw Failure(description: "the channel \(name) has no auth")
+        }
+        return names.first.flatMap { name in
+            configuration.identities.first { $0.name == name }?.credential
+        } ?? credential
     }
 
     /// Whether a sign-in is on another device by default.
@@ -83,7 +113,8 @@ package struct SignIn: Sendable {
         case .authorizationCode, .deviceCode, .refreshToken: break
         case .clientCredentials, .jwtBearer, .tokenExchange, .byName:
             throw Failure(
-                description: "\(channel.name) uses \(settings.grant.rawValue): no sign-in is needed"
+                description:
+                    "\(credential.name) uses \(settings.grant.rawValue): no sign-in is needed"
             )
         }
         do {
@@ -127,16 +158,16 @@ package struct SignIn: Sendable {
         guard let record, record.authority == client.configuration.authority,
             client.configuration.isOfConfiguredSeed(record),
             let kept = record.accessTokens[client.configuration.credentialKey]
-        else { throw Failure(description: "no token of \(channel.name) is stored") }
+        else { throw Failure(description: "no token of \(credential.name) is stored") }
         if let end = kept.expiresAt, end < SystemClock().wallNow {
-            throw Failure(description: "the stored token of \(channel.name) has expired")
+            throw Failure(description: "the stored token of \(credential.name) has expired")
         }
         return kept.value.reveal()
     }
 }
 
-extension ChannelConfiguration {
-    /// What a user does to sign in to the channel.
+extension CredentialConfiguration {
+    /// What a user does to sign in.
     ///
     /// If neither a page nor a device endpoint is known, only the refresh token in the configuration
     /// can be replaced.
@@ -145,7 +176,7 @@ extension ChannelConfiguration {
             settings.issuer == nil, settings.authorizationURL == nil, settings.deviceURL == nil
         {
             return
-                "put another token in the place that auth.oauth.refresh_token names, then netproxy reload"
+                "put another token in the place that \(owner.key("oauth.refresh_token")) names, then netproxy reload"
         }
         return "netproxy login \(name)"
     }

@@ -67,6 +67,7 @@ extension LineEncoder {
     func encode(_ facts: AuthorizationFacts?, _ output: OutputBuffer) {
         guard let facts else { return }
         plain(",\"auth\":{\"kind\":\"", facts.kind, output)
+        plain(",\"identity\":\"", facts.identity, output)
         number(",\"generation\":", facts.generation, output)
         number(",\"age_s\":", facts.age.map { Int($0.components.seconds) }, output)
         output.append(facts.isRefreshed ? ",\"refreshed\":true" : ",\"refreshed\":false")

@@ -48,6 +48,9 @@ package struct EventRecord: Sendable {
         self.message = message
         self.facts = facts
     }
+
+    /// Adds a fact after the others.
+    package mutating func add(_ name: String, _ value: Value) { facts.append((name, value)) }
 }
 
 /// The severity of a line.

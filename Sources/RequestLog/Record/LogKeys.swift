@@ -16,9 +16,10 @@ package enum LogKeys {
         "client_request_id", "trace_id", "client", "client_key", "method", "scheme", "host", "path",
         "query",
         "target", "protocol", "timings", "upstream", "reused", "retries", "auth", "auth.kind",
+        "auth.identity",
         "auth.refreshed", "auth.overrode_client", "auth.not_replayed", "error", "detail",
         "aborted_by", "headers", "response_headers",
-        "message", "reason", "kind", "fields", "action",
+        "message", "reason", "kind", "identity", "fields", "action",
     ]
 
     /// All keys, except for the header fields that `log.headers` names.

@@ -56,7 +56,7 @@ import Testing
             ] {
                 let answer = try await ask(method, target, proxy)
                 #expect(answer.status == 404)
-                #expect(answer.body.contains("there is no channel \(name) with auth.oauth"))
+                #expect(answer.body.contains("there is no channel or identity \(name) with tokens"))
             }
             #expect(server.requests.isEmpty)
         }

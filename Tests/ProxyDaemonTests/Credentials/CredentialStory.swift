@@ -283,7 +283,7 @@ import Testing
         ) { proxy in
             let told = proxy.reports.filter { $0.contains("refresh_token") }
             #expect(told.count == 1)
-            #expect(told.first?.hasPrefix("channels mail and calendar: ") == true)
+            #expect(told.first?.hasPrefix("channel calendar and channel mail: ") == true)
             #expect(!proxy.reports.joined().contains(canary))
             // A new one in front of those that stay, and then nothing new.
             for _ in 1...2 {
@@ -298,7 +298,7 @@ import Testing
             }
             let later = proxy.reports.filter { $0.contains("refresh_token") }.dropFirst()
             #expect(later.count == 1)
-            #expect(later.first?.hasPrefix("channels bills and orders: ") == true)
+            #expect(later.first?.hasPrefix("channel bills and channel orders: ") == true)
         }
     }
 }

@@ -1,5 +1,6 @@
 import NetworkCore
 import OAuth
+import ProxyConfig
 import Testing
 
 @testable import ProxyDaemon
@@ -10,7 +11,7 @@ import Testing
         async throws
     {
         let tokens = HelperTokens(
-            channel: "orders",
+            for: .channel("orders"),
             command: ["/bin/sh", "-c", "echo \"t:$HOME:$CREDENTIALS_DIRECTORY:$API_KEY\""],
             environment: [
                 "HOME": "/home/me", "CREDENTIALS_DIRECTORY": "/run/secrets", "API_KEY": "s3cret",

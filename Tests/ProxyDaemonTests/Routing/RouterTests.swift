@@ -65,6 +65,37 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        ("drive.googleapis.com", "all"), ("a.b.googleapis.com", "all"),
+        ("mail.googleapis.com", "mail"), ("x.mail.googleapis.com", "below"),
+        ("googleapis.com", "root"), ("xgoogleapis.com", "root"), ("www.googleapis.com", "all"),
+    ])
+    func `a pattern stands for the names below it, and a name counts more`(
+        host: String,
+        channel: String
+    ) throws {
+        let configuration = try ConfigurationLoader.load(
+            text: """
+                channels:
+                  all: { upstream: 'https://www.googleapis.com', match: { hosts: ['*.googleapis.com'] } }
+                  below: { upstream: 'https://b.test', match: { hosts: ['*.mail.googleapis.com'] } }
+                  mail: { upstream: 'https://m.test', match: { hosts: [mail.googleapis.com] } }
+                  root: { upstream: 'https://r.test', match: { path: / } }
+                """,
+            file: "n.yaml",
+            environment: ["HOME": "/home/someone"]
+        ).get()
+        let router = Router(configuration.channels)
+        for target in ["/x", "http://\(host)/x"] where target == "/x" || channel != "root" {
+            var decoder = RequestHeadDecoder()
+            let bytes = Array("GET \(target) HTTP/1.1\r\nHost: \(host)\r\n\r\n".utf8)
+            let head = try #require(try decoder.decode(bytes.span)).head
+            let route = try router.route(head, dedicated: nil)
+            #expect(configuration.channels[route.channel].name == channel)
+        }
+        #expect(router.isChannelHost(host) == (channel != "root"))
+    }
+
     @Test(arguments: [("192.0.2.7", "first"), ("192.0.2.8", "second")])
     func `a host may be an IP address`(host: String, channel: String) throws {
         let configuration = try ConfigurationLoader.load(
