@@ -35,9 +35,9 @@ class Refreshing:
         self.thread.join(60)
 
 
-def started(world, endpoint):
+def started(world, endpoint, is_shared=False):
     """A daemon whose first token is there."""
-    daemon = Mortal(world, endpoint)
+    daemon = Mortal(world, endpoint, is_shared=is_shared)
     daemon.start()
     expect_ok(daemon)
     equal(endpoint.outcomes(), ["rotated"], "token requests of the first start")
@@ -76,11 +76,11 @@ def left_behind(daemon):
     return found
 
 
-def killed_in_a_system_call(world, system_call, left, of_the_intent, on=None):
+def killed_in_a_system_call(world, system_call, left, of_the_intent, on=None, is_shared=False):
     """Kills the daemon in a call that makes the intent, or the new tokens, durable, and looks at
     what is left then: that is how the step is known to be the right one."""
     with Endpoint() as endpoint:
-        daemon = started(world, endpoint)
+        daemon = started(world, endpoint, is_shared)
         place = getattr(daemon, on) if on else None
         if of_the_intent:
             daemon.kill_at(system_call, place)
@@ -129,6 +129,20 @@ def killed_before_the_tokens_are_written_the_session_survives_in_the_grace(world
     left = ["token 1", "intent", "temporary file"]
     steps = killed_in_a_system_call(world, "fsync", left, of_the_intent=False)
     survives(steps, ["rotated", "rotated", "repeated"])
+
+
+@case
+def killed_before_the_tokens_of_an_identity_are_written_its_channels_survive_in_the_grace(world):
+    left = ["token 1", "intent", "temporary file"]
+    steps = killed_in_a_system_call(world, "fsync", left, of_the_intent=False, is_shared=True)
+    for endpoint, daemon in steps:
+        with daemon:
+            answers = [get(daemon, path + "/1").status for path in daemon.paths]
+            equal(answers, [200, 200], "what the channels answer after the start")
+            expect_no_reuse(endpoint)
+            outcomes = endpoint.outcomes()
+            equal(outcomes[:3], ["rotated", "rotated", "repeated"], "token requests")
+            check(len(outcomes) <= 4, f"one more for the channel that asks for less: {outcomes}")
 
 
 @case

@@ -55,3 +55,9 @@ def four_daemons_on_one_state_directory_refresh_once_per_expiry(world):
 def a_storm_on_a_rotating_refresh_token_does_no_harm(world):
     """Half a minute of it; `storm.py 600` is the long one."""
     storm.blow(world, 30, random.randrange(1 << 32))
+
+
+@case
+def a_storm_on_an_identity_of_two_channels_does_no_harm(world):
+    """The same where two channels of each daemon share the sign-in, and one asks for less."""
+    storm.blow(world, 30, random.randrange(1 << 32), is_shared=True)

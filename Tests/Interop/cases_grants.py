@@ -35,11 +35,11 @@ def browse(url, form=None):
 class Login:
     """`netproxy login` as a person sees it, in a terminal of its own."""
 
-    def __init__(self, np, *arguments):
+    def __init__(self, np, *arguments, name="mail"):
         self.np = np
         np.serial = getattr(np, "serial", 0) + 1
         self.child = Child(
-            [np.world.netproxy, "login", "mail", *arguments, "--config", np.config_path],
+            [np.world.netproxy, "login", name, *arguments, "--config", np.config_path],
             np.directory, f"login-{np.serial}", np.environment())
 
     def text(self):

@@ -11,25 +11,43 @@ from proxy import Netproxy
 from tracing import attach
 
 
-def channel_to(endpoint, world):
-    """A channel to the endpoint's API whose refresh token the endpoint rotates."""
-    oauth = {
+def grant_of(endpoint, world):
+    """A sign-in whose refresh token the endpoint rotates."""
+    return {
         "grant": "refresh_token",
         "token_url": endpoint.base + "/token",
         "client_id": "app",
         "client_secret": "file:" + world.secret_file(CLIENT_SECRET),
         "refresh_token": "file:" + world.secret_file(REFRESH + "first"),
     }
-    return {"upstream": endpoint.base + "/api", "auth": {"oauth": oauth}}
+
+
+def channel_to(endpoint, world):
+    """A channel to the endpoint's API."""
+    return {"upstream": endpoint.base + "/api", "auth": {"oauth": grant_of(endpoint, world)}}
+
+
+def identity_of(endpoint, world):
+    """Two channels to the endpoint's API with one sign-in, of which one asks for less."""
+    channels = {
+        "orders": {"upstream": endpoint.base + "/api", "auth": {"identity": "orders"}},
+        "bills": {"upstream": endpoint.base + "/api",
+                  "auth": {"identity": "orders", "audience": "bills"}},
+    }
+    return channels, {"orders": {"oauth": grant_of(endpoint, world)}}
 
 
 class Mortal(Netproxy):
     """A daemon that may be killed; on the same state directory as others, if one is named."""
 
-    def __init__(self, world, endpoint, state=None, **keys):
+    def __init__(self, world, endpoint, state=None, is_shared=False, **keys):
         if state:
             keys["state"] = state
-        super().__init__(world, {"orders": channel_to(endpoint, world)}, **keys)
+        self.paths = ["/orders", "/bills"] if is_shared else ["/orders"]
+        channels = {"orders": channel_to(endpoint, world)}
+        if is_shared:
+            channels, keys["identities"] = identity_of(endpoint, world)
+        super().__init__(world, channels, **keys)
         self.secret_sources.append(endpoint)
         self.state = self.config["state"]
         self.deaths = []
@@ -91,7 +109,7 @@ class Load:
             try:
                 if life not in links:
                     links[life] = await asyncio.open_connection("127.0.0.1", daemon.port)
-                status, text = await self.exchange(*links[life], turn)
+                status, text = await self.exchange(*links[life], daemon, turn)
             except (OSError, EOFError) as fault:
                 links.pop(life, None)
                 if len(daemon.deaths) > life[1]:
@@ -105,10 +123,11 @@ class Load:
         for _, writer in links.values():
             writer.close()
 
-    async def exchange(self, reader, writer, turn):
+    async def exchange(self, reader, writer, daemon, turn):
         """A GET, or a POST of a few bytes; returns status and body."""
         body = b"" if turn % 2 else b"x" * 200
-        head = f"{'POST' if body else 'GET'} /orders/{turn} HTTP/1.1\r\nHost: localhost\r\n"
+        path = daemon.paths[turn // 2 % len(daemon.paths)]
+        head = f"{'POST' if body else 'GET'} {path}/{turn} HTTP/1.1\r\nHost: localhost\r\n"
         writer.write((head + f"Content-Length: {len(body)}\r\n\r\n").encode() + body)
         answer = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 40)
         fields = answer.decode("latin-1").lower().split("\r\n")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Everything goes wrong at once, for a while; at the end the session is alive.
 
-    storm.py SECONDS --netproxy PATH [--seed N]
+    storm.py SECONDS --netproxy PATH [--identity] [--seed N]
 
 Three daemons share a state directory with a rotating refresh token. The token endpoint is slow at
 random, rotates and loses 5 % of its answers, and answers 5 % with 500, never more than two of
@@ -68,14 +68,15 @@ class Storm:
             self.load.up.add(daemon)
 
 
-def blow(world, seconds, seed):
+def blow(world, seconds, seed, is_shared=False):
     """One storm. Returns the counts; raises Failure if it did harm."""
     chance = random.Random(seed)
     state = world.path(world.unique("state"))
     os.mkdir(state, mode=0o700)
     with Endpoint(lifetime=LIFETIME, grace=GRACE) as endpoint:
         endpoint.chance = random.Random(chance.random())
-        daemons = [Mortal(world, endpoint, state=state) for _ in range(DAEMONS)]
+        daemons = [Mortal(world, endpoint, state=state, is_shared=is_shared)
+                   for _ in range(DAEMONS)]
         for daemon in daemons:
             daemon.start()
         load = Load(daemons, connections=8, pause=0.01)
@@ -112,12 +113,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("seconds", type=float)
     parser.add_argument("--netproxy", required=True, help="the program under test")
+    parser.add_argument("--identity", action="store_true",
+                        help="two channels of each daemon share the sign-in")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
     options = parser.parse_args()
     world = World(os.path.abspath(options.netproxy))
     harm = None
     try:
-        blow(world, options.seconds, options.seed)
+        blow(world, options.seconds, options.seed, options.identity)
     except Failure as failure:
         harm = failure
         print(f"FAIL {failure}")

@@ -277,7 +277,11 @@ struct AdminHandler: Sendable {
         orFailWith status: HTTPStatus = 503,
         _ change: (OAuthManager) async throws -> Void
     ) async -> Response {
-        let managers = await daemon.channels.managers(of: name)
+        let channels = await daemon.channels
+        // A renewal is for what was named; to sign in or out is for all that shares the sign-in.
+        let managers =
+            action == .refresh
+            ? channels.managers(of: name) : channels.managersOfSignIn(of: name)
         guard !managers.isEmpty else {
             return problem(404, "there is no channel or identity \(name) with tokens")
         }

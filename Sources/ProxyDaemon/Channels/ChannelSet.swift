@@ -21,12 +21,21 @@ struct ChannelSet: Sendable {
     /// The token managers in force, each once.
     var managers: [OAuthManager] { engines.map(\.manager) }
 
-    /// The token managers of an identity, one for each set of scopes that channels ask for, or of a
-    /// channel.
+    /// The token managers of an identity, one for each set of scopes that channels ask for, or those that
+    /// a channel uses.
     func managers(of name: String) -> [OAuthManager] {
         let shared = engines.filter { $0.owner == .identity(name) }.map(\.manager)
         guard shared.isEmpty else { return shared }
         return self[name].map { Engine.all(of: [$0]).map(\.manager) } ?? []
+    }
+
+    /// The same, with all others that depend on the same sign-in.
+    func managersOfSignIn(of name: String) -> [OAuthManager] {
+        let used = managers(of: name)
+        let owners = engines.filter { engine in used.contains { $0 === engine.manager } }.map(
+            \.owner
+        )
+        return engines.filter { owners.contains($0.owner) }.map(\.manager)
     }
 
     // MARK: - Replacing

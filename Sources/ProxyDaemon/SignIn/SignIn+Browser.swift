@@ -53,7 +53,7 @@ extension SignIn {
         }
         let flow = AuthorizationCodeFlow(
             server: server,
-            configuration: client.configuration,
+            configuration: asked,
             redirect: redirect.uri
         )
         let page: String

@@ -13,7 +13,7 @@ extension SignIn {
                 service: client.service,
                 transport: client.transport,
                 server: try await client.server(needing: \.deviceEndpoint),
-                configuration: client.configuration
+                configuration: asked
             )
             let code = try await flow.begin()
             say(

@@ -28,6 +28,9 @@ package struct SignIn: Sendable {
     let credential: CredentialConfiguration
     let settings: OAuthSettings
     let client: OAuthClient
+    /// What the user is asked for: with an identity, the resources of all channels that use it, of which
+    /// each token is for fewer (RFC 8707 §2.2).
+    let asked: OAuthConfiguration
     let loop: EventLoop
     let say: @Sendable (String) -> Void
 
@@ -65,6 +68,15 @@ package struct SignIn: Sendable {
         } catch {
             throw Failure(description: "\(credential.owner): \(error)")
         }
+        var asked = client.configuration
+        let shared = configuration.channels.flatMap(\.credentials).filter {
+            $0.owner == credential.owner
+        }
+        for resource in shared.flatMap({ $0.oauth?.resources ?? [] })
+        where !asked.resources.contains(resource) {
+            asked.resources.append(resource)
+        }
+        self.asked = asked
         ProcessSignal.ignoreBrokenPipes()
         self.credential = credential
         self.settings = settings

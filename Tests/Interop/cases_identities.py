@@ -1,0 +1,135 @@
+"""One sign-in for several channels, and several credentials of one API."""
+
+import http.server
+import json
+import threading
+
+from cases_grants import Login, browse, forms, get
+from harness import case, check, equal
+from proxy import Netproxy
+from traffic import curl
+
+
+def shared(world, client):
+    """Two channels to the protected API that alice signs in to once; one asks for less."""
+    oauth = {"grant": "authorization_code", "issuer": world.auth.base,
+             "client_id": client.client_id, "client_auth": "none", "scopes": ["read", "write"]}
+    channels = {
+        "mail": world.channel("/api", auth={"identity": "work"}),
+        "drive": world.channel("/api", auth={"identity": "work", "scopes": ["read"]}),
+    }
+    return channels, {"work": {"oauth": oauth}}
+
+
+@case
+def one_login_serves_the_channels_of_an_identity(world):
+    client = world.auth.register("authorization_code")
+    channels, identities = shared(world, client)
+    mark = world.auth.mark()
+    with Netproxy(world, channels, identities=identities) as np:
+        for path in ("/mail/", "/drive/"):
+            text = get(np, path + world.unique("before"), 503)
+            check("netproxy login work" in text, f"the app is told to sign in ({text})")
+        login = Login(np, name="work")
+        status, location, _ = browse(login.line(r"(http://\S+/o/authorize/\S+)"))
+        equal(status, 302, "the status of the authorization page")
+        equal(browse(location)[0], 200, "the status of the redirect")
+        check("You are signed in to work." in login.end(), "the terminal is told")
+        for path in ("/mail/", "/drive/"):
+            get(np, path + world.unique("after"), 200)
+        asked = forms(world, client, "refresh_token", mark)
+        equal([record["status"] for record in asked], [200], "refreshes")
+        equal(asked[0]["scope"], "read", "the scope that the second channel asks for")
+        document = json.loads(np.command("status", "--json").stdout)
+        equal([identity["name"] for identity in document["identities"]], ["work"], "identities")
+        equal(document["identities"][0]["channels"], ["mail", "drive"], "its channels")
+        lines = np.command("token", "work").stdout.splitlines()
+        check(len(lines) == 2 and all(line.startswith("work: fresh") for line in lines), str(lines))
+        equal(np.command("token", "drive", "--refresh").returncode, 0, "token --refresh")
+        done = np.command("logout", "mail")
+        equal(done.returncode, 0, f"the exit status of logout ({done.stderr})")
+        for path in ("/mail/", "/drive/"):
+            get(np, path + world.unique("gone"), 503)
+
+
+class Limited(http.server.ThreadingHTTPServer):
+    """An API that limits the keys it is told to, and says which key it got."""
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Answers)
+        self.limits, self.seen = {}, []
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.shutdown()
+        self.server_close()
+
+    @property
+    def base(self):
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+
+class Answers(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def do_POST(self):
+        length = int(self.headers.get("Content-Length", 0))
+        content = self.rfile.read(length)
+        key = self.headers.get("X-Key", "none")
+        self.server.seen.append((key, content))
+        status, fields = self.server.limits.get(key, (200, {}))
+        body = key.encode()
+        self.send_response(status)
+        for name, value in fields.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_GET = do_POST
+
+
+@case
+def a_limited_key_gives_way_and_content_goes_again(world):
+    keys = {name: {"header": {"name": "X-Key", "value": "literal:" + name}}
+            for name in ("work", "spare")}
+    with Limited() as api:
+        channel = {"upstream": api.base, "auth": {"identity": ["work", "spare"]}}
+        with Netproxy(world, {"api": channel}, identities=keys) as np:
+            api.limits["work"] = (429, {"Retry-After": "60"})
+            for number in range(3):
+                answer = curl(np, "--data-binary", f"content {number}", np.url("/api/x"))
+                equal((answer.status, answer.body), (200, b"spare"), "the answer")
+            equal([key for key, _ in api.seen], ["work", "spare", "spare", "spare"], "keys")
+            equal(api.seen[1][1], b"content 0", "what the second key was sent with")
+            api.limits["spare"] = (429, {"Retry-After": "90"})
+            answer = curl(np, np.url("/api/x"))
+            equal(answer.status, 429, "the status when all are limited")
+            equal(answer.fields.get("retry-after"), "90", "its Retry-After")
+
+
+@case
+def exec_as_an_identity_uses_it_alone(world):
+    keys = {name: {"header": {"name": "X-Key", "value": "literal:" + name}}
+            for name in ("work", "private")}
+    with Limited() as api:
+        channel = {"upstream": api.base, "auth": {"identity": ["work", "private"]}}
+        with Netproxy(world, {"api": channel}, identities=keys) as np:
+            script = 'curl -s -x "$http_proxy" ' + api.base + "/x"
+            done = np.command("exec", "--as", "private", "--config", np.config_path, "--",
+                              "sh", "-c", script, config=False)
+            equal((done.returncode, done.stdout), (0, "private"), f"exec --as ({done.stderr})")
+            api.limits["private"] = (429, {"Retry-After": "5"})
+            done = np.command("exec", "--as", "private", "--config", np.config_path, "--",
+                              "sh", "-c", script + " -o /dev/null -w '%{http_code}'", config=False)
+            equal(done.stdout, "429", "the limit of the one that was chosen")
+            done = np.command("exec", "--as", "nobody", "--config", np.config_path, "--", "true",
+                              config=False)
+            check(done.returncode == 1 and "they use private, work" in done.stderr, done.stderr)
+            equal({key for key, _ in api.seen}, {"private"}, "keys that the API saw")
