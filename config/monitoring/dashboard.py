@@ -9,6 +9,8 @@ import sys
 
 WIDTH = 24
 BY_CHANNEL = "{{channel}}"
+# A token is a channel's or an identity's.
+BY_OWNER = "{{channel}}{{identity}}"
 
 
 def panel(title, unit, *queries, kind="timeseries", width=12, height=8, **options):
@@ -36,6 +38,10 @@ def of(series):
     return f'{series}{{channel=~"$channel"}}'
 
 
+def of_token(series, more=""):
+    return f'{series}{{channel=~"$channel|"{more}}}'
+
+
 STATES = {"mappings": [{"type": "value", "options": {
     "0": {"text": "no", "color": "green"}, "1": {"text": "yes", "color": "red"}}}]}
 
@@ -45,7 +51,8 @@ PANELS = [
           ("1 - netproxy_config_last_reload_successful", "{{instance}}"),
           kind="stat", width=4, height=4, **STATES),
     panel("Sign-in needed", "none",
-          ('max by (channel) (netproxy_token_state{channel=~"$channel",state=~"dead|failed"})', BY_CHANNEL),
+          ("max by (channel, identity) (" + of_token("netproxy_token_state", ',state=~"dead|failed"') + ")",
+           BY_OWNER),
           kind="stat", width=12, height=4, **STATES),
     panel("Log lines lost", "none", ("netproxy_log_lines_dropped_total", "{{instance}}"),
           kind="stat", width=4, height=4),
@@ -58,10 +65,10 @@ PANELS = [
     panel("Time until the API's first byte", "s",
           (quantile(0.5, "netproxy_upstream_first_byte_seconds"), "{{channel}} p50"),
           (quantile(0.99, "netproxy_upstream_first_byte_seconds"), "{{channel}} p99")),
-    panel("Token expires in", "s", (of("netproxy_token_expires_in_seconds"), BY_CHANNEL)),
+    panel("Token expires in", "s", (of_token("netproxy_token_expires_in_seconds"), BY_OWNER)),
     panel("Token renewals and failures", "none",
-          (f'increase({of("netproxy_token_renewals_total")}[$__rate_interval])', "{{channel}} renewed"),
-          (f'increase({of("netproxy_token_failures_total")}[$__rate_interval])', "{{channel}} failed")),
+          (f'increase({of_token("netproxy_token_renewals_total")}[$__rate_interval])', BY_OWNER + " renewed"),
+          (f'increase({of_token("netproxy_token_failures_total")}[$__rate_interval])', BY_OWNER + " failed")),
     panel("Retries", "reqps", (rate("netproxy_retries_total", "channel"), BY_CHANNEL)),
     panel("Connections to the API", "none",
           (of("netproxy_upstream_connections"), "{{channel}} open"),
