@@ -110,6 +110,14 @@ let package = Package(
             ],
             swiftSettings: strict
         ),
+        // AWS Signature Version 4, and where its credentials come from.
+        .target(
+            name: "AWSSigning",
+            dependencies: [
+                "OAuth", "NetworkCore", "Cryptography", "HTTPMessage", "Bytes",
+            ],
+            swiftSettings: strict
+        ),
         .target(
             name: "NetworkClient",
             dependencies: [
@@ -277,6 +285,14 @@ let package = Package(
             dependencies: [
                 "OAuth", "NetworkCore", "NetworkTesting", "HTTPMessage", "System", "Bytes",
                 "Cryptography", "TestSupport",
+            ],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "AWSSigningTests",
+            dependencies: [
+                "AWSSigning", "OAuth", "NetworkCore", "NetworkTesting", "HTTPMessage", "Bytes",
+                "TestSupport",
             ],
             swiftSettings: strict
         ),

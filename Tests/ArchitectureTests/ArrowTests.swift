@@ -15,6 +15,7 @@ import Testing
         "HTTP2": ["HTTP1", "HTTPMessage", "Bytes", "CNghttp2"],
         "NetworkCore": ["HTTPMessage", "System", "Bytes"],
         "OAuth": ["NetworkCore", "HTTPMessage", "System", "Bytes", "Cryptography"],
+        "AWSSigning": ["OAuth", "NetworkCore", "Cryptography", "HTTPMessage", "Bytes"],
         "NetworkClient": [
             "OAuth", "OriginTransport", "NetworkCore", "Decompression", "HTTPMessage", "System",
             "Bytes", "Logging", "HTTPTypes",

@@ -1,6 +1,6 @@
-import Bytes
+package import Bytes
 import FoundationEssentials
-import NetworkCore
+package import NetworkCore
 
 /// Makes the form that a client posts to an endpoint of the authorization server, with the client's
 /// authentication (RFC 6749 §2.3).
@@ -115,7 +115,7 @@ extension HTTPTransport {
     /// Sends a request and returns its response with the whole content, of at most `limit` bytes.
     ///
     /// - Throws: what `send` and reading the content throw; `http_response_timeout` at the deadline.
-    func answer(
+    package func answer(
         to request: Request,
         upTo limit: Int,
         until deadline: ContinuousClock.Instant,

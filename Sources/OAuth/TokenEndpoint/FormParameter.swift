@@ -15,9 +15,9 @@ public struct FormParameter: Sendable, Hashable {
 }
 
 /// `application/x-www-form-urlencoded` in UTF-8 (RFC 6749 appendix B).
-enum FormEncoding {
+package enum FormEncoding {
     /// Encodes the parameters in order, leaving out those with an empty value (RFC 6749 §3.2).
-    static func encode(_ parameters: [FormParameter]) -> String {
+    package static func encode(_ parameters: [FormParameter]) -> String {
         parameters.filter { !$0.value.isEmpty }
             .map { "\(encode($0.name))=\(encode($0.value))" }
             .joined(separator: "&")

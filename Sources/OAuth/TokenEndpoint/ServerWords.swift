@@ -1,7 +1,7 @@
-import NetworkCore
+package import NetworkCore
 
 /// Makes text that a server sent fit for logs and errors: of bounded length, printable, without secrets.
-enum ServerWords {
+package enum ServerWords {
     /// The longest text that is quoted, in bytes: Entra ID's messages, with the ids that its support asks
     /// for, have some 500.
     private static let limit = 2048
@@ -9,7 +9,7 @@ enum ServerWords {
     private static let suspiciousRun = 40
 
     /// Returns the cleaned text, or `nil` if nothing is left of it.
-    static func clean(_ text: String, secrets: [Secret]) -> String? {
+    package static func clean(_ text: String, secrets: [Secret]) -> String? {
         let text = Redaction.hiding(secrets, in: text)
         var cleaned = ""
         var run = ""

@@ -1,0 +1,52 @@
+import NetworkCore
+package import OAuth
+
+/// Where credentials come from.
+package protocol AWSCredentialSource: Sendable {
+    /// Gets credentials once; a failure is not retried.
+    ///
+    /// - Parameters:
+    ///   - reason: why they are wanted.
+    ///   - deadline: when they must be here.
+    /// - Returns: the credentials with their lifetime.
+    /// - Throws: `TokenFailure`.
+    func credentials(
+        _ reason: OAuthEvent.Reason,
+        until deadline: ContinuousClock.Instant
+    ) async throws(TokenFailure) -> IssuedCredentials
+}
+
+/// Credentials that a closure gets: keys that are configured, or what a program prints.
+package struct ProvidedCredentials: AWSCredentialSource {
+    private let provide:
+        @Sendable (OAuthEvent.Reason) async throws(TokenFailure) -> IssuedCredentials
+
+    /// Gets them by calling a closure.
+    package init(
+        _ provide:
+            @escaping @Sendable (OAuthEvent.Reason) async throws(TokenFailure) ->
+            IssuedCredentials
+    ) {
+        self.provide = provide
+    }
+
+    package func credentials(
+        _ reason: OAuthEvent.Reason,
+        until deadline: ContinuousClock.Instant
+    ) async throws(TokenFailure) -> IssuedCredentials { try await provide(reason) }
+}
+
+/// Presents a source of credentials to the token engine, which handles single flight, expiry, back-off and
+/// replay.
+struct AWSTokens: OAuthService {
+    let source: any AWSCredentialSource
+
+    func tokens(
+        for grant: TokenGrant,
+        configuration: OAuthConfiguration,
+        deadline: ContinuousClock.Instant
+    ) async throws(TokenFailure) -> TokenResponse {
+        let issued = try await source.credentials(grant.reason, until: deadline)
+        return TokenResponse(accessToken: issued.credentials.encoded, lifetime: issued.lifetime)
+    }
+}

@@ -1,0 +1,97 @@
+package import NetworkCore
+package import OAuth
+
+/// The credentials of a container, from the agent that the platform runs beside it: the task role of ECS,
+/// or the pod identity of EKS.
+package struct ContainerCredentials: AWSCredentialSource {
+    /// Why the environment names no agent that may be asked.
+    package struct Unusable: Error, CustomStringConvertible {
+        /// What is wrong.
+        package let description: String
+    }
+
+    /// The addresses of the agents of ECS and EKS.
+    private static let agents: Set<String> = ["169.254.170.2", "169.254.170.23", "fd00:ec2::23"]
+
+    private let endpoint: ServerEndpoint
+    private let authorization: @Sendable () async throws -> Secret?
+    private let exchange: MetadataExchange
+
+    /// Finds the agent.
+    ///
+    /// - Parameters:
+    ///   - environment: with the variables that the platform sets.
+    ///   - transport: sends to the agent.
+    ///   - clock: the machine's, except in tests.
+    ///   - authorization: reads the value of `Authorization`, once for each request; `nil` if there is none.
+    /// - Throws: `Unusable` if no variable names an agent, or one that credentials must not be asked of.
+    package init(
+        environment: [String: String],
+        over transport: any HTTPTransport,
+        clock: any NetworkClock = SystemClock(),
+        authorization: @escaping @Sendable () async throws -> Secret?
+    ) throws(Unusable) {
+        let (relative, full) = (
+            "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI"
+        )
+        let url: String
+        if let path = environment[relative], !path.isEmpty {
+            url = "http://169.254.170.2" + (path.hasPrefix("/") ? path : "/\(path)")
+        } else if let whole = environment[full], !whole.isEmpty {
+            url = whole
+        } else {
+            throw Unusable(
+                description:
+                    "the environment has neither \(relative) nor \(full), which ECS and EKS "
+                    + "set; netproxy does not run in such a container"
+            )
+        }
+        guard let endpoint = ServerEndpoint(url) else {
+            throw Unusable(description: "\(full) is not an http or https URL")
+        }
+        let origin = endpoint.origin
+        guard
+            origin.scheme == .https || origin.isLoopback
+                || ContainerCredentials.agents.contains(origin.host)
+        else {
+            throw Unusable(
+                description:
+                    "\(full) names \(origin), which is neither https, nor loopback, nor an "
+                    + "address of the agents of ECS and EKS"
+            )
+        }
+        self.endpoint = endpoint
+        self.authorization = authorization
+        exchange = MetadataExchange(
+            "the container's credential agent",
+            over: transport,
+            clock: clock
+        )
+    }
+
+    package func credentials(
+        _ reason: OAuthEvent.Reason,
+        until deadline: ContinuousClock.Instant
+    ) async throws(TokenFailure) -> IssuedCredentials {
+        var request = Request(origin: endpoint.origin, target: endpoint.target)
+        request.headers.append(.accept, validated: "application/json")
+        let token: Secret?
+        do {
+            token = try await authorization()
+        } catch {
+            throw TokenFailure(.transient, detail: "\(error)")
+        }
+        if let token {
+            guard let field = HTTPField(.authorization, token.reveal()) else {
+                throw TokenFailure(
+                    .configuration,
+                    detail: "the authorization token of \(exchange.name) is unfit for a field"
+                )
+            }
+            request.headers.append(field)
+        }
+        let content = try await exchange.content(of: request, until: deadline)
+        return try CredentialDocument(content, of: .metadata, from: exchange.name)
+            .issued(at: exchange.serverClock.now, by: exchange.name)
+    }
+}

@@ -1,0 +1,63 @@
+import NetworkCore
+import OAuth
+
+/// Asks a service on or near this machine for credentials, and learns its time of day.
+struct MetadataExchange: Sendable {
+    /// Credentials are a few hundred bytes; tokens of some size go with them.
+    private static let limit = 64 * 1024
+
+    /// Names the service in errors.
+    let name: String
+    let transport: any HTTPTransport
+    let clock: any NetworkClock
+    let serverClock: ServerClock
+
+    init(_ name: String, over transport: any HTTPTransport, clock: any NetworkClock) {
+        self.name = name
+        self.transport = transport
+        self.clock = clock
+        serverClock = ServerClock(clock: clock)
+    }
+
+    /// Sends a request and returns status and content.
+    ///
+    /// - Throws: `TokenFailure` if no answer comes in time.
+    func answer(
+        to request: Request,
+        until deadline: ContinuousClock.Instant
+    ) async throws(TokenFailure) -> (status: HTTPStatus, content: [UInt8]) {
+        do {
+            let answer = try await transport.answer(
+                to: request,
+                upTo: Self.limit,
+                until: deadline,
+                on: clock
+            )
+            serverClock.learn(from: answer.response.headers)
+            return (answer.response.status, answer.content.array)
+        } catch {
+            throw TokenFailure(
+                .transient,
+                detail:
+                    "\(name) at \(request.origin) cannot be asked: \(NetworkError.words(of: error))"
+            )
+        }
+    }
+
+    /// Sends a request and returns the content of its answer.
+    ///
+    /// - Throws: `TokenFailure` if the answer is no success.
+    func content(
+        of request: Request,
+        until deadline: ContinuousClock.Instant
+    ) async throws(TokenFailure) -> [UInt8] {
+        let (status, content) = try await answer(to: request, until: deadline)
+        guard status == 200 else {
+            throw TokenFailure(
+                .transient,
+                detail: "\(name) at \(request.origin) answered \(status.rawValue)"
+            )
+        }
+        return content
+    }
+}

@@ -1,0 +1,120 @@
+import NetworkCore
+
+/// A request target as it is sent and as it is signed.
+///
+/// A server computes the signature from what it decodes, so both must agree on one spelling: unreserved
+/// bytes stand for themselves, and every other byte is `%XX` in upper case. A target in that form is sent
+/// byte for byte; of another one the query is respelled, and for S3 the path. Parameters that carried the
+/// signature of a presigned URL are left out.
+package struct StrictTarget {
+    /// What is sent.
+    package let text: String
+    /// The path in the canonical request.
+    package let canonicalPath: String
+    /// The query in the canonical request: sorted by the encoded names, then by the values.
+    package let canonicalQuery: String
+
+    /// Respells a target, in origin-form or `*`.
+    package init(_ target: String, for scope: SigningScope) {
+        guard target != "*" else {
+            // OPTIONS * has no path.
+            (text, canonicalPath, canonicalQuery) = (target, "/", "")
+            return
+        }
+        let parts = TargetPath(target)
+        let path: String
+        if scope.isS3 {
+            path = StrictTarget.respelled(parts.path.utf8, isPath: true)
+            canonicalPath = path
+        } else {
+            path = String(parts.path)
+            canonicalPath = StrictTarget.encoded(StrictTarget.normalized(path))
+        }
+        guard let query = parts.query else {
+            (text, canonicalQuery) = (path, "")
+            return
+        }
+        let parameters = StrictTarget.parameters(of: query)
+        canonicalQuery = parameters.sorted { ($0.name, $0.value ?? "") < ($1.name, $1.value ?? "") }
+            .map { "\($0.name)=\($0.value ?? "")" }.joined(separator: "&")
+        let kept = parameters.map(\.text).joined(separator: "&")
+        text = kept.isEmpty && !query.isEmpty ? path : "\(path)?\(kept)"
+    }
+
+    private struct Parameter {
+        let name: String
+        /// `nil` where there is no `=`.
+        let value: String?
+
+        var text: String { value.map { "\(name)=\($0)" } ?? name }
+    }
+
+    /// The parameters of a presigned URL, by their names in lower case.
+    private static let signatureNames: Set<String> = [
+        "x-amz-algorithm", "x-amz-content-sha256", "x-amz-credential", "x-amz-date",
+        "x-amz-expires", "x-amz-region-set", "x-amz-security-token", "x-amz-signature",
+        "x-amz-signedheaders",
+    ]
+    /// Those of a URL that was presigned in the older way, which is known by its first.
+    private static let olderNames: Set<String> = ["awsaccesskeyid", "signature", "expires"]
+
+    private static func parameters(of query: Substring) -> [Parameter] {
+        let all = query.utf8.split(separator: UInt8(ascii: "&")).map { piece in
+            let equals = piece.firstIndex(of: UInt8(ascii: "="))
+            return Parameter(
+                name: respelled(piece[..<(equals ?? piece.endIndex)]),
+                value: equals.map { respelled(piece[piece.index(after: $0)...]) }
+            )
+        }
+        var dropped = signatureNames
+        if all.contains(where: { $0.name.lowercased() == "awsaccesskeyid" }) {
+            dropped.formUnion(olderNames)
+        }
+        return all.filter { !dropped.contains($0.name.lowercased()) }
+    }
+
+    /// The one spelling of what a text decodes to; `%` without two digits stands for itself.
+    private static func respelled(_ text: Substring.UTF8View, isPath: Bool = false) -> String {
+        var result: [UInt8] = []
+        var rest = text[...]
+        while var byte = rest.popFirst() {
+            var isEscaped = false
+            if byte == UInt8(ascii: "%"), let high = rest.first.flatMap(Grammar.hexValue),
+                let low = rest.dropFirst().first.flatMap(Grammar.hexValue)
+            {
+                byte = high << 4 | low
+                isEscaped = true
+                rest = rest.dropFirst(2)
+            } else if byte == UInt8(ascii: "+"), !isPath {
+                // What forms write for a blank.
+                byte = UInt8(ascii: " ")
+            }
+            let isSlash = byte == UInt8(ascii: "/") && isPath && !isEscaped
+            append(byte, isPlain: isSlash || PercentEncoding.isUnreserved(byte), to: &result)
+        }
+        return String(decoding: result, as: UTF8.self)
+    }
+
+    /// A path without dot segments and empty ones; a slash at its end stays.
+    private static func normalized(_ path: String) -> String {
+        var segments: [Substring] = []
+        for segment in path.split(separator: "/") where segment != "." {
+            if segment != ".." { segments.append(segment) } else { _ = segments.popLast() }
+        }
+        let end = path.hasSuffix("/") && !segments.isEmpty ? "/" : ""
+        return "/" + segments.joined(separator: "/") + end
+    }
+
+    /// A path as it was sent, encoded once more.
+    private static func encoded(_ path: String) -> String {
+        PercentEncoding.encode(path) { PercentEncoding.isUnreserved($0) || $0 == UInt8(ascii: "/") }
+    }
+
+    private static func append(_ byte: UInt8, isPlain: Bool, to result: inout [UInt8]) {
+        guard !isPlain else { return result.append(byte) }
+        result.append(UInt8(ascii: "%"))
+        for digit in [byte >> 4, byte & 15] {
+            result.append(digit < 10 ? digit + UInt8(ascii: "0") : digit - 10 + UInt8(ascii: "A"))
+        }
+    }
+}
