@@ -178,7 +178,8 @@ let package = Package(
         .target(
             name: "ProxyDaemon",
             dependencies: [
-                "ProxyConfig", "RequestLog", "OriginTransport", "OAuth", "NetworkCore", "HTTP2",
+                "ProxyConfig", "RequestLog", "OriginTransport", "AWSSigning", "OAuth",
+                "NetworkCore", "HTTP2",
                 "HTTP1", "EventIO", "HTTPMessage", "System", "Bytes",
             ],
             swiftSettings: strict

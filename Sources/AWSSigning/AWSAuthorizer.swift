@@ -4,7 +4,7 @@ package import OAuth
 import Synchronization
 
 /// Signs a channel's requests with credentials of AWS, which the token engine renews.
-package final class AWSAuthorizer: Authorizing {
+package final class AWSAuthorizer: Authorizing, SignatureRecognizing {
     /// How long after the clock was corrected a refusal for the time may be of a request that was signed
     /// before.
     private static let correctionReach = Duration.seconds(60)
@@ -23,19 +23,29 @@ package final class AWSAuthorizer: Authorizing {
         var correctedAt: ContinuousClock.Instant?
     }
 
-    /// Makes an authorizer.
+    /// Signs with the credentials that an engine holds.
+    ///
+    /// - Parameters:
+    ///   - manager: the engine, as `manager(of:)` makes it; several authorizers may share one.
+    ///   - options: what is signed.
+    package init(_ manager: OAuthManager, _ options: AWSRequestSigner.Options) {
+        self.manager = manager
+        self.options = options
+        serverClock = ServerClock(clock: manager.clock)
+    }
+
+    /// Makes the engine that gets credentials from a source.
     ///
     /// - Parameters:
     ///   - source: gets the credentials.
-    ///   - options: what is signed.
     ///   - clock: the machine's, except in tests.
     ///   - onEvent: called with every event.
-    package init(
-        _ source: any AWSCredentialSource,
-        _ options: AWSRequestSigner.Options,
+    /// - Returns: the engine, which has asked for nothing yet.
+    package static func manager(
+        of source: any AWSCredentialSource,
         clock: any NetworkClock = SystemClock(),
         onEvent: @escaping @Sendable (OAuthEvent) -> Void
-    ) {
+    ) -> OAuthManager {
         // The endpoint is never contacted: the source knows its own.
         var configuration = OAuthConfiguration(
             tokenEndpoint: ServerEndpoint(
@@ -46,9 +56,7 @@ package final class AWSAuthorizer: Authorizing {
         )
         // A program has 10 s, and the Security Token Service comes after it.
         configuration.requestTimeout = .seconds(14)
-        self.options = options
-        serverClock = ServerClock(clock: clock)
-        manager = OAuthManager(
+        return OAuthManager(
             service: AWSTokens(source: source),
             tokenStore: MemoryTokenStore(),
             configuration: configuration,
@@ -97,14 +105,23 @@ package final class AWSAuthorizer: Authorizing {
         switch AWSRefusal(rejection.content) {
         case .clockSkew:
             return correctClock(by: rejection.headers)
-                ? .signAgain : .passThrough(.staticCredential)
-        case .expired:
+                ? .signAgain : .passThrough(.clockAgrees)
+        case .expired, .unknownKey:
             judged.headers.append(.wwwAuthenticate, validated: "Bearer error=\"invalid_token\"")
-        case .unknownKey, nil: break
+        case nil: break
         }
         let verdict = await manager.rejected(judged)
-        guard case .replayOnce(let credential) = verdict else { return verdict }
-        return signing(credential).map(Verdict.replayOnce) ?? .passThrough(.refreshFailed)
+        return switch verdict {
+        case .replayOnce(let credential):
+            signing(credential).map(Verdict.replayOnce) ?? .passThrough(.refreshFailed)
+        // Keys that were read again and are the same.
+        case .passThrough(.sameToken): .passThrough(.staticCredential)
+        default: verdict
+        }
+    }
+
+    package func isSigned(_ request: borrowing Request) -> Bool {
+        StrictTarget.isPresigned(request.target)
     }
 
     /// Learns the service's clock; returns whether a request that is signed now has another time than the

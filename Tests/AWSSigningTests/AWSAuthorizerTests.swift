@@ -40,13 +40,12 @@ import Testing
 
     private func authorizer(_ source: Source) -> AWSAuthorizer {
         AWSAuthorizer(
-            source,
+            AWSAuthorizer.manager(of: source, clock: clock) { _ in },
             AWSRequestSigner.Options(
                 scope: SigningScope(region: "eu-central-1", service: "dynamodb"),
                 contentLimit: 1024
-            ),
-            clock: clock
-        ) { _ in }
+            )
+        )
     }
 
     private func chain(_ authorizer: AWSAuthorizer, to upstream: Upstream) -> RequestChain {
@@ -120,7 +119,7 @@ import Testing
         let chain = chain(authorizer(source), to: upstream)
         let (response, context) = try await chain.exchange(.forTests())
         #expect(response.status == 403)
-        #expect(context.authorization?.notReplayed == .sameToken)
+        #expect(context.authorization?.notReplayed == .staticCredential)
         #expect(source.issued == 2)
         #expect(upstream.arrived.count == 1)
     }
@@ -173,6 +172,17 @@ import Testing
             .exchange(.forTests())
         #expect(response.status == 403)
         #expect(context.retries == [])
+        #expect(context.authorization?.notReplayed == .clockAgrees)
+    }
+
+    @Test(arguments: [
+        ("/", false), ("/k?x-id=1", false), ("/k?X-Amz-Signature=0", true),
+        ("/k?a&x%2Damz-signature=0", true), ("/k?AWSAccessKeyId=x&Signature=y", true),
+    ])
+    func `a presigned URL is a signature of the app's`(target: String, isSigned: Bool) {
+        var request = Request.forTests()
+        request.target = target
+        #expect(authorizer(Source()).isSigned(request) == isSigned)
     }
 
     @Test func `an answer with another date corrects nothing unless it is a refusal`()

@@ -34,8 +34,8 @@ import Testing
         "RequestLog": ["NetworkCore", "HTTPMessage", "System", "Bytes"],
         "ProxyConfig": ["HTTPMessage", "Bytes", "YAML"],
         "ProxyDaemon": [
-            "ProxyConfig", "RequestLog", "OriginTransport", "OAuth", "NetworkCore", "HTTP2",
-            "HTTP1", "EventIO", "HTTPMessage", "System", "Bytes",
+            "ProxyConfig", "RequestLog", "OriginTransport", "AWSSigning", "OAuth", "NetworkCore",
+            "HTTP2", "HTTP1", "EventIO", "HTTPMessage", "System", "Bytes",
         ],
         "netproxy": [
             "ProxyDaemon", "ProxyConfig", "RequestLog", "System", "Bytes", "ArgumentParser",

@@ -47,7 +47,7 @@ class Recipe(Netproxy):
         self.replaced = {":8080": f":{self.port}", "/run/netproxy": self.directory}
         for port in re.findall(r"127\.0\.0\.1(:\d+)", channel):
             self.replaced.setdefault(port, f":{free_port()}")
-        channel = self.local(channel).replace("SECRET", f'"literal:{CREDENTIAL}"')
+        channel = re.sub(r"\bSECRET\b", f'"literal:{CREDENTIAL}"', self.local(channel))
         channel = re.sub(r"upstream: https://[^/, ]+", f"upstream: {api.base}", channel)
         del self.config["channels"]
         if keyed and "netproxy exec" in self.line:

@@ -16,6 +16,7 @@ import time
 import traceback
 
 import cases_admin  # noqa: F401
+import cases_aws  # noqa: F401
 import cases_clients  # noqa: F401
 import cases_configuration  # noqa: F401
 import cases_crash  # noqa: F401

@@ -23,7 +23,7 @@ package struct ContainerCredentials: AWSCredentialSource {
     ///   - environment: with the variables that the platform sets.
     ///   - transport: sends to the agent.
     ///   - clock: the machine's, except in tests.
-    ///   - authorization: reads the value of `Authorization`, once for each request; `nil` if there is none.
+    ///   - authorization: reads the value of `Authorization`, for each request; `nil` sends none.
     /// - Throws: `Unusable` if no variable names an agent, or one that credentials must not be asked of.
     package init(
         environment: [String: String],

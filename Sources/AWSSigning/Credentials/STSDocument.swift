@@ -5,7 +5,7 @@ import OAuth
 struct STSDocument {
     private let text: String
 
-    /// Takes an answer; `nil` if it is not UTF-8, or declares entities of its own.
+    /// Takes an answer; `nil` if it is not UTF-8, or declares entities.
     init?(_ content: [UInt8]) {
         guard let text = String(validating: content, as: UTF8.self), !text.contains("<!") else {
             return nil

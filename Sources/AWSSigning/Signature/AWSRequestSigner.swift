@@ -2,8 +2,8 @@ import Cryptography
 import HTTPMessage
 package import NetworkCore
 
-/// Signs the requests of a channel with Signature Version 4, in place of the signature that the app made
-/// with keys of its own.
+/// Signs the requests of a channel with Signature Version 4, in place of the signature that the app
+/// made.
 package struct AWSRequestSigner: RequestSigning {
     /// How requests of a channel are signed, whatever the credentials of the moment are.
     package struct Options: Sendable {

@@ -41,6 +41,15 @@ package struct StrictTarget {
         text = kept.isEmpty && !query.isEmpty ? path : "\(path)?\(kept)"
     }
 
+    /// Whether a target is that of a presigned URL.
+    static func isPresigned(_ target: String) -> Bool {
+        guard let query = TargetPath(target).query else { return false }
+        return query.split(separator: "&").contains { piece in
+            let name = respelled(piece.prefix { $0 != "=" }.utf8).lowercased()
+            return name == "x-amz-signature" || name == "awsaccesskeyid"
+        }
+    }
+
     private struct Parameter {
         let name: String
         /// `nil` where there is no `=`.

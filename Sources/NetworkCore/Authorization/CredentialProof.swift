@@ -28,6 +28,14 @@ package protocol RequestSigning: Sendable {
     func learn(from response: borrowing Response)
 }
 
+/// Tells requests that bring a signature elsewhere than in the credential's field.
+///
+/// An authorizer whose credential signs requests may be one.
+package protocol SignatureRecognizing: Sendable {
+    /// Whether a request is signed by the app.
+    func isSigned(_ request: borrowing Request) -> Bool
+}
+
 extension RequestSigning {
     /// Learns nothing.
     package func learn(from response: borrowing Response) {}

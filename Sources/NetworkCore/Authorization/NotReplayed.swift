@@ -9,6 +9,8 @@ public enum NotReplayed: String, Sendable, Hashable {
     case invalidRequest = "invalid_request"
     /// `insufficient_user_authentication` (RFC 9470): a person must sign in with more proof.
     case stepUpRequired = "step_up_required"
+    /// The time of a signature was refused by a server whose clock agrees with ours.
+    case clockAgrees = "clock_agrees"
     /// Another proof of possession was refused as well.
     case proofRefused = "proof_refused"
     /// The body was not kept, or not all of it arrived.

@@ -17,6 +17,8 @@ public struct AuthorizationInterceptor: RequestInterceptor {
     private let onClientCredential: ClientCredentialPolicy
     private let refusals: RefusalRule
     private let identity: String?
+    /// Knows the signatures of apps, where these are more than a field.
+    private let signatures: (any SignatureRecognizing)?
 
     /// Makes the step.
     ///
@@ -53,6 +55,7 @@ public struct AuthorizationInterceptor: RequestInterceptor {
         self.identity = identity
         self.refusals = refusals
         self.authorizer = authorizer
+        signatures = authorizer as? any SignatureRecognizing
         self.place = place ?? .header(authorizer.fieldName)
         self.origins = origins
         self.onClientCredential = onClientCredential
@@ -140,7 +143,8 @@ public struct AuthorizationInterceptor: RequestInterceptor {
         // An earlier attempt's facts must not make this one look signed.
         context.authorization = nil
         guard origins.contains(request.origin) else { return nil }
-        facts.overrodeClient = place.isOccupied(in: request)
+        facts.overrodeClient =
+            place.isOccupied(in: request) || signatures?.isSigned(request) == true
         if facts.overrodeClient {
             switch onClientCredential {
             case .replace: break

@@ -124,8 +124,9 @@ package struct FallbackInterceptor: RequestInterceptor {
         case 429, 402:
             account.rest.begin(after: response.headers, on: clock)
             return .status(status)
-        case 401:
-            guard context.authorization?.notReplayed?.isDeath == true else { return nil }
+        case 401 where context.authorization?.notReplayed?.isDeath != true: return nil
+        // A 401, or what the API answers instead.
+        case _ where context.authorization?.notReplayed?.isDeath == true:
             account.rest.begin(after: [:], on: clock)
             return .status(status)
         default:
@@ -142,7 +143,7 @@ extension NotReplayed {
         case .staticCredential, .alreadyReplayed, .tokenRefusedAgain, .sameToken, .excess,
             .refreshFailed, .reauthorizationRequired:
             true
-        case .insufficientScope, .invalidRequest, .stepUpRequired, .proofRefused,
+        case .insufficientScope, .invalidRequest, .stepUpRequired, .proofRefused, .clockAgrees,
             .bodyNotReplayable, .replayOff, .waitTimeout:
             false
         }

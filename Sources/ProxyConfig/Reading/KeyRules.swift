@@ -185,6 +185,7 @@ extension AuthenticationKey: RuledKey {
         case .basic: .map(BasicKey.self)
         case .header: .map(HeaderCredentialKey.self)
         case .exec: .list(.opaque)
+        case .aws: .map(AWSKey.self)
         case .name, .audience: .text
         case .identity, .scopes, .resource: .list(.text)
         case .prefix: .opaque
@@ -276,6 +277,30 @@ extension HeaderCredentialKey: RuledKey {
         switch self {
         case .name: .text
         case .value: .secret
+        }
+    }
+}
+
+extension AWSKey: RuledKey {
+    var rule: KeyRule {
+        switch self {
+        case .accessKeyID: .opaque
+        case .secretAccessKey, .sessionToken: .secret
+        case .exec: .list(.opaque)
+        case .source: .choice(of: AWSSettings.Metadata.self)
+        case .role: .map(AWSRoleKey.self)
+        case .region, .service: .text
+        }
+    }
+}
+
+extension AWSRoleKey: RuledKey {
+    var rule: KeyRule {
+        switch self {
+        case .arn, .sessionName, .externalID: .text
+        case .duration: .duration
+        case .webIdentityToken: .secret
+        case .url: .url
         }
     }
 }

@@ -18,7 +18,7 @@ struct AuthenticationReader {
         let lacksKind = AuthenticationKey.kinds.allSatisfy(section.lacks)
         for key in details where lacksKind && section[key] != nil {
             section.reading.require(
-                "has no effect without a credential (bearer, basic, header, exec, oauth or identity)",
+                "has no effect without a credential (bearer, basic, header, exec, aws, oauth or identity)",
                 at: section.place(of: key)
             )
         }
@@ -35,6 +35,13 @@ struct AuthenticationReader {
         case .basic: basic()
         case .header: header()
         case .exec: exec()
+        case .aws:
+            .aws(
+                AWSReader(
+                    section: section.section(.aws, AWSKey.self),
+                    allowsInsecure: section[.allowInsecure]?.text == "true"
+                ).settings()
+            )
         case .identity, .scopes, .audience, .resource, .onClientCredential, .allowInsecure,
             .location, .name, .prefix:
             .none
@@ -90,6 +97,14 @@ struct AuthenticationReader {
                 )
             }
             return .header(name: name, prefix: nil)
+        case .aws:
+            for key in AuthenticationKey.places where section[key] != nil {
+                section.reading.report(
+                    "does not go with aws, whose signature stands in Authorization",
+                    at: section.place(of: key)
+                )
+            }
+            return .header(name: "Authorization", prefix: nil)
         case .basic where location != .header:
             section.reading.report(
                 "basic goes into a header field; use bearer for a secret elsewhere",

@@ -50,6 +50,7 @@ struct ChannelReader {
         checkPins(of: configuration)
         checkVersions(of: configuration)
         checkProofKey(of: configuration, in: authentication.section)
+        SignatureCheck(channel, authentication.section).check(configuration)
         return configuration
     }
 

@@ -58,6 +58,11 @@ package struct CredentialConfiguration: Sendable, Hashable {
         if case .identity(let name) = owner { name } else { nil }
     }
 
+    /// The keys that sign requests to AWS, if it has any.
+    package var aws: AWSSettings? {
+        if case .aws(let settings) = authentication { settings } else { nil }
+    }
+
     /// How its tokens are obtained, if it has any.
     package var oauth: OAuthSettings? {
         if case .oauth(let settings) = authentication { settings } else { nil }

@@ -12,9 +12,11 @@ enum PresentedKey {
         }
     }
 
-    /// The texts that are a key, if any is, in a field for an API: schemes are as APIs please (gh sends
+    /// The texts that are a key, if any is, in a field for an API.
+    ///
+    /// Schemes are as APIs please (gh sends
     /// `token KEY`, Rails `Token token="KEY"`), and with Basic some expect the key as the user, without a
-    /// password.
+    /// password. SDKs of AWS present it as the id of the key that they sign with.
     static func keys(in value: String) -> [String] {
         guard let (scheme, text) = parts(of: value) else { return [] }
         if scheme == "basic", let pair = pair(in: text) {
@@ -27,6 +29,7 @@ enum PresentedKey {
             .prefix { $0 != "," && $0 != ";" }
             .drop { $0 == "\"" || $0 == " " }
             .prefix { $0 != "\"" && $0 != " " }
+        guard scheme != "aws4-hmac-sha256" else { return [String(parameter.prefix { $0 != "/" })] }
         return [String(text), String(parameter)]
     }
 

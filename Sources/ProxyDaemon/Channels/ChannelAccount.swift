@@ -1,3 +1,4 @@
+import AWSSigning
 import NetworkCore
 import OAuth
 import ProxyConfig
@@ -14,6 +15,16 @@ struct ChannelAccount: Sendable {
 
     /// The engine of its tokens, if they can be renewed.
     var engine: OAuthManager? { authorizer.engine }
+
+    /// The same for a channel, whose requests are signed for its own upstream where they are signed.
+    func signing(for channel: ChannelConfiguration) -> ChannelAccount {
+        guard let settings = credential.aws, let manager = engine else { return self }
+        return ChannelAccount(
+            credential: credential,
+            inputs: inputs,
+            authorizer: AWSAuthorizer(manager, settings.signingOptions(for: channel))
+        )
+    }
 
     /// Which clients it is for.
     var clients: AccountChoice.Clients {

@@ -1,3 +1,4 @@
+import AWSSigning
 import Bytes
 import EventIO
 import HTTPMessage
@@ -25,11 +26,11 @@ extension ChannelAssembly {
             if let shared = known.first(where: {
                 $0.identity != nil && $0.credential == credential && $0.inputs == part
             }) {
-                accounts.append(shared)
+                accounts.append(shared.signing(for: channel))
                 continue
             }
             let log = credential.identity == nil ? log : ownLog
-            guard let authorizer = try await authorizer(credential, log) else { continue }
+            guard let authorizer = try await authorizer(credential, channel, log) else { continue }
             let account = ChannelAccount(
                 credential: credential,
                 inputs: part,
@@ -41,9 +42,10 @@ extension ChannelAssembly {
         return accounts
     }
 
-    /// Returns what supplies a credential; `nil` without one.
+    /// Returns what supplies a credential to a channel; `nil` without one.
     private func authorizer(
         _ credential: CredentialConfiguration,
+        _ channel: ChannelConfiguration,
         _ log: ChannelLog
     ) async throws -> (any Authorizing)? {
         switch credential.authentication {
@@ -59,6 +61,8 @@ extension ChannelAssembly {
                 onEvent: events(of: credential.owner, log)
             )
         case .oauth(let settings): return try await oauth(settings, of: credential, log: log)
+        case .aws(let settings):
+            return try await aws(settings, of: credential, for: channel, log: log)
         case .bearer(let reference):
             return try await fixed("bearer", reference, of: credential) {
                 token throws(NetworkError) in
@@ -143,6 +147,31 @@ extension ChannelAssembly {
             configuration: client.configuration,
             onEvent: events(of: credential.owner, log)
         )
+    }
+
+    private func aws(
+        _ settings: AWSSettings,
+        of credential: CredentialConfiguration,
+        for channel: ChannelConfiguration,
+        log: ChannelLog
+    ) async throws -> AWSAuthorizer {
+        let options = settings.signingOptions(for: channel)
+        do {
+            let assembly = AWSAssembly(
+                secrets: secrets,
+                environment: environment,
+                report: report,
+                transport: try oauthClients.transport(trustedBy: credential.tls),
+                owner: credential.owner
+            )
+            let source = try await assembly.source(settings, in: options.scope.region)
+            return AWSAuthorizer(
+                AWSAuthorizer.manager(of: source, onEvent: events(of: credential.owner, log)),
+                options
+            )
+        } catch {
+            throw IOError.system("\(credential.owner): \(error)")
+        }
     }
 
     /// Reports a refresh token that two credentials begin with, unless both were there before: a server that

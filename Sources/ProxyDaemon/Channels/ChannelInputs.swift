@@ -88,6 +88,7 @@ extension CredentialConfiguration {
         case .none, .exec: return []
         case .bearer(let reference), .basic(_, let reference), .header(_, let reference):
             return [reference]
+        case .aws(let settings): return settings.secretReferences
         case .oauth(let settings):
             var references = [settings.clientSecret, settings.proxy?.login?.password]
             for case .secret(let field) in settings.tokenFields { references.append(field.value) }

@@ -1,3 +1,4 @@
+import AWSSigning
 package import NetworkCore
 package import OAuth
 
@@ -60,5 +61,6 @@ extension Authorizing {
     /// The engine of a credential that can be renewed.
     var engine: OAuthManager? {
         self as? OAuthManager ?? (self as? HelperAuthorizer)?.manager
+            ?? (self as? AWSAuthorizer)?.manager
     }
 }

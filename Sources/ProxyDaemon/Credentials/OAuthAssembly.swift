@@ -141,6 +141,16 @@ struct OAuthAssembly: Sendable {
         )
     }
 
+    /// Returns a transport for requests of netproxy's own, such as those to the Security Token Service:
+    /// servers are trusted as the channel's API is.
+    func transport(trustedBy tls: UpstreamTLS) throws -> any HTTPTransport {
+        guard tls.authorities != nil else { return OwnRequests(over: shared) }
+        var options = options
+        options.authorities = tls.authorities
+        options.addsSystemRoots = tls.systemRoots == .trusted
+        return OwnRequests(over: try PooledTransport(options: options, on: loop))
+    }
+
     private func grant(
         _ settings: OAuthSettings,
         _ account: ServiceAccountKey?

@@ -275,6 +275,23 @@ extension Authentication {
         case .basic(_, let reference): "auth.basic (\(reference))"
         case .header(let name, let reference): "auth.header \(name) (\(reference))"
         case .exec(let command): "auth.exec (\(command.first ?? ""))"
+        case .aws(let settings): "auth.aws (\(settings.origin))"
         }
+    }
+}
+
+extension AWSSettings {
+    /// Where the credentials come from, without them.
+    fileprivate var origin: String {
+        let base: String? =
+            switch source {
+            case .keys(let keys): "keys, \(keys.secretAccessKey)"
+            case .exec(let command): "exec \(command.first ?? "")"
+            case .container: "source container"
+            case .instance: "source instance"
+            case nil: nil
+            }
+        guard let role else { return base ?? "nothing" }
+        return "role \(role.arn) with \(base ?? "web_identity_token")"
     }
 }

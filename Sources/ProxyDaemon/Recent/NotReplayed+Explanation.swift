@@ -17,6 +17,11 @@ extension NotReplayed {
             """
         case .invalidRequest: "the API says that the request is invalid, not the token"
         case .stepUpRequired: "the API requires stronger authentication: netproxy login"
+        case .clockAgrees:
+            """
+            the API rejected the time of the signature, although its clock agrees with this machine's: \
+            the request may have waited too long
+            """
         case .proofRefused: "the API rejected a second DPoP proof; check the clock"
         case .bodyNotReplayable:
             """
