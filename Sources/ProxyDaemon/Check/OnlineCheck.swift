@@ -1,3 +1,4 @@
+import AWSSigning
 import EventIO
 import HTTPMessage
 import NetworkCore
@@ -32,6 +33,7 @@ package struct OnlineCheck: Sendable {
     private let secrets: SecretReader
     private let oauthClients: OAuthAssembly
     private let loop: EventLoop
+    private let environment: [String: String]
 
     /// Prepares the attempts.
     ///
@@ -41,6 +43,7 @@ package struct OnlineCheck: Sendable {
     /// - Throws: an error of the system, if no event loop can be started.
     package init(_ configuration: ProxyConfiguration, environment: [String: String]) throws {
         self.configuration = configuration
+        self.environment = environment
         ProcessSignal.ignoreBrokenPipes()
         loop = try EventLoop(index: 96)
         try loop.start()
@@ -82,8 +85,14 @@ package struct OnlineCheck: Sendable {
     }
 
     private func attempt(_ credential: CredentialConfiguration) -> [Attempt] {
-        guard case .oauth(let settings) = credential.authentication else { return [] }
-        return [{ await asking(settings, for: credential) }]
+        switch credential.authentication {
+        case .oauth(let settings): return [{ await asking(settings, for: credential) }]
+        case .aws(let settings):
+            // Keys alone are asked of no one.
+            if settings.role == nil, case .keys = settings.source { return [] }
+            return [{ await obtaining(settings, for: credential) }]
+        case .none, .bearer, .basic, .header, .exec: return []
+        }
     }
 
     /// Runs an attempt, and puts its failure into words.
@@ -163,6 +172,27 @@ package struct OnlineCheck: Sendable {
             )
             guard let lifetime = response.lifetime else { return "issued a token" }
             return "issued a token that is valid for \(lifetime.components.seconds) s"
+        }
+    }
+
+    private func obtaining(
+        _ settings: AWSSettings,
+        for credential: CredentialConfiguration
+    ) async -> Outcome {
+        await outcome("\(credential.owner): credentials for AWS") {
+            let channel = configuration.channels.first { $0.credentials.contains(credential) }
+            let scope = settings.scope(for: channel?.upstreams.first?.origin)
+            let assembly = AWSAssembly(
+                secrets: secrets,
+                environment: environment,
+                report: { _ in },
+                transport: try oauthClients.transport(trustedBy: credential.tls),
+                owner: credential.owner
+            )
+            let issued = try await assembly.source(settings, in: scope.region ?? "us-east-1")
+                .credentials(.initial, until: .now + Self.limit)
+            guard let lifetime = issued.lifetime else { return "were issued" }
+            return "were issued, valid for \(lifetime.components.seconds) s"
         }
     }
 

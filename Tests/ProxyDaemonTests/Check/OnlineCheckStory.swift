@@ -52,6 +52,24 @@ import Testing
         #expect(server.received.value == 0)
     }
 
+    @Test func `a role of AWS is taken, and plain keys are asked of no one`() async throws {
+        let server = try await OriginServer.start { _ in
+            Raw.response("403 Forbidden", body: "<Error><Code>AccessDenied</Code></Error>")
+        }
+        let keys =
+            "access_key_id: KEY1, secret_access_key: 'literal:s3cret', region: r, service: s3"
+        let role = "role: { arn: 'arn:aws:iam::1:role/r', url: 'http://127.0.0.1:\(server.port)' }"
+        let found = try await outcomes(
+            """
+            plain: { upstream: 'http://127.0.0.1:\(server.port)', auth: { aws: { \(keys) } } }
+            taken: { upstream: 'http://127.0.0.1:\(server.port)', auth: { aws: { \(keys), \(role) } } }
+            """
+        )
+        #expect(found.map(\.isFailure) == [false, false, true])
+        #expect(found.last?.subject == "channel taken: credentials for AWS")
+        #expect(found.last?.words == "STS for arn:aws:iam::1:role/r answered 403 AccessDenied")
+    }
+
     @Test(arguments: [
         (
             #"{"access_token":"t","token_type":"Bearer","expires_in":60}"#, "200 OK", false,
