@@ -16,6 +16,8 @@ indirect enum KeyRule {
     case map(any RuledKey.Type)
     /// A map whose keys are names that the user chooses.
     case named(KeyRule)
+    /// Any value, which is not a credential.
+    case value
     /// Maps of these keys, under names that the user chooses: channels and identities.
     case records(any RuledKey.Type)
 
@@ -185,6 +187,7 @@ extension AuthenticationKey: RuledKey {
         case .basic: .map(BasicKey.self)
         case .header: .map(HeaderCredentialKey.self)
         case .exec: .list(.opaque)
+        case .jwt: .map(JWTKey.self)
         case .name, .audience: .text
         case .identity, .scopes, .resource: .list(.text)
         case .prefix: .opaque
@@ -276,6 +279,18 @@ extension HeaderCredentialKey: RuledKey {
         switch self {
         case .name: .text
         case .value: .secret
+        }
+    }
+}
+
+extension JWTKey: RuledKey {
+    var rule: KeyRule {
+        switch self {
+        case .key: .secret
+        case .algorithm: .choice(of: JWTSettings.Algorithm.self)
+        case .id, .type: .text
+        case .claims: .named(.value)
+        case .lifetime: .duration
         }
     }
 }

@@ -93,7 +93,7 @@ enum HeadersKey: String, SectionKey {
 enum AuthenticationKey: String, SectionKey {
     static let example: String? = #"{ bearer: "file:/path" }"#
 
-    case oauth, bearer, basic, header, exec, identity, scopes, audience, resource, name, prefix
+    case oauth, bearer, basic, header, exec, jwt, identity, scopes, audience, resource, name, prefix
     case location = "in"
     case onClientCredential = "on_client_credential"
     case allowInsecure = "allow_insecure"
@@ -107,7 +107,7 @@ enum AuthenticationKey: String, SectionKey {
     }
 
     /// The kinds of credentials, of which a channel has at most one.
-    static let kinds: [AuthenticationKey] = [.oauth, .bearer, .basic, .header, .exec, .identity]
+    static let kinds: [AuthenticationKey] = [.oauth, .bearer, .basic, .header, .exec, .jwt, .identity]
     /// Where it goes.
     static let places: [AuthenticationKey] = [.location, .name, .prefix]
     /// What a channel asks for instead of what its identity has.
@@ -118,13 +118,13 @@ enum AuthenticationKey: String, SectionKey {
 enum IdentityKey: String, SectionKey {
     static let example: String? = #"{ bearer: "file:/path" }"#
 
-    case oauth, bearer, basic, header, exec, name, prefix, tls, users
+    case oauth, bearer, basic, header, exec, jwt, name, prefix, tls, users
     case location = "in"
     case allowInsecure = "allow_insecure"
 
     static func objection(to key: String) -> String? {
         switch key {
-        case "identity": "an identity has its own credential: bearer, basic, header, exec or oauth"
+        case "identity": "an identity has its own credential: bearer, basic, header, exec, jwt or oauth"
         case "scopes", "audience", "resource": "\(key) of an identity belongs into its oauth"
         case "on_client_credential": "on_client_credential belongs into the auth of a channel"
         default: nil
@@ -185,6 +185,12 @@ enum HeaderCredentialKey: String, SectionKey {
     static let example: String? = #"{ name: X-Api-Key, value: "file:/path" }"#
 
     case name, value
+}
+
+enum JWTKey: String, SectionKey {
+    static let example: String? = #"{ key: "file:/path", claims: { iss: app } }"#
+
+    case key, algorithm, id, type, claims, lifetime
 }
 
 enum RetryKey: String, SectionKey {
@@ -251,6 +257,7 @@ package enum ConfigurationSchema {
         + paths(TokenExchangeKey.self, under: "channels.*.auth.oauth.exchange.")
         + paths(BasicKey.self, under: "channels.*.auth.basic.")
         + paths(HeaderCredentialKey.self, under: "channels.*.auth.header.")
+        + paths(JWTKey.self, under: "channels.*.auth.jwt.")
         + paths(RetryKey.self, under: "channels.*.retry.")
         + paths(UnauthorizedKey.self, under: "channels.*.retry.unauthorized.")
         + paths(BackoffKey.self, under: "channels.*.retry.backoff.")

@@ -18,7 +18,7 @@ struct AuthenticationReader {
         let lacksKind = AuthenticationKey.kinds.allSatisfy(section.lacks)
         for key in details where lacksKind && section[key] != nil {
             section.reading.require(
-                "has no effect without a credential (bearer, basic, header, exec, oauth or identity)",
+                "has no effect without a credential (bearer, basic, header, exec, jwt, oauth or identity)",
                 at: section.place(of: key)
             )
         }
@@ -35,6 +35,9 @@ struct AuthenticationReader {
         case .basic: basic()
         case .header: header()
         case .exec: exec()
+        case .jwt:
+            JWTReader(section: section.section(.jwt, JWTKey.self)).settings()
+                .map(Authentication.jwt) ?? .none
         case .identity, .scopes, .audience, .resource, .onClientCredential, .allowInsecure,
             .location, .name, .prefix:
             .none
@@ -96,7 +99,7 @@ struct AuthenticationReader {
                 at: section.place(of: .location)
             )
             return nil
-        case .basic, .bearer, .oauth, .exec: break
+        case .basic, .bearer, .oauth, .exec, .jwt: break
         }
         let placement = placement()
         if case .oauth(let settings) = credential, settings.proofKey != nil,

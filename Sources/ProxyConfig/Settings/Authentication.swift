@@ -7,4 +7,5 @@ package enum Authentication: Sendable, Hashable {
     case header(name: String, value: SecretReference)
     /// A helper program that prints a token: its absolute path and arguments.
     case exec([String])
+    case jwt(JWTSettings)
 }

@@ -59,6 +59,14 @@ extension ChannelAssembly {
                 onEvent: events(of: credential.owner, log)
             )
         case .oauth(let settings): return try await oauth(settings, of: credential, log: log)
+        case .jwt(let settings):
+            let tokens = try await SignedTokens(settings, of: credential, secrets, report)
+            return HelperAuthorizer(
+                tokens,
+                kind: "jwt",
+                serverClock: tokens.serverClock,
+                onEvent: events(of: credential.owner, log)
+            )
         case .bearer(let reference):
             return try await fixed("bearer", reference, of: credential) {
                 token throws(NetworkError) in

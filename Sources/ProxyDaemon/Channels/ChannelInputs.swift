@@ -53,7 +53,7 @@ extension Mention.Resource {
     func names(_ secrets: Set<SecretReference>, _ files: Set<String>) -> Bool {
         switch self {
         case .secret(let reference), .fieldValue(let reference, _), .signingKey(let reference),
-            .serviceAccount(let reference), .stateKey(let reference):
+            .jwtKey(let reference, _), .serviceAccount(let reference), .stateKey(let reference):
             secrets.contains(reference)
         case .authorities(let path), .certificates(let path), .sample(let path):
             files.contains(path)
@@ -85,7 +85,7 @@ extension CredentialConfiguration {
     /// The secrets that the credential names.
     var secretReferences: [SecretReference] {
         switch authentication {
-        case .none, .exec: return []
+        case .none, .exec, .jwt: return []
         case .bearer(let reference), .basic(_, let reference), .header(_, let reference):
             return [reference]
         case .oauth(let settings):
@@ -99,6 +99,7 @@ extension CredentialConfiguration {
     /// The keys of several lines that the credential names; not the tokens of a token exchange, which are
     /// read for each request.
     var documentReferences: [SecretReference] {
+        if case .jwt(let settings) = authentication { return [settings.key] }
         guard let settings = oauth else { return [] }
         var references = [settings.clientKey?.key, settings.proofKey]
         switch settings.assertion?.signer {

@@ -1,0 +1,120 @@
+"""Credentials that netproxy makes itself, as the guide writes them, verified with joserfc."""
+
+import json
+import os
+import re
+import time
+
+from cases_readme import GUIDE
+from guarded import GuardedAPI, Reply, bearer
+from harness import case, check, equal
+from proxy import Netproxy, to_yaml
+from traffic import curl
+from world import HERE, run
+
+KINDS = {"ES256": ["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"],
+         "RS256": ["-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048"]}
+
+VERIFY = """
+import json, sys
+from joserfc import jwt
+from joserfc.jwk import ECKey, RSAKey
+
+public, algorithm, *tokens = sys.argv[1:]
+kind = ECKey if algorithm.startswith("ES") else RSAKey
+key = kind.import_key(open(public).read())
+for token in tokens:
+    found = jwt.decode(token, key, algorithms=[algorithm])
+    jwt.JWTClaimsRegistry(leeway=5).validate(found.claims)
+    print(json.dumps([found.header, found.claims]))
+"""
+
+
+def section(title):
+    with open(os.path.join(HERE, "..", "..", GUIDE, "Signing.md"), encoding="utf-8") as file:
+        return file.read().split(f"## {title}\n")[1].split("\n## ")[0]
+
+
+def make_key(world, algorithm):
+    """A new private key and its public half."""
+    name = world.unique("signing")
+    key, public = world.path(name + ".pem"), world.path(name + ".pub")
+    run(["openssl", "genpkey", *KINDS[algorithm], "-out", key])
+    run(["openssl", "pkey", "-in", key, "-pubout", "-out", public])
+    return key, public
+
+
+def verified(world, public, algorithm, *tokens):
+    """The header and the claims of tokens that are in order."""
+    return [json.loads(line) for line in
+            run([world.python, "-c", VERIFY, public, algorithm, *tokens]).splitlines()]
+
+
+class OpenAPI(GuardedAPI):
+    """An API that keeps every request, whatever credential it has."""
+
+    def __init__(self, answer=lambda _: Reply(b"fine")):
+        super().__init__(bearer(), answer)
+
+    def judge(self, request, foreign=()):
+        return True
+
+    def tokens(self):
+        return [each.get("Authorization").removeprefix("Bearer ") for each in self.requests]
+
+    def every_secret(self):
+        return {token for token in self.tokens() if token}
+
+
+class Written(Netproxy):
+    """netproxy with a channel as the guide writes it, and other addresses and secrets."""
+
+    def __init__(self, world, channel, api, **replaced):
+        super().__init__(world, {})
+        self.secret_sources.append(api)
+        del self.config["channels"]
+        channel = re.sub(r"upstream: https://[^/, ]+", f"upstream: {api.base}", channel)
+        for word, text in replaced.items():
+            channel = channel.replace(word, text)
+        self.text = f"{to_yaml(self.config)}\nchannels:\n  {channel}\n"
+
+    def write_config(self, text=None):
+        super().write_config(text or self.text)
+
+
+@case
+def signed_tokens_verify_with_other_software(world):
+    """Every row of the guide: header, claims, times, and one token for many requests."""
+    rows = re.findall(r"^\| ([^|]+) \| `([^`]+)` \|$", section("A JSON Web Token"), re.M)
+    equal(len(rows), 4, "the rows of the guide")
+    for api_name, channel in rows:
+        algorithm = re.search(r"algorithm: (\w+)", channel).group(1)
+        key, public = make_key(world, algorithm)
+        if api_name == "Google":
+            with open(key, encoding="utf-8") as file:
+                document = {"type": "service_account", "private_key": file.read()}
+            key = world.path("account.json")
+            with open(key, "w", encoding="utf-8") as file:
+                json.dump(document, file)
+        name = channel.split(":")[0]
+        with OpenAPI() as api, Written(world, channel, api, SECRET=f'"file:{key}"') as proxy:
+            for _ in range(3):
+                equal(curl(proxy, proxy.url(f"/{name}/x")).status, 200, f"{api_name}: the status")
+            tokens = api.tokens()
+            equal(len(set(tokens)), 1, f"{api_name}: the tokens of three requests")
+            header, claims = verified(world, public, algorithm, tokens[0])[0]
+            equal(header.get("typ"), "JWT", f"{api_name}: typ")
+            equal(header.get("kid"), dict(re.findall(r"\b(id): (\w+)", channel)).get("id"),
+                  f"{api_name}: kid")
+            written = re.search(r"claims: \{ (.*?) \}", channel).group(1)
+            for claim, value in re.findall(r'(\w+): "?([^",]+)"?', written):
+                equal(claims.get(claim), None if value == "off" else value, f"{api_name}: {claim}")
+            check(50 <= time.time() - claims["iat"] <= 90, f"{api_name}: iat {claims['iat']}")
+            if "exp" in claims:
+                minutes = {"20m": 20, "10m": 10, "1h": 60}[
+                    re.search(r"lifetime: (\w+)", channel).group(1)]
+                equal(claims["exp"] - claims["iat"], minutes * 60, f"{api_name}: exp")
+            done = proxy.command("token", name, "--refresh")
+            equal(done.returncode, 0, f"{api_name}: token --refresh ({done.stderr})")
+            equal(curl(proxy, proxy.url(f"/{name}/x")).status, 200, "after --refresh")
+            verified(world, public, algorithm, api.tokens()[-1])
