@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import subprocess
 import time
 
 from cases_readme import GUIDE
@@ -73,7 +74,7 @@ class Written(Netproxy):
         super().__init__(world, {})
         self.secret_sources.append(api)
         del self.config["channels"]
-        channel = re.sub(r"upstream: https://[^/, ]+", f"upstream: {api.base}", channel)
+        channel = re.sub(r"upstream: https://[^/,\s]+", f"upstream: {api.base}", channel)
         for word, text in replaced.items():
             channel = channel.replace(word, text)
         self.text = f"{to_yaml(self.config)}\nchannels:\n  {channel}\n"
@@ -118,3 +119,30 @@ def signed_tokens_verify_with_other_software(world):
             equal(done.returncode, 0, f"{api_name}: token --refresh ({done.stderr})")
             equal(curl(proxy, proxy.url(f"/{name}/x")).status, 200, "after --refresh")
             verified(world, public, algorithm, api.tokens()[-1])
+
+
+@case
+def signed_channels_share_their_rate(world):
+    """The guide's rate: each key has its own, and the channel's is for all of them."""
+    from cases_readme import app_block
+    channel = app_block("yaml", "each_key").split("channels:\n  ")[1].rstrip()
+    many = ('for i in 1 2 3 4 5 6 7 8 9 10 11 12; do curl -s -o /dev/null -w "%{http_code} " '
+            '-H "Authorization: Bearer $NETPROXY_KEY" "$NETPROXY_MAPS_URL/x"; done')
+    with OpenAPI() as api, Written(world, channel, api,
+                                   **{"file:/etc/netproxy/maps.key": "literal:a-key"}) as proxy:
+        found = []
+        for _ in range(2):
+            done = subprocess.run(
+                [world.netproxy, "exec", "--config", proxy.config_path, "--", "sh", "-c", many],
+                env=proxy.environment(), stdout=subprocess.PIPE, timeout=30, check=False)
+            equal(done.returncode, 0, "exec")
+            found.append(done.stdout.decode().split())
+        check(10 <= found[0].count("200") <= 11, f"the first key: {found[0]}")
+        check(4 <= found[1].count("200") <= 7, f"the second key: {found[1]}")
+        equal(set(found[0] + found[1]), {"200", "429"}, "the statuses")
+        answer = curl(proxy, proxy.url("/maps/x"))
+        equal(answer.status, 429, "without a key")
+        document = json.loads(answer.body)
+        equal(document["type"], "urn:netproxy:error:rate_limited", "the type of the error")
+        check("requests: 60" in document["detail"], document["detail"])
+        equal(len(api.requests), (found[0] + found[1]).count("200"), "what was sent")

@@ -49,6 +49,7 @@ import Testing
         let (shown, plain) = (example.channels[0], minimal.channels[0])
         #expect(shown.match == plain.match && shown.host == plain.host)
         #expect(shown.rewrite == plain.rewrite)
+        #expect(shown.rate == plain.rate)
         #expect(shown.log.query == plain.log.query)
         #expect(shown.log.headers == plain.log.headers)
         #expect(shown.trace == plain.trace)

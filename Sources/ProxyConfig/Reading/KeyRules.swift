@@ -122,6 +122,7 @@ extension ChannelKey: RuledKey {
         case .tls: .map(TLSKey.self)
         case .access: .map(ChannelAccessKey.self)
         case .rewrite: .either([.flag, .map(RewriteKey.self)])
+        case .rate: .either([.map(RateKey.self), .off])
         case .proxy: .either([.url, .map(ProxyKey.self), .off])
         case .stub: .list(.map(AnswerKey.self))
         case .exec: .named(.choice(of: ChannelConfiguration.ExecVariable.Value.self))
@@ -131,6 +132,25 @@ extension ChannelKey: RuledKey {
 
 extension RewriteKey: RuledKey {
     var rule: KeyRule { .flag }
+}
+
+extension RateKey: RuledKey {
+    var rule: KeyRule {
+        switch self {
+        case .requests, .burst: .number(1...1_000_000)
+        case .per: .duration
+        case .eachKey: .either([.map(EachKeyKey.self), .off])
+        }
+    }
+}
+
+extension EachKeyKey: RuledKey {
+    var rule: KeyRule {
+        switch self {
+        case .requests, .burst: .number(1...1_000_000)
+        case .per: .duration
+        }
+    }
 }
 
 extension AnswerKey: RuledKey {

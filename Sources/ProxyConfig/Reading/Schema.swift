@@ -65,11 +65,24 @@ enum ChannelKey: String, SectionKey {
     static let example: String? = "{ upstream: https://api.example.com }"
 
     case upstream, http, host, match, log, headers, trace, auth, retry, timeouts, pool, tls, access
-    case rewrite, proxy, stub, exec
+    case rewrite, rate, proxy, stub, exec
 }
 
 enum RewriteKey: String, SectionKey {
     case links, cookies
+}
+
+enum RateKey: String, SectionKey {
+    static let example: String? = "{ requests: 60, per: 1m }"
+
+    case requests, per, burst
+    case eachKey = "each_key"
+}
+
+enum EachKeyKey: String, SectionKey {
+    static let example: String? = "{ requests: 60, per: 1m }"
+
+    case requests, per, burst
 }
 
 enum AnswerKey: String, SectionKey {
@@ -266,6 +279,8 @@ package enum ConfigurationSchema {
         + paths(TLSKey.self, under: "channels.*.tls.")
         + paths(ChannelAccessKey.self, under: "channels.*.access.")
         + paths(RewriteKey.self, under: "channels.*.rewrite.")
+        + paths(RateKey.self, under: "channels.*.rate.")
+        + paths(EachKeyKey.self, under: "channels.*.rate.each_key.")
         + paths(ProxyKey.self, under: "channels.*.proxy.")
         + paths(ProxyKey.self, under: "channels.*.auth.oauth.proxy.")
         + paths(AnswerKey.self, under: "channels.*.stub[*].")

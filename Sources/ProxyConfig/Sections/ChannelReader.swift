@@ -39,6 +39,8 @@ struct ChannelReader {
             tls: tls,
             access: access(),
             rewrite: rewrite(),
+            rate: channel[.rate] == nil || channel.isOff(.rate)
+                ? nil : RateReader(section: channel.section(.rate, RateKey.self)).settings(),
             proxy: channel.proxy(.proxy),
             stub: stub(),
             exec: exec()
