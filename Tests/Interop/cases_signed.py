@@ -146,3 +146,45 @@ def signed_channels_share_their_rate(world):
         equal(document["type"], "urn:netproxy:error:rate_limited", "the type of the error")
         check("requests: 60" in document["detail"], document["detail"])
         equal(len(api.requests), (found[0] + found[1]).count("200"), "what was sent")
+
+
+@case
+def signed_apps_get_the_tokens_of_installations(world):
+    """The guide's GitHub App, against GitHub's endpoint as it answers."""
+    channel = re.search(r"```yaml\nchannels:\n  (.*?)\n```", section("A GitHub App"), re.S).group(1)
+    key, public = make_key(world, "RS256")
+    issued = []
+
+    def answer(request):
+        if request.method == "GET":
+            good = request.get("Authorization") == "Bearer " + (issued or [""])[-1]
+            return Reply(b"fine") if good else Reply({"message": "Bad credentials"}, 401)
+        equal(request.path, "/app/installations/12345678/access_tokens", "the path")
+        if len(issued) == 2:
+            return Reply({"message": "Not Found", "documentation_url": "https://docs", "status":
+                          "404"}, 404)
+        issued.append(f"ghs_{world.unique('installation')}")
+        end = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 3600))
+        return Reply({"token": issued[-1], "expires_at": end, **request.json()}, 201)
+
+    with OpenAPI(answer) as api:
+        channel = channel.replace("grant: github_app", "grant: github_app\n        token_url: "
+                                  f"{api.base}/app/installations/12345678/access_tokens")
+        with Written(world, channel, api, **{"file:/etc/netproxy/code.pem": "file:" + key}) as proxy:
+            for _ in range(2):
+                equal(curl(proxy, proxy.url("/code/repos/x")).status, 200, "the status")
+            asked = [each for each in api.requests if each.method == "POST"]
+            equal(len(asked), 1, "the requests for a token")
+            equal(asked[0].json(), {"repositories": ["website"], "permissions": {
+                "contents": "read", "metadata": "read"}}, "what is asked for")
+            _, claims = verified(world, public, "RS256", asked[0].get("Authorization")[7:])[0]
+            equal(claims["iss"], "Iv23exampleexample", "iss")
+            check(claims["exp"] - time.time() < 600, f"exp: {claims['exp']}")
+            check(time.time() - claims["iat"] >= 50, f"iat: {claims['iat']}")
+            # Someone revokes it.
+            issued[0] = "ghs_another"
+            equal(curl(proxy, proxy.url("/code/repos/x")).status, 200, "after a revocation")
+            issued[1] = "ghs_another"
+            equal(curl(proxy, proxy.url("/code/repos/x")).status, 401, "after the app is removed")
+            status = proxy.command("status").stdout
+            check("knows no such installation" in status and "Not Found" in status, status)

@@ -234,7 +234,10 @@ extension OAuthKey: RuledKey {
         case .grant: .choice(of: OAuthSettings.Grant.self)
         case .issuer, .tokenURL, .authorizationURL, .deviceURL, .revocationURL, .pushedURL: .url
         case .scopes, .resource: .list(.text)
-        case .audience, .grantType, .redirectURI, .clientID: .text
+        case .audience, .grantType, .redirectURI, .clientID, .installation: .text
+        case .repositories: .list(.text)
+        case .permissions:
+            .named(.choice(of: OAuthSettings.Installation.Permission.Access.self))
         case .parameters, .authorizationParameters, .tokenHeaders: .named(.opaque)
         case .assertion: .map(AssertionKey.self)
         case .exchange: .map(TokenExchangeKey.self)

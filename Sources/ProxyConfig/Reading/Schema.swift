@@ -149,6 +149,7 @@ enum OAuthKey: String, SectionKey {
     static let example: String? = "{ issuer: https://login.example.com, client_id: app }"
 
     case grant, issuer, scopes, audience, resource, parameters, assertion, exchange, proxy, use
+    case installation, repositories, permissions
     case grantType = "grant_type"
     case tokenHeaders = "token_headers"
     case authorizationParameters = "authorization_parameters"
