@@ -171,7 +171,7 @@ let package = Package(
             name: "ProxyDaemon",
             dependencies: [
                 "ProxyConfig", "RequestLog", "OriginTransport", "OAuth", "NetworkCore", "HTTP2",
-                "HTTP1", "EventIO", "HTTPMessage", "System", "Bytes",
+                "HTTP1", "EventIO", "HTTPMessage", "System", "Bytes", "Cryptography",
             ],
             swiftSettings: strict
         ),

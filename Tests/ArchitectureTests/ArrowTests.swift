@@ -34,7 +34,7 @@ import Testing
         "ProxyConfig": ["HTTPMessage", "Bytes", "YAML"],
         "ProxyDaemon": [
             "ProxyConfig", "RequestLog", "OriginTransport", "OAuth", "NetworkCore", "HTTP2",
-            "HTTP1", "EventIO", "HTTPMessage", "System", "Bytes",
+            "HTTP1", "EventIO", "HTTPMessage", "System", "Bytes", "Cryptography",
         ],
         "netproxy": [
             "ProxyDaemon", "ProxyConfig", "RequestLog", "System", "Bytes", "ArgumentParser",

@@ -1,5 +1,8 @@
-"""Credentials that netproxy makes itself, as the guide writes them, verified with joserfc."""
+"""Credentials that netproxy makes itself, as the guide writes them, verified with joserfc and hmac."""
 
+import base64
+import hashlib
+import hmac
 import json
 import os
 import re
@@ -188,3 +191,33 @@ def signed_apps_get_the_tokens_of_installations(world):
             equal(curl(proxy, proxy.url("/code/repos/x")).status, 401, "after the app is removed")
             status = proxy.command("status").stdout
             check("knows no such installation" in status and "Not Found" in status, status)
+
+
+@case
+def signed_requests_have_the_code_of_their_content(world):
+    """The guide's HMAC, computed again from what arrived."""
+    channel = re.search(r"```yaml\nchannels:\n  (.*?)\n```",
+                        section("A signature of each request"), re.S).group(1)
+    secret = os.urandom(32)
+    key = world.path("pay.key")
+    with open(key, "wb") as file:
+        file.write(base64.b64encode(secret) + b"\n")
+    with OpenAPI() as api, Written(world, channel, api,
+                                   **{"file:/etc/netproxy/pay.key": "file:" + key}) as proxy:
+        body = "x" * 60000
+        for arguments in ([proxy.url("/pay/orders?b=2&a=1")],
+                          [proxy.url("/pay/orders"), "-d", '{"amount":1}'],
+                          [proxy.url("/pay/orders"), "-d", body, "-H", "Transfer-Encoding: chunked"],
+                          [proxy.url("/pay/a%2Fb"), "-X", "DELETE", "-H", "X-Signature: forged"]):
+            equal(curl(proxy, *arguments).status, 200, f"the status of {arguments[0]}")
+        equal(len(api.requests), 4, "the requests")
+        for each in api.requests:
+            stamp = each.get("X-Timestamp")
+            check(abs(int(stamp) - time.time()) < 60, f"the time: {stamp}")
+            equal(each.get("X-Api-Key"), "my-id", "the id")
+            text = f"{stamp}{each.method}{each.target}".encode() + each.body
+            code = hmac.new(secret, text, hashlib.sha256).digest()
+            equal(each.get("X-Signature"), base64.b64encode(code).decode(), f"the code of {each}")
+        answer = curl(proxy, proxy.url("/pay/orders"), "-d", "x" * 70000)
+        equal(answer.status, 413, "content that is too long")
+        check(b"retry.replay_body" in answer.body, answer.body)

@@ -16,7 +16,7 @@ import Testing
             configuration.channels.map(\.name) == [
                 "orders", "billing", "reports", "mail", "calendar", "drive", "failover-keys",
                 "ledger", "warehouse", "search",
-                "code", "meetings", "maps", "chat", "weather", "push", "samples",
+                "code", "meetings", "maps", "chat", "weather", "push", "pay", "samples",
             ]
         )
         #expect(configuration.channels[0].log.subsystem == "com.example.orders")

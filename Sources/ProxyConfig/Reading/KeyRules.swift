@@ -208,6 +208,7 @@ extension AuthenticationKey: RuledKey {
         case .header: .map(HeaderCredentialKey.self)
         case .exec: .list(.opaque)
         case .jwt: .map(JWTKey.self)
+        case .hmac: .map(HMACKey.self)
         case .name, .audience: .text
         case .identity, .scopes, .resource: .list(.text)
         case .prefix: .opaque
@@ -314,6 +315,20 @@ extension JWTKey: RuledKey {
         case .id, .type: .text
         case .claims: .named(.value)
         case .lifetime: .duration
+        }
+    }
+}
+
+extension HMACKey: RuledKey {
+    var rule: KeyRule {
+        switch self {
+        case .key: .secret
+        case .keyEncoding: .choice(of: HMACSettings.KeyEncoding.self)
+        case .algorithm: .choice(of: HMACSettings.Algorithm.self)
+        case .encoding: .choice(of: HMACSettings.Encoding.self)
+        case .date: .choice(of: HMACSettings.DateForm.self)
+        case .message: .opaque
+        case .fields: .named(.opaque)
         }
     }
 }

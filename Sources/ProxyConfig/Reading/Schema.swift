@@ -106,7 +106,8 @@ enum HeadersKey: String, SectionKey {
 enum AuthenticationKey: String, SectionKey {
     static let example: String? = #"{ bearer: "file:/path" }"#
 
-    case oauth, bearer, basic, header, exec, jwt, identity, scopes, audience, resource, name, prefix
+    case oauth, bearer, basic, header, exec, jwt, hmac, identity, scopes, audience, resource
+    case name, prefix
     case location = "in"
     case onClientCredential = "on_client_credential"
     case allowInsecure = "allow_insecure"
@@ -120,7 +121,9 @@ enum AuthenticationKey: String, SectionKey {
     }
 
     /// The kinds of credentials, of which a channel has at most one.
-    static let kinds: [AuthenticationKey] = [.oauth, .bearer, .basic, .header, .exec, .jwt, .identity]
+    static let kinds: [AuthenticationKey] = [
+        .oauth, .bearer, .basic, .header, .exec, .jwt, .hmac, .identity,
+    ]
     /// Where it goes.
     static let places: [AuthenticationKey] = [.location, .name, .prefix]
     /// What a channel asks for instead of what its identity has.
@@ -131,13 +134,14 @@ enum AuthenticationKey: String, SectionKey {
 enum IdentityKey: String, SectionKey {
     static let example: String? = #"{ bearer: "file:/path" }"#
 
-    case oauth, bearer, basic, header, exec, jwt, name, prefix, tls, users
+    case oauth, bearer, basic, header, exec, jwt, hmac, name, prefix, tls, users
     case location = "in"
     case allowInsecure = "allow_insecure"
 
     static func objection(to key: String) -> String? {
         switch key {
-        case "identity": "an identity has its own credential: bearer, basic, header, exec, jwt or oauth"
+        case "identity":
+            "an identity has its own credential: bearer, basic, header, exec, jwt, hmac or oauth"
         case "scopes", "audience", "resource": "\(key) of an identity belongs into its oauth"
         case "on_client_credential": "on_client_credential belongs into the auth of a channel"
         default: nil
@@ -207,6 +211,13 @@ enum JWTKey: String, SectionKey {
     case key, algorithm, id, type, claims, lifetime
 }
 
+enum HMACKey: String, SectionKey {
+    static let example: String? = #"{ key: "file:/path", message: "{method}{target}{body}" }"#
+
+    case key, algorithm, message, encoding, fields, date
+    case keyEncoding = "key_encoding"
+}
+
 enum RetryKey: String, SectionKey {
     static let example: String? = "{ attempts: 2 }"
 
@@ -272,6 +283,7 @@ package enum ConfigurationSchema {
         + paths(BasicKey.self, under: "channels.*.auth.basic.")
         + paths(HeaderCredentialKey.self, under: "channels.*.auth.header.")
         + paths(JWTKey.self, under: "channels.*.auth.jwt.")
+        + paths(HMACKey.self, under: "channels.*.auth.hmac.")
         + paths(RetryKey.self, under: "channels.*.retry.")
         + paths(UnauthorizedKey.self, under: "channels.*.retry.unauthorized.")
         + paths(BackoffKey.self, under: "channels.*.retry.backoff.")

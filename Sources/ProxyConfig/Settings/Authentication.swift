@@ -8,4 +8,5 @@ package enum Authentication: Sendable, Hashable {
     /// A helper program that prints a token: its absolute path and arguments.
     case exec([String])
     case jwt(JWTSettings)
+    case hmac(HMACSettings)
 }

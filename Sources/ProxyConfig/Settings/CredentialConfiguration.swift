@@ -58,6 +58,11 @@ package struct CredentialConfiguration: Sendable, Hashable {
         if case .identity(let name) = owner { name } else { nil }
     }
 
+    /// Whether it signs each request as a whole.
+    package var signsRequests: Bool {
+        if case .hmac = authentication { true } else { false }
+    }
+
     /// How its tokens are obtained, if it has any.
     package var oauth: OAuthSettings? {
         if case .oauth(let settings) = authentication { settings } else { nil }

@@ -22,14 +22,19 @@ extension ChannelAssembly {
         var accounts: [ChannelAccount] = []
         for credential in channel.credentials {
             let part = inputs.part(of: credential)
-            if let shared = known.first(where: {
-                $0.identity != nil && $0.credential == credential && $0.inputs == part
-            }) {
+            // A signature depends on the channel, too, and has nothing to share but its key.
+            if !credential.signsRequests,
+                let shared = known.first(where: {
+                    $0.identity != nil && $0.credential == credential && $0.inputs == part
+                })
+            {
                 accounts.append(shared)
                 continue
             }
             let log = credential.identity == nil ? log : ownLog
-            guard let authorizer = try await authorizer(credential, log) else { continue }
+            guard let authorizer = try await authorizer(credential, of: channel, log) else {
+                continue
+            }
             let account = ChannelAccount(
                 credential: credential,
                 inputs: part,
@@ -44,6 +49,7 @@ extension ChannelAssembly {
     /// Returns what supplies a credential; `nil` without one.
     private func authorizer(
         _ credential: CredentialConfiguration,
+        of channel: ChannelConfiguration,
         _ log: ChannelLog
     ) async throws -> (any Authorizing)? {
         switch credential.authentication {
@@ -59,6 +65,14 @@ extension ChannelAssembly {
                 onEvent: events(of: credential.owner, log)
             )
         case .oauth(let settings): return try await oauth(settings, of: credential, log: log)
+        case .hmac(let settings):
+            let place = channel.credentialPlace ?? .header(.authorization)
+            let rules = RequestSignature.Rules(settings, place, channel)
+            return try await fixed("hmac", settings.key, of: credential) {
+                key throws(NetworkError) in
+                let signature = try RequestSignature(rules, key: key)
+                return StaticAuthorizer(signing: signature, named: place.fieldName, key: key)
+            }
         case .jwt(let settings):
             let tokens = try await SignedTokens(settings, of: credential, secrets, report)
             return HelperAuthorizer(

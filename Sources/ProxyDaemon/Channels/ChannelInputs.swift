@@ -53,7 +53,8 @@ extension Mention.Resource {
     func names(_ secrets: Set<SecretReference>, _ files: Set<String>) -> Bool {
         switch self {
         case .secret(let reference), .fieldValue(let reference, _), .signingKey(let reference),
-            .jwtKey(let reference, _), .serviceAccount(let reference), .stateKey(let reference):
+            .jwtKey(let reference, _), .hmacKey(let reference, _), .serviceAccount(let reference),
+            .stateKey(let reference):
             secrets.contains(reference)
         case .authorities(let path), .certificates(let path), .sample(let path):
             files.contains(path)
@@ -88,6 +89,7 @@ extension CredentialConfiguration {
         case .none, .exec, .jwt: return []
         case .bearer(let reference), .basic(_, let reference), .header(_, let reference):
             return [reference]
+        case .hmac(let settings): return [settings.key]
         case .oauth(let settings):
             var references = [settings.clientSecret, settings.proxy?.login?.password]
             for case .secret(let field) in settings.tokenFields { references.append(field.value) }

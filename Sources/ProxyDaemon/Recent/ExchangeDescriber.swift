@@ -275,6 +275,7 @@ extension Authentication {
         case .basic(_, let reference): "auth.basic (\(reference))"
         case .header(let name, let reference): "auth.header \(name) (\(reference))"
         case .exec(let command): "auth.exec (\(command.first ?? ""))"
+        case .hmac(let settings): "auth.hmac (signed with \(settings.key))"
         case .jwt(let settings): "auth.jwt (signed with \(settings.key))"
         }
     }
